@@ -1,0 +1,61 @@
+# The commands of the project; each sets up what it needs and does no work twice.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+ENVIRONMENT := . scripts/environment.sh
+SOURCES := '*.cpp' '*.h' '*.c'
+PREFIX ?= /usr/local
+
+.PHONY: help setup setup-test setup-bench build demo test test-all asan tsan bench install format check-format clean
+
+help:
+	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
+	@echo 'make build    build/bin/onnxc and build/bin/onnxc-run, without the tests'
+	@echo 'make test     every test that a change must pass'
+	@echo 'make test-all the same, and the long ones'
+	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers (make tsan: threads)'
+	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
+	@echo 'make install  both commands, the header, the runtime and a CMake package, under PREFIX ($(PREFIX))'
+	@echo 'make format   format every source file'
+
+setup:
+	@scripts/setup.sh build
+
+setup-test:
+	@scripts/setup.sh test
+
+setup-bench:
+	@scripts/setup.sh bench
+
+build: setup
+	@scripts/build.sh release onnxc onnxc-run run_model
+
+demo: build
+	@scripts/demo.sh
+
+test: setup-test
+	@scripts/test.sh
+
+test-all: setup-test
+	@scripts/test.sh --all
+
+asan: setup
+	@scripts/sanitize.sh asan
+
+tsan: setup
+	@scripts/sanitize.sh tsan
+
+bench: setup-bench build
+	@$(ENVIRONMENT) && PYTHONPATH=python $$ONNXC_TEST_VENV/bin/python -m tools.benchmark $(BENCH)
+
+install: build
+	@$(ENVIRONMENT) && $$ONNXC_CMAKE --install build --prefix $(PREFIX)
+
+format: setup-test
+	@$(ENVIRONMENT) && git ls-files $(SOURCES) | xargs clang-format-19 -i && $$ONNXC_TEST_VENV/bin/ruff format -q .
+
+check-format: setup-test
+	@$(ENVIRONMENT) && git ls-files $(SOURCES) | xargs clang-format-19 --dry-run -Werror && \
+	  $$ONNXC_TEST_VENV/bin/ruff format -q --check . && $$ONNXC_TEST_VENV/bin/ruff check -q .
+
+clean:
+	rm -rf build build-asan build-tsan build-debug

@@ -1,0 +1,24 @@
+"""What this package raises."""
+
+
+class OnnxcError(Exception):
+    """Any error of onnxc."""
+
+
+class CompileError(OnnxcError):
+    """The compiler ended with an error.
+
+    exit_code: 1 when the model or the machine is at fault, 2 when the options are, 3 for a bug of ours.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class RunError(OnnxcError):
+    """A model refused a call. status: the number of runtime/include/onnxc.h, such as 6 for wrong dims."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status

@@ -1,0 +1,217 @@
+"""A model that is ready to run, in the manner of onnxruntime's InferenceSession."""
+
+import ctypes
+import json
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onnxc import abi, dtypes
+from onnxc.errors import OnnxcError, RunError
+
+Array = NDArray[Any]
+
+_process = ctypes.CDLL(None)
+_process.dlclose.argtypes = [ctypes.c_void_p]
+
+
+@dataclass(frozen=True)
+class ValueInfo:
+    """An input or an output: its dims are integers, or expressions of the inputs' symbols such as "2*D + 1"."""
+
+    name: str
+    shape: list[int | str]
+    type: str
+
+
+class InferenceSession:
+    """Runs a model.so, or compiles a model.onnx first.
+
+    threads: how many a run may use; 0 leaves it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
+
+    Runs of one session follow one another, from whatever thread they come; several sessions run at the same time.
+    """
+
+    def __init__(self, path: str | Path, *, threads: int = 0) -> None:
+        path = Path(path)
+        if not _is_shared_object(path):
+            from onnxc.compiler import compile_and_load
+
+            self._library = compile_and_load(path, ())
+        else:
+            self._library = load_library(path)
+        self._open(threads)
+
+    @classmethod
+    def of_library(cls, library: ctypes.CDLL, threads: int) -> "InferenceSession":
+        session = cls.__new__(cls)
+        session._library = library
+        session._open(threads)
+        return session
+
+    def _open(self, threads: int) -> None:
+        self._api = _api_of(self._library)
+        self._lock = threading.Lock()
+        self._inputs = [_value_info(self._api.input(i)) for i in range(self._api.input_count)]
+        self._outputs = [_value_info(self._api.output(i)) for i in range(self._api.output_count)]
+        instance = abi.Instance()
+        error = ctypes.create_string_buffer(abi.ERROR_SIZE)
+        options = abi.Options(struct_size=ctypes.sizeof(abi.Options), threads=threads)
+        status = self._api.create(ctypes.byref(options), ctypes.byref(instance), error, abi.ERROR_SIZE)
+        if status != abi.OK:
+            raise RunError(error.value.decode(errors="replace"), status)
+        self._instance = instance
+        self.close = weakref.finalize(self, _close, self._api, instance, self._library._handle)
+
+    def __enter__(self) -> "InferenceSession":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def get_inputs(self) -> list[ValueInfo]:
+        return list(self._inputs)
+
+    def get_outputs(self) -> list[ValueInfo]:
+        return list(self._outputs)
+
+    @property
+    def information(self) -> dict[str, Any]:
+        """What the compiler wrote of the model: its hash, the options, the rules for the inputs' dims."""
+        self._check_open()
+        content: dict[str, Any] = json.loads(self._api.information)
+        return content
+
+    def symbol_values(self) -> dict[str, int]:
+        """The sizes that the symbolic dims had in the last run."""
+        self._check_open()
+        count = self._api.symbol_count
+        values = (ctypes.c_int64 * max(1, count))()
+        with self._lock:
+            status = self._api.symbol_values(self._instance, values)
+            if status != abi.OK:
+                raise RunError((self._api.last_error(self._instance) or b"").decode(errors="replace"), status)
+        return {self._api.symbol(i).decode(): values[i] for i in range(count)}
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, ArrayLike]) -> list[Array]:
+        """The named outputs, or all of them for None, as new arrays.
+
+        Raises RunError, naming the input and the dim, for values that the model does not take; no array is converted
+        to another type silently.
+        """
+        self._check_open()
+        wanted = self._output_indices(output_names)
+        arrays = [_dense(input_feed[name]) for name in self._checked_names(input_feed)]
+        results: dict[int, Array] = {}
+
+        def allocate(
+            context: int | None, output: int, dtype: int, rank: int, dims: "ctypes._Pointer[ctypes.c_int64]", size: int
+        ) -> int | None:
+            try:
+                array: Array = np.empty(dims[:rank], dtypes.NUMPY_TYPES[dtype])
+            except (MemoryError, KeyError):
+                return None
+            results[output] = array
+            return array.ctypes.data
+
+        inputs = (abi.Value * len(arrays))(*(_value(array) for array in arrays))
+        outputs = (abi.Value * len(self._outputs))()
+        for index in range(len(self._outputs)):
+            outputs[index].dtype = self._api.output(index).contents.dtype
+        options = abi.RunOptions(
+            struct_size=ctypes.sizeof(abi.RunOptions), allocate_output=abi.AllocateOutput(allocate)
+        )
+        with self._lock:
+            status = self._api.run(
+                self._instance, inputs, len(arrays), outputs, len(self._outputs), ctypes.byref(options)
+            )
+            if status != abi.OK:
+                message = self._api.last_error(self._instance) or self._api.status_text(status) or b""
+                raise RunError(message.decode(errors="replace"), status)
+        return [results[index] for index in wanted]
+
+    def _check_open(self) -> None:
+        if not self.close.alive:
+            raise OnnxcError("the session is closed")
+
+    def _checked_names(self, feed: Mapping[str, ArrayLike]) -> list[str]:
+        names = [info.name for info in self._inputs]
+        missing = [name for name in names if name not in feed]
+        unknown = [name for name in feed if name not in names]
+        if missing or unknown:
+            raise OnnxcError(f"the model takes the inputs {names}; missing: {missing}, unknown: {unknown}")
+        return names
+
+    def _output_indices(self, names: Sequence[str] | None) -> list[int]:
+        known = [info.name for info in self._outputs]
+        if names is None:
+            return list(range(len(known)))
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise OnnxcError(f"the model gives the outputs {known}; unknown: {unknown}")
+        return [known.index(name) for name in names]
+
+
+def load_library(path: Path) -> ctypes.CDLL:
+    try:
+        # A path without a slash would be searched for in the system's folders.
+        return ctypes.CDLL(str(path.resolve()), mode=ctypes.RTLD_LOCAL)
+    except OSError as error:
+        raise OnnxcError(f"cannot load {path}: {error}") from error
+
+
+def _is_shared_object(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError as error:
+        raise OnnxcError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _api_of(library: ctypes.CDLL) -> Any:
+    try:
+        get_api = library.onnxc_get_api
+    except AttributeError:
+        raise OnnxcError(f"{library._name} is not a model that onnxc made: it has no onnxc_get_api") from None
+    get_api.argtypes = [ctypes.c_uint32]
+    get_api.restype = ctypes.POINTER(abi.Api)
+    api = get_api(abi.ABI_VERSION)
+    if not api:
+        raise OnnxcError(f"{library._name} was made by an older onnxc; compile the model again")
+    return api.contents
+
+
+def _close(api: Any, instance: ctypes.c_void_p, handle: int) -> None:
+    api.destroy(instance)
+    _process.dlclose(handle)
+
+
+def _value_info(pointer: Any) -> ValueInfo:
+    info = pointer.contents
+    texts = [info.dims[i].decode() for i in range(info.rank)]
+    shape: list[int | str] = [int(text) if text.lstrip("-").isdigit() else text for text in texts]
+    return ValueInfo(info.name.decode(), shape, dtypes.type_name(info.dtype))
+
+
+def _dense(values: ArrayLike) -> Array:
+    """Row-major, aligned and in this machine's byte order; a copy only when `values` is not."""
+    array: Array = np.asarray(values)
+    return np.require(array, array.dtype.newbyteorder("="), ["C", "A"]).reshape(array.shape)
+
+
+def _value(array: Array) -> abi.Value:
+    """The array as the ABI's value; the array must outlive it."""
+    number = dtypes.NUMBERS.get(array.dtype)
+    if number is None:
+        raise OnnxcError(f"arrays of numpy type {array.dtype} cannot be given to a model")
+    dims = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
+    return abi.Value(dtype=number, rank=array.ndim, dims=dims, data=array.ctypes.data, bytes=array.nbytes)

@@ -1,0 +1,97 @@
+// One executor of the model: it knows the dims it is bound to, the plan that follows from them, its working memory and
+// its threads.
+#pragma once
+
+#include <atomic>
+
+#include "arena.h"
+#include "array.h"
+#include "error_text.h"
+#include "fork_lock.h"
+#include "host_threads.h"
+#include "memory_plan.h"
+#include "model.h"
+#include "thread_pool.h"
+
+namespace onnxc::runtime {
+
+class DeviceInstance;
+
+class Instance {
+ public:
+  // Null and a status when it cannot be made.
+  static Instance* create(const onnxc_options* options, onnxc_status& status, ErrorText& error);
+  static void destroy(Instance* instance);
+
+  onnxc_status output_dims(const int64_t* const* input_dims, int64_t* const* output_dims);
+  onnxc_status run(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs, int32_t output_count,
+                   const onnxc_run_options* options);
+  const char* last_error() const { return error_.text(); }
+  int threads() const { return threads_; }
+
+  // Of the dims bound last.
+  onnxc_status symbol_values(int64_t* values);
+  int64_t working_bytes() const;
+  int64_t least_working_bytes() const { return bound_ && device_ == nullptr ? least_bytes_ : 0; }
+  double step_operations(int32_t step) const;
+  onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
+  onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
+
+ private:
+  class Call;
+
+  Instance() = default;
+  ~Instance();
+  onnxc_status set_up(const onnxc_options* options, ErrorText& error);
+
+  onnxc_status refuse(onnxc_status status, const char* text);
+  onnxc_status check_inputs(const onnxc_value* inputs);
+  onnxc_status check_outputs(const onnxc_value* outputs, bool can_allocate);
+  onnxc_status check_overlap(const onnxc_value* inputs, const onnxc_value* outputs);
+  onnxc_status bind(const int64_t* const* input_dims);
+  onnxc_status plan();
+  onnxc_status reserve_memory();
+  onnxc_status place_values(const onnxc_value* inputs, const onnxc_value* outputs, const onnxc_run_options& options);
+  void poison();
+  onnxc_status run_steps(const onnxc_run_options& options);
+  onnxc_status run_on_device(const onnxc_value* inputs, const onnxc_value* outputs, const onnxc_run_options& options);
+  onnxc_status check_step_output(int32_t step, int32_t output, const void* result);
+  onnxc_status place_step_output(const StepOutput& output, Array<PlacedAxis>& axes, int64_t& first);
+  const int64_t* dims_of_output(int32_t output) const;
+
+  static void parallel_for(const Frame& frame, int64_t tasks, ParallelBody body, const void* context);
+  static void fail(const Frame& frame, const char* text);
+
+  ForkLock in_call_;
+  ErrorText error_;
+  bool poison_ = false;
+
+  DeviceInstance* device_ = nullptr;  // null on the CPU
+
+  int threads_ = 1;
+  bool shares_pool_ = false;
+  ThreadPool own_pool_;
+  HostThreads host_threads_;
+
+  // What the dims of the inputs imply; of use while bound_.
+  bool bound_ = false;
+  Array<int64_t> input_dims_;  // of all inputs, one after the other
+  Array<int64_t> symbols_;
+  Array<int64_t> output_dims_;  // of all outputs, one after the other
+  Array<int64_t> buffer_bytes_;
+  Array<const int64_t*> dims_pointers_;
+  Array<PlannedBuffer> plan_;  // of the temporaries, in their order
+  Array<int32_t> plan_workspace_;
+  int64_t scratch_offset_ = 0;
+  int64_t planned_bytes_ = 0;
+  int64_t least_bytes_ = 0;  // that any plan would need
+
+  Arena arena_;
+  Frame frame_ = {};
+  Array<void*> buffers_;
+  Array<void*> output_data_;
+  std::atomic<const char*> failure_ = nullptr;
+  int32_t finished_step_ = -1;  // whose outputs a hook may read
+};
+
+}  // namespace onnxc::runtime

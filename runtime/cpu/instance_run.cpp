@@ -1,0 +1,307 @@
+// The calls on an instance: output dims, a run, and what hooks and tools ask in between.
+#include <errno.h>
+#include <string.h>
+
+#include "copy_out.h"
+#include "floating_point.h"
+#include "hip/backend.h"
+#include "instance.h"
+#include "options.h"
+#include "shared_pool.h"
+#include "value_check.h"
+
+namespace onnxc::runtime {
+
+// A call on an instance: refuses to be the second one at a time, and leaves the thread's floating-point environment and
+// errno as they were.
+class Instance::Call {
+ public:
+  explicit Call(Instance& instance) : instance_(instance), entered_(instance.in_call_.try_lock()) {
+    if (entered_) instance.error_.clear();
+  }
+  ~Call() {
+    if (entered_) instance_.in_call_.unlock();
+    errno = errno_;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  bool entered() const { return entered_; }
+
+ private:
+  Instance& instance_;
+  int errno_ = errno;
+  bool entered_;
+  DefaultFloatingPoint floating_point_;
+};
+
+onnxc_status Instance::output_dims(const int64_t* const* input_dims, int64_t* const* output_dims) {
+  Call call(*this);
+  if (!call.entered()) return ONNXC_BUSY;
+  if ((input_dims == nullptr && model.input_count > 0) || (output_dims == nullptr && model.output_count > 0))
+    return refuse(ONNXC_INVALID_ARGUMENT, "input_dims or output_dims is null");
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    onnxc_status status = check_dims({"input", i, model.inputs[i]}, model.inputs[i].rank, input_dims[i], error_);
+    if (status != ONNXC_OK) return status;
+  }
+  for (int32_t i = 0; i < model.output_count; ++i)
+    if (output_dims[i] == nullptr && model.outputs[i].rank > 0)
+      return refuse(ONNXC_INVALID_ARGUMENT, "a pointer in output_dims is null");
+  onnxc_status status = bind(input_dims);
+  if (status != ONNXC_OK) return status;
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    const int64_t* dims = dims_of_output(i);
+    for (int32_t axis = 0; axis < model.outputs[i].rank; ++axis) output_dims[i][axis] = dims[axis];
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::check_inputs(const onnxc_value* inputs) {
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    const ValuePlace place{"input", i, model.inputs[i]};
+    const onnxc_value& value = inputs[i];
+    onnxc_status status = check_type(place, value, device_ != nullptr, error_);
+    if (status == ONNXC_OK) status = check_dims(place, value.rank, value.dims, error_);
+    if (status == ONNXC_OK) status = check_memory(place, value, value.dims, error_);
+    if (status != ONNXC_OK) return status;
+    dims_pointers_[i] = value.dims;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::check_outputs(const onnxc_value* outputs, bool can_allocate) {
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    const ValuePlace place{"output", i, model.outputs[i]};
+    const onnxc_value& value = outputs[i];
+    const int64_t* dims = dims_of_output(i);
+    onnxc_status status = check_type(place, value, device_ != nullptr, error_);
+    if (status == ONNXC_OK && value.dims != nullptr) {
+      status = check_dims(place, value.rank, value.dims, error_);
+      if (status == ONNXC_OK) status = check_equal_dims(place, value.dims, dims, error_);
+    }
+    if (status == ONNXC_OK && !(value.data == nullptr && can_allocate))
+      status = check_memory(place, value, dims, error_);
+    if (status != ONNXC_OK) return status;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::check_overlap(const onnxc_value* inputs, const onnxc_value* outputs) {
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    int64_t bytes = tensor_bytes(model.outputs[i].dtype, model.outputs[i].rank, dims_of_output(i));
+    const char* begin = static_cast<const char*>(outputs[i].data);
+    auto meets = [&](const void* data, int64_t other_bytes) {
+      const char* other = static_cast<const char*>(data);
+      return bytes > 0 && other_bytes > 0 && begin != nullptr && other != nullptr && begin < other + other_bytes &&
+             other < begin + bytes;
+    };
+    const onnxc_value_info* other = nullptr;
+    for (int32_t j = 0; j < model.input_count && other == nullptr; ++j) {
+      const TensorDescription& input = model.inputs[j];
+      if (meets(inputs[j].data, tensor_bytes(input.dtype, input.rank, inputs[j].dims))) other = &input;
+    }
+    for (int32_t j = 0; j < i && other == nullptr; ++j) {
+      const TensorDescription& output = model.outputs[j];
+      if (meets(outputs[j].data, tensor_bytes(output.dtype, output.rank, dims_of_output(j)))) other = &output;
+    }
+    if (other == nullptr) continue;
+    error_.append("output %d ", i);
+    error_.append_name(model.outputs[i].name);
+    error_.append(": its memory overlaps that of ");
+    error_.append_name(other->name);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::reserve_memory() {
+  if (!arena_.reserve(planned_bytes_)) {
+    error_.append("no %lld bytes of working memory", static_cast<long long>(planned_bytes_));
+    return ONNXC_OUT_OF_MEMORY;
+  }
+  int32_t temporary = 0;
+  for (int32_t i = 0; i < model.buffer_count; ++i)
+    if (model.buffers[i].kind == BufferKind::temporary) buffers_[i] = arena_.data() + plan_[temporary++].offset;
+  frame_.scratch = arena_.data() + scratch_offset_;
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::place_values(const onnxc_value* inputs, const onnxc_value* outputs,
+                                    const onnxc_run_options& options) {
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    const TensorDescription& info = model.outputs[i];
+    const int64_t* dims = dims_of_output(i);
+    output_data_[i] = outputs[i].data;
+    if (outputs[i].data != nullptr || options.allocate_output == nullptr) continue;
+    onnxc_value allocated = outputs[i];
+    allocated.bytes = tensor_bytes(info.dtype, info.rank, dims);
+    allocated.data = options.allocate_output(options.allocate_context, i, info.dtype, info.rank, dims, allocated.bytes);
+    output_data_[i] = allocated.data;
+    if (allocated.data == nullptr && allocated.bytes > 0) {
+      error_.append("output %d ", i);
+      error_.append_name(info.name);
+      error_.append(": allocate_output gave no memory for %lld bytes", static_cast<long long>(allocated.bytes));
+      return ONNXC_OUT_OF_MEMORY;
+    }
+    onnxc_status status = check_memory({"output", i, info}, allocated, dims, error_);
+    if (status != ONNXC_OK) return status;
+  }
+  for (int32_t i = 0; i < model.buffer_count; ++i) {
+    const BufferDescription& buffer = model.buffers[i];
+    if (buffer.kind == BufferKind::input) buffers_[i] = inputs[buffer.index].data;
+    if (buffer.kind == BufferKind::output) buffers_[i] = output_data_[buffer.index];
+  }
+  return ONNXC_OK;
+}
+
+void Instance::poison() {
+  if (planned_bytes_ > 0) memset(arena_.data(), 0xff, static_cast<size_t>(planned_bytes_));
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    int64_t bytes = tensor_bytes(model.outputs[i].dtype, model.outputs[i].rank, dims_of_output(i));
+    if (bytes > 0) memset(output_data_[i], 0xff, static_cast<size_t>(bytes));
+  }
+}
+
+onnxc_status Instance::run_steps(const onnxc_run_options& options) {
+  onnxc_instance* handle = reinterpret_cast<onnxc_instance*>(this);
+  auto stops = [&](int32_t step, int32_t when) {
+    return options.hook != nullptr && options.hook(options.hook_context, handle, step, when) != 0;
+  };
+  failure_.store(nullptr, std::memory_order_relaxed);
+  for (int32_t step = 0; step < model.step_count; ++step) {
+    if (stops(step, ONNXC_BEFORE_STEP)) return refuse(ONNXC_STOPPED, "stopped by the hook");
+    model.steps[step].run(frame_);
+    if (const char* failure = failure_.load(std::memory_order_acquire)) return refuse(ONNXC_INVALID_DATA, failure);
+    finished_step_ = step;
+    bool stop = stops(step, ONNXC_AFTER_STEP);
+    finished_step_ = -1;
+    if (stop) return refuse(ONNXC_STOPPED, "stopped by the hook");
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::run_on_device(const onnxc_value* inputs, const onnxc_value* outputs,
+                                     const onnxc_run_options& options) {
+  struct Hook {
+    const onnxc_run_options& options;
+    onnxc_instance* instance;
+  } hook{options, reinterpret_cast<onnxc_instance*>(this)};
+  DeviceRun run{inputs, outputs, output_data_.data(), options.stream, nullptr, &hook};
+  if (options.hook != nullptr)
+    run.hook = [](void* context, int32_t step, int32_t when) {
+      const Hook& given = *static_cast<Hook*>(context);
+      return given.options.hook(given.options.hook_context, given.instance, step, when);
+    };
+  const onnxc_status status = model.device_program->backend->run(device_, run, error_);
+  return status == ONNXC_STOPPED ? refuse(status, "stopped by the hook") : status;
+}
+
+int64_t Instance::working_bytes() const {
+  if (!bound_) return 0;
+  return device_ != nullptr ? model.device_program->backend->working_bytes(device_) : planned_bytes_;
+}
+
+onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
+                           int32_t output_count, const onnxc_run_options* given) {
+  Call call(*this);
+  if (!call.entered()) return ONNXC_BUSY;
+  onnxc_run_options options;
+  onnxc_status status = read_options(given, options, error_);
+  if (status == ONNXC_OK && options.stream != nullptr && device_ == nullptr)
+    status = refuse(ONNXC_INVALID_ARGUMENT, "onnxc_run_options.stream is set, and this instance runs on the CPU");
+  if (status == ONNXC_OK) status = check_count("inputs", inputs, input_count, model.input_count, error_);
+  if (status == ONNXC_OK) status = check_count("outputs", outputs, output_count, model.output_count, error_);
+  if (status == ONNXC_OK) status = check_inputs(inputs);
+  if (status == ONNXC_OK) status = bind(dims_pointers_.data());
+  if (status == ONNXC_OK) status = check_outputs(outputs, options.allocate_output != nullptr);
+  if (status == ONNXC_OK) status = check_overlap(inputs, outputs);
+  if (status == ONNXC_OK && device_ == nullptr) status = reserve_memory();
+  if (status == ONNXC_OK) status = place_values(inputs, outputs, options);
+  if (status != ONNXC_OK) return status;
+  if (device_ != nullptr) return run_on_device(inputs, outputs, options);
+  if (poison_) poison();
+  return run_steps(options);
+}
+
+void Instance::parallel_for(const Frame& frame, int64_t tasks, ParallelBody body, const void* context) {
+  Instance* instance = static_cast<Instance*>(frame.instance);
+  if (instance->host_threads_.present()) {
+    if (!instance->host_threads_.run(tasks, body, context))
+      fail(frame, "the host's parallel_for did not run each task once");
+    return;
+  }
+  ThreadPool& pool = instance->shares_pool_ ? shared_pool() : instance->own_pool_;
+  pool.run(tasks, instance->threads_, body, context);
+}
+
+void Instance::fail(const Frame& frame, const char* text) {
+  const char* none = nullptr;
+  static_cast<Instance*>(frame.instance)->failure_.compare_exchange_strong(none, text, std::memory_order_release);
+}
+
+// What hooks and tools ask.
+
+onnxc_status Instance::symbol_values(int64_t* values) {
+  if (values == nullptr && model.symbol_count > 0) return refuse(ONNXC_INVALID_ARGUMENT, "values is null");
+  if (!bound_) return refuse(ONNXC_INVALID_ARGUMENT, "no dims are bound yet: call output_dims or run first");
+  for (int32_t i = 0; i < model.symbol_count; ++i) values[i] = symbols_[i];
+  return ONNXC_OK;
+}
+
+double Instance::step_operations(int32_t step) const {
+  if (!bound_ || step < 0 || step >= model.step_count || model.steps[step].operations == nullptr) return 0;
+  return model.steps[step].operations(symbols_.data());
+}
+
+onnxc_status Instance::check_step_output(int32_t step, int32_t output, const void* result) {
+  if (step < 0 || step >= model.step_count) return refuse(ONNXC_INVALID_ARGUMENT, "no such step");
+  if (output < 0 || output >= model.steps[step].output_count)
+    return refuse(ONNXC_INVALID_ARGUMENT, "the step has no such output");
+  if (result == nullptr && model.steps[step].outputs[output].tensor.rank > 0)
+    return refuse(ONNXC_INVALID_ARGUMENT, "the place for the result is null");
+  if (!bound_) return refuse(ONNXC_INVALID_ARGUMENT, "no dims are bound yet: call output_dims or run first");
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::place_step_output(const StepOutput& output, Array<PlacedAxis>& axes, int64_t& first) {
+  if (!axes.allocate(output.tensor.rank))
+    return refuse(ONNXC_OUT_OF_MEMORY, "no memory for the axes of a step's output");
+  first = output.place(symbols_.data(), axes.data());
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::step_output_dims(int32_t step, int32_t output, int64_t* dims) {
+  onnxc_status status = check_step_output(step, output, dims);
+  if (status != ONNXC_OK) return status;
+  Array<PlacedAxis> axes;
+  int64_t first = 0;
+  status = place_step_output(model.steps[step].outputs[output], axes, first);
+  for (int64_t i = 0; i < axes.size(); ++i) dims[i] = axes[i].extent;
+  return status;
+}
+
+onnxc_status Instance::step_output_data(int32_t step, int32_t output, void* data, int64_t bytes) {
+  onnxc_status status = check_step_output(step, output, data);
+  if (status != ONNXC_OK) return status;
+  if (step != finished_step_)
+    return refuse(ONNXC_INVALID_ARGUMENT, "a step's outputs can be read only from the hook after that step");
+  const StepOutput& description = model.steps[step].outputs[output];
+  Array<PlacedAxis> axes;
+  int64_t first = 0;
+  status = place_step_output(description, axes, first);
+  if (status != ONNXC_OK) return status;
+  Array<int64_t> dims;
+  if (!dims.allocate(axes.size())) return refuse(ONNXC_OUT_OF_MEMORY, "no memory for the dims");
+  for (int64_t i = 0; i < axes.size(); ++i) dims[i] = axes[i].extent;
+  error_.clear();
+  onnxc_value value = {};
+  value.data = data;
+  value.bytes = bytes;
+  status = check_memory({"step output", output, description.tensor}, value, dims.data(), error_);
+  if (status != ONNXC_OK) return status;
+  const int64_t element_size = tensor_bytes(description.tensor.dtype, 0, nullptr);
+  const char* buffer = static_cast<const char*>(frame_.buffers[description.buffer]);
+  copy_out(buffer + first * element_size, element_size, axes.data(), description.tensor.rank, data);
+  return status;
+}
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,105 @@
+// What generated code hands to the runtime: one table that describes a model, and the frame its steps run in. Both
+// sides of this interface are always built together; users see include/onnxc.h.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "onnxc.h"
+
+namespace onnxc::runtime {
+
+// Runs body(context, begin, end, thread) over [0, tasks), cut into any pieces, `thread` below the number of threads.
+using ParallelBody = void (*)(const void* context, int64_t begin, int64_t end, int thread);
+
+// What a step runs in.
+struct Frame {
+  void* const* buffers;    // by storage index; aligned to 64, but inputs and outputs to their element's size only
+  const int64_t* symbols;  // values of the model's symbols, inputs' dims first
+  void* scratch;           // scratch_stride bytes a thread
+  int64_t scratch_stride;
+  void (*parallel_for)(const Frame& frame, int64_t tasks, ParallelBody body, const void* context);
+  void* instance;
+  // Reports an element that the step cannot take (static text that names node and input): the run ends after this step
+  // with ONNXC_INVALID_DATA. Any thread may call it.
+  void (*fail)(const Frame& frame, const char* text);
+
+  void* thread_scratch(int thread) const { return static_cast<char*>(scratch) + thread * scratch_stride; }
+};
+
+// One tensor of the model's interface, or one that a step materialises.
+using TensorDescription = onnxc_value_info;  // name, dtype, rank, dims as text
+
+enum class BufferKind : int32_t { input, output, constant, temporary };
+
+// A piece of memory.
+struct BufferDescription {
+  BufferKind kind;
+  int32_t index;       // input and output: which; constant: none
+  int32_t first_step;  // temporary: alive from the step that first writes it to the last that reads it
+  int32_t last_step;
+  int64_t offset;  // constant: bytes from the start of the weights
+};
+
+// One logical axis of a tensor in memory: the element of index i is i / block_size * outer_step +
+// i % block_size * inner_step elements from the first.
+struct PlacedAxis {
+  int64_t extent;
+  int64_t block_size;  // 1 where the axis is not blocked
+  int64_t outer_step, inner_step;
+};
+
+// What a step writes, described for traces: logical tensor, where it is and how it is laid out.
+struct StepOutput {
+  TensorDescription tensor;
+  int32_t buffer;  // storage index
+  // Writes the tensor's axes, and returns how many elements from the start of the buffer its first one is.
+  int64_t (*place)(const int64_t* symbols, PlacedAxis* axes);
+};
+
+struct StepDescription {
+  const char* name;       // "conv_direct 3x3x3 64->64"
+  const char* nodes;      // ONNX names of the nodes it computes, separated by newlines
+  const char* operators;  // their operator types, separated by newlines
+  void (*run)(const Frame& frame);
+  double (*operations)(const int64_t* symbols);  // floating-point operations, or null
+  int32_t output_count;
+  const StepOutput* outputs;
+};
+
+struct DeviceProgram;
+
+struct ModelDescription {
+  const char* onnxc_version;
+  const char* target;               // "cpu x86-64-v4"
+  const char* const* cpu_features;  // null-terminated names __builtin_cpu_supports knows: "avx2", "avx512f"
+  const char* information;          // JSON for --info: model hash, options, legal-size rules
+  int32_t input_count, output_count;
+  const TensorDescription* inputs;
+  const TensorDescription* outputs;
+
+  int32_t symbol_count;
+  const char* const* symbol_names;
+  // Computes the symbols from the inputs' dims, and checks every rule of the model. Returns null, or the text of the
+  // rule that fails, with the input and the dim named (static text; the runtime adds the values).
+  const char* (*bind)(const int64_t* const* input_dims, int64_t* symbols);
+  // Writes the dims of every output, one after the other.
+  void (*output_dims)(const int64_t* symbols, int64_t* dims);
+  // Writes the bytes of every buffer, and the scratch bytes a thread needs, for these symbols. Returns 0, or 1 when a
+  // size does not fit in 63 bits.
+  int32_t (*sizes)(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
+
+  int32_t buffer_count;
+  const BufferDescription* buffers;
+  int32_t step_count;
+  const StepDescription* steps;
+  const unsigned char* weights;  // 64-byte aligned
+  int64_t weights_size;
+  const DeviceProgram* device_program =
+      nullptr;  // the same model for a GPU (hip/program.h); null when compiled without
+};
+
+// Defined by generated code.
+extern const ModelDescription model;
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,35 @@
+// What an instance (cpu/instance.h) asks of the runtime of a GPU. A table of functions, so that only a model that was
+// compiled for a GPU links that runtime.
+#pragma once
+
+#include "cpu/error_text.h"
+#include "hip/program.h"
+
+namespace onnxc::runtime {
+
+class DeviceInstance;
+
+// A run: values that were checked, in the model's order.
+struct DeviceRun {
+  const onnxc_value* inputs;
+  const onnxc_value* outputs;
+  void* const* output_data;  // where each output goes
+  void* stream;              // the caller's, or null
+  // Called around each step; another result than 0 ends the run. May be null.
+  int32_t (*hook)(void* context, int32_t step, int32_t when);
+  void* hook_context;
+};
+
+struct DeviceBackend {
+  DeviceInstance* (*create)(const DeviceProgram& program, int32_t device_index, bool poison, onnxc_status& status,
+                            ErrorText& error);
+  void (*destroy)(DeviceInstance* instance);
+  // Plans the memory of runs with these symbols.
+  onnxc_status (*plan)(DeviceInstance* instance, const int64_t* symbols, ErrorText& error);
+  int64_t (*working_bytes)(const DeviceInstance* instance);
+  onnxc_status (*run)(DeviceInstance* instance, const DeviceRun& run, ErrorText& error);
+};
+
+extern const DeviceBackend hip_backend;
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,225 @@
+#include "hip/device_instance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <new>
+
+namespace onnxc::runtime {
+namespace {
+
+constexpr int64_t device_alignment = 256;  // of hipMalloc's memory; covers a cache line and every element type
+
+int64_t aligned(int64_t bytes) { return (bytes + device_alignment - 1) / device_alignment * device_alignment; }
+
+int64_t count_temporaries(const DeviceProgram& program) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < program.buffer_count; ++i) count += program.buffers[i].kind == BufferKind::temporary ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+DeviceInstance* DeviceInstance::create(const DeviceProgram& program, int32_t device_index, bool poison,
+                                       onnxc_status& status, ErrorText& error) {
+  void* memory = malloc(sizeof(DeviceInstance));
+  if (memory == nullptr) {
+    error.append("no memory for an instance");
+    status = ONNXC_OUT_OF_MEMORY;
+    return nullptr;
+  }
+  auto* instance = new (memory) DeviceInstance(program);
+  instance->poison_ = poison;
+  status = instance->set_up(device_index, error);
+  if (status == ONNXC_OK) return instance;
+  destroy(instance);
+  return nullptr;
+}
+
+void DeviceInstance::destroy(DeviceInstance* instance) {
+  instance->~DeviceInstance();
+  free(instance);
+}
+
+DeviceInstance::~DeviceInstance() {
+  if (module_ == nullptr) return;
+  const HipLibrary& hip = module_->hip();
+  ignore(hip.set_device(module_->device()));
+  if (own_stream_ != nullptr) {
+    ignore(hip.stream_synchronize(own_stream_));
+    ignore(hip.stream_destroy(own_stream_));
+  }
+  if (arena_ != nullptr) ignore(hip.free(arena_));
+  DeviceModule::release(module_);
+}
+
+onnxc_status DeviceInstance::set_up(int32_t device_index, ErrorText& error) {
+  onnxc_status status;
+  module_ = DeviceModule::acquire(program_, device_index, status, error);
+  if (module_ == nullptr) return status;
+  const HipLibrary& hip = module_->hip();
+  const hipError_t result = hip.stream_create(&own_stream_, hipStreamNonBlocking);
+  if (!succeeded(hip, result, "hipStreamCreateWithFlags", error)) return status_of(result);
+  const int64_t temporaries = count_temporaries(program_);
+  if (buffers_.allocate(program_.buffer_count) && buffer_bytes_.allocate(program_.buffer_count) &&
+      plan_.allocate(temporaries) && plan_workspace_.allocate(2 * temporaries))
+    return ONNXC_OK;
+  error.append("no memory for an instance");
+  return ONNXC_OUT_OF_MEMORY;
+}
+
+onnxc_status DeviceInstance::plan(const int64_t* symbols, ErrorText& error) {
+  symbols_ = symbols;
+  int64_t scratch_bytes = 0;
+  const bool fits = program_.sizes(symbols, buffer_bytes_.data(), &scratch_bytes) == 0;
+  int32_t count = 0;
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
+    // Each ends where the next may begin.
+    if (buffer.kind == BufferKind::temporary)
+      plan_[count++] = {aligned(buffer_bytes_[i]), buffer.first_step, buffer.last_step, 0};
+  }
+  if (fits) planned_bytes_ = plan_memory(plan_.data(), count, plan_workspace_.data());
+  if (fits && planned_bytes_ >= 0) return ONNXC_OK;
+  error.append("with these dims of the inputs, the size of a tensor does not fit in 63 bits");
+  return ONNXC_WRONG_DIMS;
+}
+
+// The caller's value behind a buffer, where it is host memory; null for any other buffer.
+const onnxc_value* DeviceInstance::host_value(const DeviceRun& run, const BufferDescription& buffer) const {
+  const onnxc_value* value = buffer.kind == BufferKind::input    ? &run.inputs[buffer.index]
+                             : buffer.kind == BufferKind::output ? &run.outputs[buffer.index]
+                                                                 : nullptr;
+  return value != nullptr && value->device == ONNXC_CPU ? value : nullptr;
+}
+
+onnxc_status DeviceInstance::reserve(int64_t bytes, hipStream_t stream, ErrorText& error) {
+  if (bytes <= arena_bytes_) return ONNXC_OK;
+  const HipLibrary& hip = module_->hip();
+  hipError_t result = hip.stream_synchronize(stream);  // the run before may still use it
+  if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
+  if (arena_ != nullptr) ignore(hip.free(arena_));
+  arena_ = nullptr;
+  arena_bytes_ = 0;
+  void* memory = nullptr;
+  result = hip.malloc(&memory, static_cast<size_t>(bytes));
+  if (!succeeded(hip, result, "hipMalloc of working memory", error)) return status_of(result);
+  arena_ = static_cast<char*>(memory);
+  arena_bytes_ = bytes;
+  return ONNXC_OK;
+}
+
+// Temporaries where the plan has them, then a place for each input and output that is host memory.
+onnxc_status DeviceInstance::place_buffers(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+  int64_t bytes = planned_bytes_;
+  for (int32_t i = 0; i < program_.buffer_count; ++i)
+    if (host_value(run, program_.buffers[i]) != nullptr) bytes += aligned(buffer_bytes_[i]);
+  const onnxc_status status = reserve(bytes, stream, error);
+  if (status != ONNXC_OK) return status;
+
+  int64_t staged = planned_bytes_;
+  int32_t temporary = 0;
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
+    if (buffer.kind == BufferKind::constant) {
+      buffers_[i] = module_->weights() + buffer.offset;
+    } else if (buffer.kind == BufferKind::temporary) {
+      buffers_[i] = arena_ + plan_[temporary++].offset;
+    } else if (host_value(run, buffer) != nullptr) {
+      buffers_[i] = arena_ + staged;
+      staged += aligned(buffer_bytes_[i]);
+    } else {
+      buffers_[i] = buffer.kind == BufferKind::input ? run.inputs[buffer.index].data : run.output_data[buffer.index];
+    }
+  }
+  if (!poison_ || bytes == 0) return ONNXC_OK;
+  const HipLibrary& hip = module_->hip();
+  const hipError_t result = hip.memset_async(arena_, 0xff, static_cast<size_t>(bytes), stream);
+  return succeeded(hip, result, "hipMemsetAsync", error) ? ONNXC_OK : status_of(result);
+}
+
+onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const onnxc_value* value = host_value(run, program_.buffers[i]);
+    if (value == nullptr || program_.buffers[i].kind != BufferKind::input || buffer_bytes_[i] == 0) continue;
+    const hipError_t result = hip.memcpy_async(buffers_[i], value->data, static_cast<size_t>(buffer_bytes_[i]),
+                                               hipMemcpyHostToDevice, stream);
+    if (!succeeded(hip, result, "hipMemcpyAsync of an input", error)) return status_of(result);
+  }
+  return ONNXC_OK;
+}
+
+// Host memory is complete when this returns; device memory when the stream gets there.
+onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  bool waits = run.stream == nullptr;
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
+    waits |= host_value(run, buffer) != nullptr;
+    if (host_value(run, buffer) == nullptr || buffer.kind != BufferKind::output || buffer_bytes_[i] == 0) continue;
+    const hipError_t result = hip.memcpy_async(run.output_data[buffer.index], buffers_[i],
+                                               static_cast<size_t>(buffer_bytes_[i]), hipMemcpyDeviceToHost, stream);
+    if (!succeeded(hip, result, "hipMemcpyAsync of an output", error)) return status_of(result);
+  }
+  if (!waits) return ONNXC_OK;
+  const hipError_t result = hip.stream_synchronize(stream);
+  return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+}
+
+void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch) {
+  auto* self = static_cast<DeviceInstance*>(frame.instance);
+  if (self->launched_ != hipSuccess) return;
+  const HipLibrary& hip = self->module_->hip();
+  size_t size = launch.arguments_size;
+  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(launch.arguments), HIP_LAUNCH_PARAM_BUFFER_SIZE,
+                   &size, HIP_LAUNCH_PARAM_END};
+  self->launched_ = hip.module_launch_kernel(self->module_->kernel(launch.kernel), launch.blocks, 1, 1, launch.threads,
+                                             1, 1, 0, self->stream_, nullptr, extra);
+  if (self->launched_ == hipSuccess) self->launched_ = hip.get_last_error();
+}
+
+onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  const DeviceFrame frame{buffers_.data(), symbols_, launch, this};
+  stream_ = stream;
+  launched_ = hipSuccess;
+  for (int32_t step = 0; step < program_.step_count; ++step) {
+    if (run.hook != nullptr && run.hook(run.hook_context, step, ONNXC_BEFORE_STEP) != 0) return ONNXC_STOPPED;
+    program_.steps[step].run(frame);
+    // A hook sees a step that is done, with its own time.
+    if (run.hook != nullptr && launched_ == hipSuccess) launched_ = hip.stream_synchronize(stream);
+    if (launched_ != hipSuccess) {
+      char call[256];
+      snprintf(call, sizeof call, "hipModuleLaunchKernel of step %d '%s'", step, program_.steps[step].name);
+      succeeded(hip, launched_, call, error);
+      return status_of(launched_);
+    }
+    if (run.hook != nullptr && run.hook(run.hook_context, step, ONNXC_AFTER_STEP) != 0) return ONNXC_STOPPED;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  const hipError_t result = hip.set_device(module_->device());
+  if (!succeeded(hip, result, "hipSetDevice", error)) return status_of(result);
+  const auto stream = run.stream != nullptr ? static_cast<hipStream_t>(run.stream) : own_stream_;
+  onnxc_status status = place_buffers(run, stream, error);
+  if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
+  if (status == ONNXC_OK) status = launch_steps(run, stream, error);
+  if (status == ONNXC_OK) return copy_outputs(run, stream, error);
+  ignore(hip.stream_synchronize(stream));  // nothing of a run that failed is left running
+  return status;
+}
+
+const DeviceBackend hip_backend = {
+    .create = DeviceInstance::create,
+    .destroy = DeviceInstance::destroy,
+    .plan = [](DeviceInstance* instance, const int64_t* symbols,
+               ErrorText& error) { return instance->plan(symbols, error); },
+    .working_bytes = [](const DeviceInstance* instance) { return instance->working_bytes(); },
+    .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
+};
+
+}  // namespace onnxc::runtime

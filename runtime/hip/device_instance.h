@@ -1,0 +1,54 @@
+// One executor of the model on a GPU: its plan, its memory there and its stream.
+#pragma once
+
+#include "cpu/memory_plan.h"
+#include "hip/backend.h"
+#include "hip/device_module.h"
+
+namespace onnxc::runtime {
+
+class DeviceInstance {
+ public:
+  static DeviceInstance* create(const DeviceProgram& program, int32_t device_index, bool poison, onnxc_status& status,
+                                ErrorText& error);
+  static void destroy(DeviceInstance* instance);
+
+  onnxc_status plan(const int64_t* symbols, ErrorText& error);
+  int64_t working_bytes() const { return planned_bytes_; }
+  onnxc_status run(const DeviceRun& run, ErrorText& error);
+
+ private:
+  explicit DeviceInstance(const DeviceProgram& program) : program_(program) {}
+  ~DeviceInstance();
+
+  onnxc_status set_up(int32_t device_index, ErrorText& error);
+  onnxc_status reserve(int64_t bytes, hipStream_t stream, ErrorText& error);
+  onnxc_status place_buffers(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status launch_steps(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  const onnxc_value* host_value(const DeviceRun& run, const BufferDescription& buffer) const;
+
+  static void launch(const DeviceFrame& frame, const DeviceLaunch& launch);
+
+  const DeviceProgram& program_;
+  bool poison_ = false;
+  DeviceModule* module_ = nullptr;
+  hipStream_t own_stream_ = nullptr;
+
+  const int64_t* symbols_ = nullptr;  // of the caller, for as long as the plan holds
+  Array<int64_t> buffer_bytes_;
+  Array<PlannedBuffer> plan_;  // of the temporaries, in their order
+  Array<int32_t> plan_workspace_;
+  int64_t planned_bytes_ = 0;
+
+  char* arena_ = nullptr;
+  int64_t arena_bytes_ = 0;
+  Array<void*> buffers_;
+
+  // Of the run that is being launched.
+  hipStream_t stream_ = nullptr;
+  hipError_t launched_ = hipSuccess;
+};
+
+}  // namespace onnxc::runtime

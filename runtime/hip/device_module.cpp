@@ -1,0 +1,118 @@
+#include "hip/device_module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include "cpu/fork_lock.h"
+
+namespace onnxc::runtime {
+namespace {
+
+constinit ForkLock modules_lock;
+constinit DeviceModule* modules = nullptr;
+
+// The architecture's name ("gfx942:sramecc+:xnack-") in the properties that HIP wrote. Its place differs between
+// versions of HIP, and nothing else in there is text that begins so: the device's own name comes first and is skipped.
+const char* architecture_name(const char* properties, size_t size) {
+  for (size_t i = 256; i + 8 < size; i += 4)
+    if (memcmp(properties + i, "gfx", 3) == 0) return properties + i;
+  return nullptr;
+}
+
+}  // namespace
+
+DeviceModule* DeviceModule::acquire(const DeviceProgram& program, int device, onnxc_status& status, ErrorText& error) {
+  status = ONNXC_UNSUPPORTED_DEVICE;
+  const HipLibrary* hip = hip_library(error);
+  if (hip == nullptr) return nullptr;
+  modules_lock.lock();
+  DeviceModule* module = modules;
+  while (module != nullptr && module->device_ != device) module = module->next_;
+  if (module == nullptr) {
+    if (void* memory = malloc(sizeof(DeviceModule))) {
+      module = new (memory) DeviceModule;
+      module->hip_ = hip;
+      module->device_ = device;
+      module->next_ = modules;
+      modules = module;
+      status = module->load(program, error);
+    } else {
+      status = ONNXC_OUT_OF_MEMORY;
+    }
+  } else {
+    status = ONNXC_OK;
+  }
+  if (module != nullptr) ++module->users_;
+  modules_lock.unlock();
+  if (status == ONNXC_OK) return module;
+  if (module != nullptr) release(module);
+  return nullptr;
+}
+
+void DeviceModule::release(DeviceModule* module) {
+  modules_lock.lock();
+  if (--module->users_ == 0) {
+    DeviceModule** link = &modules;
+    while (*link != module) link = &(*link)->next_;
+    *link = module->next_;
+    module->unload();
+    module->~DeviceModule();
+    free(module);
+  }
+  modules_lock.unlock();
+}
+
+bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) {
+  int count = 0;
+  if (!succeeded(*hip_, hip_->init(0), "hipInit", error) ||
+      !succeeded(*hip_, hip_->get_device_count(&count), "hipGetDeviceCount", error)) {
+    error.append("; HIP finds no AMD GPU, or this user may not open /dev/kfd; the model also runs on the CPU");
+    return false;
+  }
+  if (device_ < 0 || device_ >= count) {
+    error.append("there is no GPU %d: HIP sees %d; run the model on the CPU, or choose another device_index", device_,
+                 count);
+    return false;
+  }
+  if (!succeeded(*hip_, hip_->set_device(device_), "hipSetDevice", error)) return false;
+  // Before HIP 6 the error of hipModuleLoadData has to do.
+  alignas(16) char properties[4096] = {};
+  if (hip_->get_device_properties == nullptr || hip_->get_device_properties(properties, device_) != hipSuccess)
+    return true;
+  const char* name = architecture_name(properties, sizeof properties);
+  const size_t length = strlen(program.architecture);
+  if (name == nullptr ||
+      (strncmp(name, program.architecture, length) == 0 && (name[length] == '\0' || name[length] == ':')))
+    return true;
+  error.append("this model was compiled for %s, and GPU %d is %.64s; compile it with --gpu-arch, or run it on the CPU",
+               program.architecture, device_, name);
+  return false;
+}
+
+onnxc_status DeviceModule::load(const DeviceProgram& program, ErrorText& error) {
+  if (!check_device(program, error)) return ONNXC_UNSUPPORTED_DEVICE;
+  hipError_t result = hip_->module_load_data(&module_, program.code);
+  if (!succeeded(*hip_, result, "hipModuleLoadData", error)) return status_of(result);
+  if (!kernels_.allocate(program.kernel_count)) return ONNXC_OUT_OF_MEMORY;
+  for (int32_t i = 0; i < program.kernel_count; ++i) {
+    result = hip_->module_get_function(&kernels_[i], module_, program.kernels[i]);
+    if (!succeeded(*hip_, result, "hipModuleGetFunction", error)) return status_of(result);
+  }
+  if (program.weights_size == 0) return ONNXC_OK;
+  const auto bytes = static_cast<size_t>(program.weights_size);
+  result = hip_->malloc(&weights_, bytes);
+  if (!succeeded(*hip_, result, "hipMalloc for the weights", error)) return status_of(result);
+  result = hip_->memcpy_async(weights_, program.weights, bytes, hipMemcpyHostToDevice, nullptr);
+  if (!succeeded(*hip_, result, "hipMemcpyAsync of the weights", error)) return status_of(result);
+  result = hip_->stream_synchronize(nullptr);
+  return succeeded(*hip_, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+}
+
+void DeviceModule::unload() {
+  if (weights_ != nullptr) ignore(hip_->free(weights_));
+  if (module_ != nullptr) ignore(hip_->module_unload(module_));
+}
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,37 @@
+// The code and the weights of the model on one GPU, shared by all instances there: loaded with the first, gone with the
+// last.
+#pragma once
+
+#include "cpu/array.h"
+#include "hip/hip_library.h"
+#include "hip/program.h"
+
+namespace onnxc::runtime {
+
+class DeviceModule {
+ public:
+  // Null and a status where the device is missing, is not of the architecture that the code is for, or is out of
+  // memory.
+  static DeviceModule* acquire(const DeviceProgram& program, int device, onnxc_status& status, ErrorText& error);
+  static void release(DeviceModule* module);
+
+  const HipLibrary& hip() const { return *hip_; }
+  int device() const { return device_; }
+  hipFunction_t kernel(int32_t index) const { return kernels_[index]; }
+  char* weights() const { return static_cast<char*>(weights_); }
+
+ private:
+  onnxc_status load(const DeviceProgram& program, ErrorText& error);
+  bool check_device(const DeviceProgram& program, ErrorText& error);
+  void unload();
+
+  const HipLibrary* hip_ = nullptr;
+  int device_ = 0;
+  int users_ = 0;
+  hipModule_t module_ = nullptr;
+  Array<hipFunction_t> kernels_;
+  void* weights_ = nullptr;
+  DeviceModule* next_ = nullptr;  // of the list of all
+};
+
+}  // namespace onnxc::runtime

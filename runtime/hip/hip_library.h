@@ -1,0 +1,47 @@
+// AMD's HIP runtime, opened when the first instance asks for a GPU: a model.so runs without it, and says what is
+// missing when it is asked to.
+#pragma once
+
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_runtime_api.h>
+
+#include "cpu/error_text.h"
+
+namespace onnxc::runtime {
+
+// The calls that we make, by HIP's names without their prefix.
+struct HipLibrary {
+  decltype(&hipInit) init;
+  decltype(&hipGetDeviceCount) get_device_count;
+  decltype(&hipSetDevice) set_device;
+  decltype(&hipModuleLoadData) module_load_data;
+  decltype(&hipModuleUnload) module_unload;
+  decltype(&hipModuleGetFunction) module_get_function;
+  decltype(&hipModuleLaunchKernel) module_launch_kernel;
+  hipError_t (*malloc)(void** pointer, size_t bytes);
+  decltype(&hipFree) free;
+  decltype(&hipMemcpyAsync) memcpy_async;
+  decltype(&hipMemsetAsync) memset_async;
+  decltype(&hipStreamCreateWithFlags) stream_create;
+  decltype(&hipStreamSynchronize) stream_synchronize;
+  decltype(&hipStreamDestroy) stream_destroy;
+  decltype(&hipGetLastError) get_last_error;
+  decltype(&hipGetErrorString) get_error_string;
+  // Writes the properties of HIP 6 and later, whose structure those headers do not have; null before HIP 6.
+  hipError_t (*get_device_properties)(void* properties, int device);
+};
+
+// The library, the same for the whole process; null with the reason where there is none. ONNXC_HIP_LIBRARY in the
+// environment names another file.
+const HipLibrary* hip_library(ErrorText& error);
+
+// Whether a call succeeded; if not, its name and what HIP says of it are appended.
+bool succeeded(const HipLibrary& hip, hipError_t result, const char* call, ErrorText& error);
+
+// Where something is given back, or a run has failed already: nobody is left to be told.
+inline void ignore(hipError_t) {}
+
+// ONNXC_OUT_OF_MEMORY where that is what failed, else ONNXC_UNSUPPORTED_DEVICE.
+onnxc_status status_of(hipError_t result);
+
+}  // namespace onnxc::runtime

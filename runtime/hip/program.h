@@ -1,0 +1,71 @@
+// What generated code hands to the runtime of a GPU: the same model's program as kernels in one code object. Generated
+// code and runtime are always built together.
+#pragma once
+
+#include "cpu/model.h"
+
+namespace onnxc::runtime {
+
+// One launch of a kernel: blocks and threads along one axis.
+struct DeviceLaunch {
+  int32_t kernel;  // index into DeviceProgram::kernels
+  uint32_t blocks, threads;
+  const void* arguments;  // as the kernel's one argument, a structure, lies in memory
+  size_t arguments_size;
+};
+
+// What a step runs in: buffers are device pointers.
+struct DeviceFrame {
+  void* const* buffers;
+  const int64_t* symbols;
+  void (*launch)(const DeviceFrame& frame, const DeviceLaunch& launch);
+  void* instance;
+};
+
+struct DeviceStep {
+  const char* name;
+  const char* nodes;
+  const char* operators;
+  void (*run)(const DeviceFrame& frame);
+};
+
+struct DeviceBackend;
+
+struct DeviceProgram {
+  const char* architecture;  // "gfx942"
+  const unsigned char* code;
+  const char* const* kernels;
+  int32_t kernel_count;
+
+  int32_t (*sizes)(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
+  int32_t buffer_count;
+  const BufferDescription* buffers;
+  int32_t step_count;
+  const DeviceStep* steps;
+  const unsigned char* weights;
+  int64_t weights_size;
+  const DeviceBackend* backend;  // runtime/hip
+};
+
+// More blocks would only wait in the queue: 304 compute units hold 32 wavefronts each.
+inline constexpr int64_t most_blocks = int64_t{1} << 20;
+
+// Launches a kernel of a loop nest, in which a block computes `points_a_block` points at a time. `arguments.points` is
+// set; how far a thread goes to its next point follows from the number of blocks.
+template <class Arguments>
+void launch_points(const DeviceFrame& frame, int32_t kernel, int64_t points_a_block, Arguments& arguments) {
+  if (arguments.points == 0) return;
+  const int64_t needed = (arguments.points - 1) / points_a_block + 1;
+  const int64_t blocks = needed < most_blocks ? needed : most_blocks;
+  arguments.point_stride = blocks * points_a_block;
+  frame.launch(frame, {kernel, static_cast<uint32_t>(blocks), 256, &arguments, sizeof arguments});
+}
+
+// Launches a kernel on so many blocks of 256 threads.
+template <class Arguments>
+void launch_blocks(const DeviceFrame& frame, int32_t kernel, int64_t blocks, const Arguments& arguments) {
+  if (blocks == 0) return;
+  frame.launch(frame, {kernel, static_cast<uint32_t>(blocks), 256, &arguments, sizeof arguments});
+}
+
+}  // namespace onnxc::runtime

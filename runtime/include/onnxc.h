@@ -1,0 +1,259 @@
+/* The C ABI of a compiled model.
+ *
+ * `onnxc model.onnx -o model.so` makes a shared library that exports one symbol, onnxc_get_api. It returns a table of
+ * functions; everything else is reached through that table:
+ *
+ *     void* library = dlopen("./model.so", RTLD_NOW | RTLD_LOCAL);
+ *     onnxc_get_api_function get_api = (onnxc_get_api_function)dlsym(library, "onnxc_get_api");
+ *     const onnxc_api* api = get_api(ONNXC_ABI_VERSION);
+ *
+ *     char error[ONNXC_ERROR_SIZE];
+ *     onnxc_instance* instance = NULL;
+ *     if (api->create(NULL, &instance, error, sizeof error) != ONNXC_OK) fail(error);
+ *
+ *     int64_t dims[] = {1, 1, 64, 64, 64};
+ *     onnxc_value x = {.dtype = ONNXC_FLOAT32, .rank = 5, .dims = dims, .data = voxels, .bytes = sizeof voxels};
+ *     onnxc_value y = {.dtype = ONNXC_FLOAT32, .data = labels, .bytes = sizeof labels};
+ *     if (api->run(instance, &x, 1, &y, 1, NULL) != ONNXC_OK) fail(api->last_error(instance));
+ *
+ *     api->destroy(instance);
+ *
+ * Threads: the table and what it says of the model may be read from any thread. An instance runs one thing at a time:
+ * a call on an instance that is busy returns ONNXC_BUSY and touches nothing. Many instances, of one model or of
+ * several, run at once on as many threads as one likes; their weights are shared.
+ *
+ * Errors: a call that fails returns a status and leaves the instance usable. Values are checked (count, kind, dtype,
+ * rank, dims, null pointers, bytes, alignment) before any memory of theirs is read or written.
+ *
+ * Manners: nothing is printed, no signal handler or exit handler is installed, dlopen runs no code of ours, worker
+ * threads start with the first run that needs them and block all signals, a child of fork() may go on using an
+ * instance, the floating-point environment and (on success) errno are as they were. Once every instance is destroyed,
+ * dlclose leaves nothing behind. The results do not depend on the number of threads.
+ *
+ * Compatibility: structs and the table grow at their end only. A struct that the caller fills starts with its own size,
+ * so that a newer model.so knows which fields an older caller has; zero is the default of every field.
+ */
+#ifndef ONNXC_H
+#define ONNXC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ONNXC_ABI_VERSION 1u
+
+/* Enough for any error text, with its terminating zero; longer texts are cut. */
+#define ONNXC_ERROR_SIZE 1024
+
+/* Element types: the numbers of ONNX's TensorProto.DataType. */
+typedef int32_t onnxc_dtype;
+enum {
+  ONNXC_UNDEFINED = 0,
+  ONNXC_FLOAT32 = 1,
+  ONNXC_UINT8 = 2,
+  ONNXC_INT8 = 3,
+  ONNXC_UINT16 = 4,
+  ONNXC_INT16 = 5,
+  ONNXC_INT32 = 6,
+  ONNXC_INT64 = 7,
+  ONNXC_STRING = 8,
+  ONNXC_BOOL = 9, /* one byte, 0 or 1 */
+  ONNXC_FLOAT16 = 10,
+  ONNXC_FLOAT64 = 11,
+  ONNXC_UINT32 = 12,
+  ONNXC_UINT64 = 13,
+  ONNXC_COMPLEX64 = 14,
+  ONNXC_COMPLEX128 = 15,
+  ONNXC_BFLOAT16 = 16,
+  ONNXC_FLOAT8E4M3FN = 17,
+  ONNXC_FLOAT8E4M3FNUZ = 18,
+  ONNXC_FLOAT8E5M2 = 19,
+  ONNXC_FLOAT8E5M2FNUZ = 20,
+  ONNXC_UINT4 = 21,
+  ONNXC_INT4 = 22,
+  ONNXC_FLOAT4E2M1 = 23
+};
+
+typedef int32_t onnxc_status;
+enum {
+  ONNXC_OK = 0,
+  ONNXC_INVALID_ARGUMENT = 1, /* a null pointer, an index or an option out of range, values that overlap */
+  ONNXC_WRONG_COUNT = 2,      /* not as many inputs or outputs as the model has */
+  ONNXC_WRONG_KIND = 3,       /* a sequence where a tensor belongs */
+  ONNXC_WRONG_DTYPE = 4,
+  ONNXC_WRONG_RANK = 5,
+  ONNXC_WRONG_DIMS = 6,   /* a dim that the model does not take, or dims that contradict each other */
+  ONNXC_SHORT_BUFFER = 7, /* fewer bytes than the dims need */
+  ONNXC_INVALID_DATA = 8, /* an element that the model cannot take, such as an index out of range */
+  ONNXC_OUT_OF_MEMORY = 9,
+  ONNXC_UNSUPPORTED_CPU = 10, /* the model was compiled for a CPU that this one is not */
+  ONNXC_UNSUPPORTED_DEVICE = 11,
+  ONNXC_BUSY = 12,          /* the instance is in another call; nothing was touched */
+  ONNXC_STOPPED = 13,       /* a step hook asked to stop */
+  ONNXC_INTERNAL_ERROR = 14 /* a bug of onnxc */
+};
+
+/* Where values live and where a model runs. */
+enum { ONNXC_CPU = 0, ONNXC_HIP = 1 };
+
+/* What a value is. Models of this version take and give tensors only. */
+enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
+
+/* An input or an output. Zero it, then set what you need.
+ *
+ * A tensor's elements are dense and row-major, aligned to their own size (a multiple of 64 is best).
+ * Strings (later): data points to rank-many dims of `struct { const char* text; int64_t size; }`.
+ * Sequences (later): data points to bytes / sizeof(onnxc_value) values. */
+typedef struct onnxc_value {
+  int32_t kind; /* ONNXC_TENSOR */
+  onnxc_dtype dtype;
+  int32_t device;      /* where data lives: ONNXC_CPU */
+  int32_t rank;        /* output: ignored when dims is null */
+  const int64_t* dims; /* `rank` of them, in elements; output: null, or dims that must equal the model's own */
+  void* data;          /* null is fine when the tensor has no elements; output: null asks onnxc_allocate_output */
+  int64_t bytes;       /* size of the memory at data; may be more than the tensor needs */
+  void* extension;     /* null */
+} onnxc_value;
+
+/* What the model says of an input, an output, or a tensor that a step writes. */
+typedef struct onnxc_value_info {
+  const char* name; /* UTF-8, as in the ONNX file */
+  onnxc_dtype dtype;
+  int32_t rank;
+  const char* const* dims; /* `rank` texts: "1", "N", "2*D + 1"; expressions over the inputs' symbols, as Python's */
+  int32_t kind;            /* ONNXC_TENSOR */
+} onnxc_value_info;
+
+/* One executor of the model, with its own working memory. */
+typedef struct onnxc_instance onnxc_instance;
+
+/* A host application's own threads. Calls body(body_context, begin, end) until [0, tasks) is covered, each task once,
+ * in pieces of any size on any threads, and returns when all calls have returned. At most onnxc_options.threads calls
+ * make progress at once: further ones wait. */
+typedef void (*onnxc_parallel_body)(void* body_context, int64_t begin, int64_t end);
+typedef void (*onnxc_parallel_for)(void* host_context, int64_t tasks, onnxc_parallel_body body, void* body_context);
+
+enum {
+  /* All instances of this model that set it share one pool of threads. While one of them uses the pool, the others run
+   * on their calling threads alone. */
+  ONNXC_SHARED_POOL = 1,
+  /* For tests: fills outputs and working memory with 0xff bytes (NaN) before each run, so that reading what was never
+   * written shows. Also set by a non-empty environment variable ONNXC_POISON. */
+  ONNXC_POISON = 2
+};
+
+typedef struct onnxc_options {
+  uint32_t struct_size; /* sizeof(onnxc_options) */
+  uint32_t flags;
+  int32_t device;       /* ONNXC_CPU, or ONNXC_HIP for a model compiled with --target hip */
+  int32_t device_index; /* which GPU */
+  /* Threads that a run may use, the calling one among them. 0: ONNXC_THREADS or OMP_NUM_THREADS of the environment,
+   * else as many as the affinity mask and the cgroup's quota allow. */
+  int32_t threads;
+  int32_t reserved;
+  onnxc_parallel_for parallel_for; /* null: threads of the runtime's own */
+  void* parallel_for_context;
+} onnxc_options;
+
+/* Gives memory for an output whose data is null: called once the dims are known, before it is written. Returns null
+ * when there is none (the run ends with ONNXC_OUT_OF_MEMORY); the memory is the caller's. */
+typedef void* (*onnxc_allocate_output)(void* context, int32_t output, onnxc_dtype dtype, int32_t rank,
+                                       const int64_t* dims, int64_t bytes);
+
+enum { ONNXC_BEFORE_STEP = 0, ONNXC_AFTER_STEP = 1 };
+
+/* Called on the calling thread before and after each step. It may call the table's step_* functions on this instance,
+ * step_output_data for the outputs of this step after it. Another result than 0 ends the run with ONNXC_STOPPED. */
+typedef int32_t (*onnxc_step_hook)(void* context, onnxc_instance* instance, int32_t step, int32_t when);
+
+typedef struct onnxc_run_options {
+  uint32_t struct_size; /* sizeof(onnxc_run_options) */
+  uint32_t flags;       /* 0 */
+  onnxc_allocate_output allocate_output;
+  void* allocate_context;
+  onnxc_step_hook hook;
+  void* hook_context;
+  void* stream; /* HIP: the hipStream_t to run in; CPU: null */
+} onnxc_run_options;
+
+/* All that a model can do. */
+typedef struct onnxc_api {
+  uint32_t abi_version; /* ONNXC_ABI_VERSION of the header that the model was built with */
+  uint32_t table_size;  /* sizeof(onnxc_api) of that header */
+
+  /* The model. Texts and infos live as long as the library is loaded. */
+  const char* onnxc_version; /* "0.1.0" */
+  const char* target;        /* "cpu x86-64-v4" */
+  const char* information;   /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
+  int64_t weights_bytes;
+  int32_t input_count;
+  int32_t output_count;
+  int32_t step_count;
+  int32_t symbol_count;
+  const onnxc_value_info* (*input)(int32_t index); /* null when out of range, as for all that follow */
+  const onnxc_value_info* (*output)(int32_t index);
+  const char* (*symbol)(int32_t index); /* symbolic dims, such as "N" */
+
+  /* The steps that a run executes, in order. */
+  const char* (*step_name)(int32_t step);      /* "conv_direct 3x3x3 64->64" */
+  const char* (*step_nodes)(int32_t step);     /* names of the ONNX nodes that it computes, one a line */
+  const char* (*step_operators)(int32_t step); /* their operator types, one a line */
+  int32_t (*step_output_count)(int32_t step);  /* tensors that it materialises */
+  const onnxc_value_info* (*step_output)(int32_t step, int32_t output);
+
+  const char* (*status_text)(onnxc_status status); /* "wrong dtype" */
+
+  /* Makes an instance. Options may be null. On failure *instance is null and error, when it is not null, gets a text
+   * of at most error_size bytes with its terminating zero. */
+  onnxc_status (*create)(const onnxc_options* options, onnxc_instance** instance, char* error, size_t error_size);
+  /* Ends its threads and frees its memory. Null is fine. The instance must not be in another call. */
+  void (*destroy)(onnxc_instance* instance);
+  /* What went wrong in the last failed call on this instance, naming the input and the dim; "" when nothing did. Valid
+   * until the next call on the instance. */
+  const char* (*last_error)(onnxc_instance* instance);
+
+  /* Computes the dims of the outputs from those of the inputs, before a run: input_dims[i] points to the dims of input
+   * i, output_dims[i] to room for the dims of output i (ranks as in input() and output()). A dim that only a run can
+   * know is -1. */
+  onnxc_status (*output_dims)(onnxc_instance* instance, const int64_t* const* input_dims, int64_t* const* output_dims);
+
+  /* Runs the model: inputs in the order of input(), outputs in that of output(). Options may be null. Working memory is
+   * planned when the inputs' dims change and kept while they stay; a run with the dims of the one before it allocates
+   * nothing. */
+  onnxc_status (*run)(onnxc_instance* instance, const onnxc_value* inputs, int32_t input_count,
+                      const onnxc_value* outputs, int32_t output_count, const onnxc_run_options* options);
+
+  /* Of the dims bound last (by output_dims or run): values of the symbols, bytes of working memory. */
+  onnxc_status (*symbol_values)(onnxc_instance* instance, int64_t* values);
+  int64_t (*working_bytes)(onnxc_instance* instance);
+
+  /* For hooks. Floating-point operations of a step for the dims bound last; 0 when it is not known. */
+  double (*step_operations)(onnxc_instance* instance, int32_t step);
+  onnxc_status (*step_output_dims)(onnxc_instance* instance, int32_t step, int32_t output, int64_t* dims);
+  /* Copies what the step wrote into row-major memory of `bytes` bytes. Only from the hook after that step. */
+  onnxc_status (*step_output_data)(onnxc_instance* instance, int32_t step, int32_t output, void* data, int64_t bytes);
+
+  /* Threads that runs of this instance may use. */
+  int32_t (*threads)(onnxc_instance* instance);
+
+  /* Of the dims bound last: the least working memory that any placement of the tensors between steps needs, the most
+   * that is in use during one step. 0 on a GPU. */
+  int64_t (*least_working_bytes)(onnxc_instance* instance);
+} onnxc_api;
+
+/* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */
+typedef const onnxc_api* (*onnxc_get_api_function)(uint32_t abi_version);
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+const onnxc_api*
+onnxc_get_api(uint32_t abi_version);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,9 @@
+# Where the set-up puts things; read by every script and by the Makefile's commands.
+ONNXC_CACHE=${ONNXC_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/onnxc}
+ONNXC_ONNX_VERSION=1.23.2
+ONNXC_ONNX_PREFIX=$ONNXC_CACHE/onnx-$ONNXC_ONNX_VERSION
+ONNXC_BUILD_VENV=$ONNXC_CACHE/venv-build
+ONNXC_TEST_VENV=$ONNXC_CACHE/venv-test
+ONNXC_CMAKE=$ONNXC_BUILD_VENV/bin/cmake
+ONNXC_CTEST=$ONNXC_BUILD_VENV/bin/ctest
+export ONNXC_CACHE ONNXC_ONNX_PREFIX ONNXC_CMAKE

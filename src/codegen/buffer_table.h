@@ -1,0 +1,15 @@
+// The memory of a program as the table that the runtime plans from (BufferDescription of runtime/cpu/model.h).
+#pragma once
+
+#include "codegen/emit_context.h"
+
+namespace onnxc {
+
+struct BufferTable {
+  std::vector<std::string> rows;  // initializers, in the order of EmitContext::storages
+  std::vector<std::byte> weights;
+};
+
+BufferTable buffer_table(const EmitContext& context);
+
+}  // namespace onnxc

@@ -1,0 +1,58 @@
+#include "codegen/cpu/cpu_target.h"
+
+#include <algorithm>
+#include <span>
+
+#include "codegen/cpu/conv_kernel.h"
+#include "codegen/cpu/conv_transpose_kernel.h"
+#include "codegen/cpu/depthwise_kernel.h"
+#include "codegen/cpu/epilogue_printer.h"
+#include "codegen/cpu/normalization_kernel.h"
+#include "codegen/cpu/pooling_kernel.h"
+
+namespace onnxc {
+namespace {
+
+// A kind of node that has a kernel; the first that takes a node writes its call. Outputs are in blocks.
+struct Family {
+  bool (*takes)(const Node&, int lanes);
+  void (*lower)(const Node&, int lanes, LoweringContext&);
+  // Whether input 0 must be in blocks already: what the kernel gains would be lost on a reorder.
+  bool needs_blocks = false;
+};
+
+constexpr Family families[] = {
+    {takes_depthwise_convolution, lower_depthwise_convolution},   {takes_convolution, lower_convolution},
+    {takes_transposed_convolution, lower_transposed_convolution}, {takes_pool, lower_pool, true},
+    {takes_global_average_pool, lower_global_average_pool, true}, {takes_normalization, lower_normalization, true},
+};
+
+const Family* find_family(const Node& node, int lanes) {
+  const auto* found = std::ranges::find_if(families, [&](const Family& family) { return family.takes(node, lanes); });
+  return found == std::end(families) ? nullptr : found;
+}
+
+}  // namespace
+
+bool CpuTarget::prefers_blocked(const Node& node) const {
+  const Family* family = find_family(node, lanes_);
+  return family != nullptr && !family->needs_blocks;
+}
+
+bool CpuTarget::lower(const Node& node, LoweringContext& context) const {
+  const Family* family = find_family(node, lanes_);
+  if (family == nullptr) return false;
+  if (family->needs_blocks) {
+    const Buffer& input = context.program().buffer(context.buffer(*node.inputs[0]));
+    if (input.layout != blocked_layout(input.shape.size())) return false;
+  }
+  family->lower(node, lanes_, context);
+  return true;
+}
+
+bool CpuTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
+                              BufferId output) const {
+  return onnxc::fits_epilogue(program, epilogue, output, lanes_);
+}
+
+}  // namespace onnxc

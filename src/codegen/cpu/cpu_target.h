@@ -1,0 +1,24 @@
+// The CPU as a target: blocks of channels as wide as its vectors, and the kernels of codegen/cpu/kernels.
+#pragma once
+
+#include "codegen/target.h"
+
+namespace onnxc {
+
+class CpuTarget : public Target {
+ public:
+  // `lanes` floats fill a vector: 16 for AVX-512, 8 for AVX2.
+  explicit CpuTarget(int lanes) : lanes_(lanes) {}
+
+  std::string name() const override { return "cpu"; }
+  bool prefers_blocked(const Node& node) const override;
+  Layout blocked_layout(size_t rank) const override { return Layout::channel_blocked(rank, lanes_); }
+  bool lower(const Node& node, LoweringContext& context) const override;
+  bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
+                     BufferId output) const override;
+
+ private:
+  int lanes_;
+};
+
+}  // namespace onnxc

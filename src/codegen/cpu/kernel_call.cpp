@@ -1,0 +1,96 @@
+#include "codegen/cpu/kernel_call.h"
+
+#include <fmt/ranges.h>
+
+namespace onnxc {
+namespace {
+
+// Strides of a buffer in elements; missing leading spatial axes are 0.
+struct BlockedStrides {
+  Expr batch, channel_block, depth, height;
+};
+
+BlockedStrides blocked_strides(const Program& program, BufferId id) {
+  const Buffer& buffer = program.buffer(id);
+  size_t rank = buffer.shape.size();
+  std::vector<Expr> origin(rank, 0);
+  Expr base = program.offset(id, origin);
+  auto stride = [&](size_t axis, int64_t step) {
+    std::vector<Expr> index = origin;
+    index[axis] = step;
+    return program.offset(id, index) - base;
+  };
+  // One plane is a block of one channel.
+  BlockedStrides strides{stride(0, 1), stride(1, buffer.layout.block_size), 0, 0};
+  if (rank >= 5) strides.depth = stride(rank - 3, 1);
+  if (rank >= 4) strides.height = stride(rank - 2, 1);
+  return strides;
+}
+
+}  // namespace
+
+std::array<WindowAxis, 3> three_axes(const std::vector<WindowAxis>& axes) {
+  std::array<WindowAxis, 3> result;
+  for (WindowAxis& axis : result) {
+    axis.input = axis.output = 1;
+    axis.pad_begin = axis.pad_end = 0;
+  }
+  for (size_t i = 0; i < axes.size(); ++i) result[3 - axes.size() + i] = axes[i];
+  return result;
+}
+
+kernels::Axes gather(const std::array<WindowAxis, 3>& axes, int64_t WindowAxis::* member) {
+  return {axes[0].*member, axes[1].*member, axes[2].*member};
+}
+
+bool is_kernel_type(DType dtype) { return is_floating(dtype) && dtype != DType::float64; }
+
+bool is_within_rank(const Value& value) { return value.shape->size() >= 3 && value.shape->size() <= 5; }
+
+std::vector<float> as_float(const Tensor& tensor) {
+  std::vector<double> values = tensor.as_double();
+  return {values.begin(), values.end()};
+}
+
+BufferId add_constant(Program& program, std::string name, std::vector<float> values, bool is_packed) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.dtype = DType::float32;
+  buffer.kind = BufferKind::constant;
+  auto count = static_cast<int64_t>(values.size());
+  buffer.shape = {count};
+  buffer.layout = Layout::row_major(1);
+  buffer.constant = Tensor::of(DType::float32, {count}, values);
+  buffer.is_packed = is_packed;
+  return program.add(std::move(buffer));
+}
+
+Epilogue plain_epilogue(const Value& output) {
+  Epilogue epilogue;
+  for (size_t i = 0; i < output.shape->size(); ++i) {
+    const Expr& extent = (*output.shape)[i];
+    epilogue.axes.push_back({Symbol::axis(fmt::format("i{}", i), extent), extent, AxisKind::parallel});
+  }
+  epilogue.value = scalar::cast(output.dtype, scalar::accumulator(DType::float32, 0));
+  return epilogue;
+}
+
+std::string braced(const std::vector<std::string>& parts) { return fmt::format("{{{}}}", fmt::join(parts, ", ")); }
+
+std::string braced(const kernels::Axes& axes) { return fmt::format("{{{}, {}, {}}}", axes.d, axes.h, axes.w); }
+
+std::string braced(const KernelText& text, const std::array<WindowAxis, 3>& axes, Expr WindowAxis::* member) {
+  std::vector<std::string> parts;
+  for (const WindowAxis& axis : axes) parts.push_back(text.expr(axis.*member));
+  return braced(parts);
+}
+
+std::string blocked_view(const KernelText& text, BufferId id) {
+  BlockedStrides strides = blocked_strides(text.program, id);
+  return braced({text.expr(strides.batch), text.expr(strides.channel_block), text.expr(strides.depth),
+                 text.expr(strides.height)});
+}
+
+std::string describe(const kernels::Axes& axes) { return fmt::format("{}x{}x{}", axes.d, axes.h, axes.w); }
+
+}  // namespace onnxc

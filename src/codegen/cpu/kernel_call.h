@@ -1,0 +1,46 @@
+// What the kernel specs share: constants made at compile time, the epilogue that a call starts with, and the text of
+// sizes and views.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/kernel_spec.h"
+#include "codegen/cpu/kernels/conv_geometry.h"
+#include "ir/conv_spec.h"
+#include "passes/lower.h"
+
+namespace onnxc {
+
+// ---- from nodes to calls
+
+// Spatial axes as depth, height, width: what is missing in front has extent 1 and a kernel of 1.
+std::array<WindowAxis, 3> three_axes(const std::vector<WindowAxis>& axes);
+kernels::Axes gather(const std::array<WindowAxis, 3>& axes, int64_t WindowAxis::* member);
+
+// A type that kernels load and compute with in float32: float32, float16, bfloat16.
+bool is_kernel_type(DType dtype);
+// One to three spatial axes.
+bool is_within_rank(const Value& value);
+
+std::vector<float> as_float(const Tensor& tensor);
+
+// A constant of the program's own. `is_packed` says that its order is a kernel's.
+BufferId add_constant(Program& program, std::string name, std::vector<float> values, bool is_packed);
+
+// The kernel's result in the type of the output, at each of its points.
+Epilogue plain_epilogue(const Value& output);
+
+// ---- from calls to text
+
+std::string braced(const std::vector<std::string>& parts);
+std::string braced(const kernels::Axes& axes);
+// {d, h, w} of one member of the axes.
+std::string braced(const KernelText& text, const std::array<WindowAxis, 3>& axes, Expr WindowAxis::* member);
+// A BlockedView of a buffer in blocked layout, or of a planar one as blocks of one channel.
+std::string blocked_view(const KernelText& text, BufferId id);
+// "3x3x3"
+std::string describe(const kernels::Axes& axes);
+
+}  // namespace onnxc

@@ -1,0 +1,32 @@
+// What the emitter needs of a kernel template in order to call it.
+//
+// A kernel is a class template in kernels/ with
+//   using Arguments = ...;                        // pointers, sizes, strides
+//   static KernelWork work(const Sizes&);         // tasks, and scratch bytes a thread
+//   static void run(const Arguments&, const Epilogue&, int64_t task_begin, int64_t task_end, void* scratch);
+// (without an epilogue where the call has none) and the emitter writes a step that fills the arguments and runs the
+// tasks in parallel.
+#pragma once
+
+#include <string>
+
+#include "codegen/kernel_text.h"
+
+namespace onnxc {
+
+class CpuKernelSpec : public KernelSpec {
+ public:
+  // The header that defines the template, as it is included: "codegen/cpu/kernels/conv_direct.h".
+  virtual std::string header() const = 0;
+  // The kernel's type, given the type of its epilogue, if it has one:
+  // "DirectConvolution<ConvShape{...}, float, float, Epilogue3>".
+  virtual std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const = 0;
+  // A braced initializer of the sizes that work() takes; also used where there are no buffers yet.
+  virtual std::string sizes(const KernelText& text) const = 0;
+  // A braced initializer of Arguments.
+  virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
+  // Floating-point operations of a run.
+  virtual Expr operations() const = 0;
+};
+
+}  // namespace onnxc

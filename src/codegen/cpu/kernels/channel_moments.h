@@ -1,0 +1,174 @@
+// Means and variances of channels over space, on blocked channels: for InstanceNormalization, GroupNormalization and
+// GlobalAveragePool.
+//
+// Problem: a sum over a volume must use all threads, give the same bits on any number of them, and lose no digits where
+// the mean is large against the deviation. Method: two kernels, one after the other. PartialMoments cuts each channel
+// block into chunks of fixed size; of each it takes the mean, then, from the cache, the sums of the differences from
+// that mean and of their squares. ChannelMoments puts the chunks of a group of channels together in order, in double;
+// MeanOfChannels does so for the mean alone and applies an epilogue.
+// Bound by: reading the input once from memory.
+#pragma once
+
+#include "codegen/cpu/kernels/channel_moments_geometry.h"
+#include "codegen/cpu/kernels/vector.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+template <class Input>
+struct PartialMomentsArguments {
+  const Input* input;
+  float* partial;  // partial_moments_size floats
+  MomentsSizes sizes;
+  BlockedView view;
+};
+
+template <class Input, bool with_squares>
+class PartialMoments {
+ public:
+  using Arguments = PartialMomentsArguments<Input>;
+
+  static KernelWork work(const MomentsSizes& sizes) { return {ChunkGeometry(sizes, lanes).tasks(sizes), 0}; }
+
+  // Runs tasks [task_begin, task_end) of work().tasks; a task is a chunk.
+  static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
+    const ChunkGeometry geometry(arguments.sizes, lanes);
+    for (int64_t task = task_begin; task < task_end; ++task) {
+      const int64_t plane = task / geometry.chunks, chunk = task % geometry.chunks;
+      const Input* const block = arguments.input + plane / geometry.blocks * arguments.view.batch_stride +
+                                 plane % geometry.blocks * arguments.view.channel_block_stride;
+      run_chunk(arguments, block, chunk * ChunkGeometry::chunk_voxels, geometry.voxels_of(chunk),
+                arguments.partial + task * chunk_values(with_squares) * lanes);
+    }
+  }
+
+ private:
+  static void run_chunk(const Arguments& arguments, const Input* block, int64_t first, int64_t voxels, float* partial) {
+    const vec sum = sum_over(arguments, block, first, voxels, [](vec x) { return x; });
+    if constexpr (!with_squares) {
+      store(partial, sum);
+    } else {
+      const vec mean = sum / static_cast<float>(voxels);
+      store(partial, mean);
+      store(partial + lanes, sum_over(arguments, block, first, voxels, [=](vec x) { return x - mean; }));
+      store(partial + 2 * lanes, sum_over(arguments, block, first, voxels, [=](vec x) {
+              const vec difference = x - mean;
+              return difference * difference;
+            }));
+    }
+  }
+
+  // The sum of term(x) over a range of voxels, in row-major order.
+  template <class Term>
+  [[gnu::always_inline]] static vec sum_over(const Arguments& arguments, const Input* block, int64_t first,
+                                             int64_t voxels, const Term& term) {
+    constexpr int sums = 4;
+    const Axes& size = arguments.sizes.size;
+    Axes at{first / size.w / size.h, first / size.w % size.h, first % size.w};
+    vec sum[sums] = {};
+    while (voxels > 0) {
+      const Input* const row = block + at.d * arguments.view.d_stride + at.h * arguments.view.h_stride + at.w * lanes;
+      const int64_t count = smaller(voxels, size.w - at.w);
+      int64_t i = 0;
+      for (; i + sums <= count; i += sums)
+        for (int j = 0; j < sums; ++j) sum[j] += term(load(row + (i + j) * lanes));
+      for (; i < count; ++i) sum[0] += term(load(row + i * lanes));
+      voxels -= count;
+      at.w = 0;
+      if (++at.h == size.h) {
+        at.h = 0;
+        ++at.d;
+      }
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+};
+
+struct ChannelMomentsArguments {
+  const float* partial;  // of PartialMoments<..., true>
+  // [3][batch][group]: the mean rounded, what the rounding lost, and the population variance.
+  float* moments;
+  MomentsSizes sizes;
+};
+
+// A task is a group of an image.
+class ChannelMoments {
+ public:
+  using Arguments = ChannelMomentsArguments;
+
+  static KernelWork work(const MomentsSizes& sizes) { return {sizes.batch * sizes.groups, 0}; }
+
+  static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
+    const MomentsSizes& sizes = arguments.sizes;
+    const int64_t groups = sizes.batch * sizes.groups;
+    const double count = static_cast<double>(sizes.group_channels() * sizes.size.product());
+    for (int64_t task = task_begin; task < task_end; ++task) {
+      double sum = 0.0;
+      for_each_chunk(arguments, task, [&](double voxels, double mean, double differences, double) {
+        sum += voxels * mean + differences;
+      });
+      const double whole_mean = sum / count;
+      double squares = 0.0;
+      for_each_chunk(arguments, task, [&](double voxels, double mean, double differences, double chunk_squares) {
+        const double shift = mean - whole_mean;
+        squares += chunk_squares + shift * (2.0 * differences + voxels * shift);
+      });
+      const auto rounded = static_cast<float>(whole_mean);
+      arguments.moments[task] = rounded;
+      arguments.moments[groups + task] = static_cast<float>(whole_mean - static_cast<double>(rounded));
+      arguments.moments[2 * groups + task] = static_cast<float>(squares / count);
+    }
+  }
+
+ private:
+  template <class Visitor>
+  static void for_each_chunk(const Arguments& arguments, int64_t task, const Visitor& visit) {
+    const MomentsSizes& sizes = arguments.sizes;
+    const ChunkGeometry geometry(sizes, lanes);
+    const int64_t channels = sizes.group_channels();
+    const int64_t batch = task / sizes.groups, first = task % sizes.groups * channels;
+    for (int64_t channel = first; channel < first + channels; ++channel) {
+      const int64_t plane = batch * geometry.blocks + channel / lanes;
+      const float* partial = arguments.partial + plane * geometry.chunks * 3 * lanes + channel % lanes;
+      for (int64_t chunk = 0; chunk < geometry.chunks; ++chunk, partial += 3 * lanes)
+        visit(static_cast<double>(geometry.voxels_of(chunk)), static_cast<double>(partial[0]),
+              static_cast<double>(partial[lanes]), static_cast<double>(partial[2 * lanes]));
+    }
+  }
+};
+
+template <class Output>
+struct MeanOfChannelsArguments {
+  const float* partial;  // of PartialMoments<..., false>
+  Output* output;        // blocked, with a single voxel
+  MomentsSizes sizes;
+  BlockedView output_view;
+};
+
+// GlobalAveragePool. A task is a channel block of an image.
+template <class Output, class Epilogue>
+class MeanOfChannels {
+ public:
+  using Arguments = MeanOfChannelsArguments<Output>;
+
+  static KernelWork work(const MomentsSizes& sizes) { return {sizes.batch * divide_up(sizes.channels, lanes), 0}; }
+
+  static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
+                  void* /*scratch*/) {
+    const ChunkGeometry geometry(arguments.sizes, lanes);
+    for (int64_t task = task_begin; task < task_end; ++task) {
+      double sums[lanes] = {};
+      const float* partial = arguments.partial + task * geometry.chunks * lanes;
+      for (int64_t chunk = 0; chunk < geometry.chunks; ++chunk, partial += lanes)
+        for (int i = 0; i < lanes; ++i) sums[i] += static_cast<double>(partial[i]);
+      vec mean;
+      for (int i = 0; i < lanes; ++i) mean[i] = static_cast<float>(sums[i] / static_cast<double>(geometry.voxels));
+      const int64_t batch = task / geometry.blocks, block = task % geometry.blocks;
+      const BlockedView& view = arguments.output_view;
+      const Position position{batch, block, 0, 0, 0, batch * view.batch_stride + block * view.channel_block_stride};
+      const int64_t channels = arguments.sizes.channels - block * lanes;
+      store(arguments.output + position.offset, keep_lanes(first_lanes(channels), epilogue(mean, position)));
+    }
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,42 @@
+// What the compiler and the statistics kernels (channel_moments.h) must agree on: how a channel is cut into chunks.
+#pragma once
+
+#include "codegen/cpu/kernels/conv_geometry.h"
+
+namespace onnxc::kernels {
+
+struct MomentsSizes {
+  int64_t batch;
+  int64_t channels;
+  int64_t groups;  // of neighbouring channels with common moments; as many as channels for InstanceNormalization
+  Axes size;
+
+  constexpr int64_t group_channels() const { return groups == 0 ? 0 : channels / groups; }
+};
+
+// Partial results are kept in order: [batch][channel block][chunk][value][lane]. The chunks depend on the sizes alone,
+// so that the bits of the results do not depend on threads.
+struct ChunkGeometry {
+  static constexpr int64_t chunk_voxels = 1024;  // of one channel block; read twice, the second time from the cache
+
+  int64_t voxels, chunks, blocks;
+
+  constexpr ChunkGeometry(const MomentsSizes& sizes, int target_lanes)
+      : voxels(sizes.size.product()),
+        chunks(divide_up(voxels, chunk_voxels)),
+        blocks(divide_up(sizes.channels, target_lanes)) {}
+
+  constexpr int64_t voxels_of(int64_t chunk) const { return smaller(chunk_voxels, voxels - chunk * chunk_voxels); }
+  constexpr int64_t tasks(const MomentsSizes& sizes) const { return sizes.batch * blocks * chunks; }
+};
+
+// Values kept of a chunk: the sum; or for the variance the rounded mean, and the sums of the differences from it and of
+// their squares.
+constexpr int64_t chunk_values(bool with_squares) { return with_squares ? 3 : 1; }
+
+// Floats that the partial results take.
+constexpr int64_t partial_moments_size(const MomentsSizes& sizes, bool with_squares, int target_lanes) {
+  return ChunkGeometry(sizes, target_lanes).tasks(sizes) * chunk_values(with_squares) * target_lanes;
+}
+
+}  // namespace onnxc::kernels

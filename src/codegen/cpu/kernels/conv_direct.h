@@ -1,0 +1,252 @@
+// Direct convolution over blocked channels: any kernel, stride, dilation and begin pads, ranks 1 to 3, groups of whole
+// blocks.
+//
+// Problem: y[n, o, z] = epilogue(sum over i, k of x[n, i, z * stride - pad + k * dilation] * w[o, i, k]), x zero
+// outside its bounds. Method: a register tile of `tile_voxels` output voxels by one to three blocks of output channels.
+// For each input channel the kernel loads the tile's weights and, for each voxel, broadcasts one input element, so each
+// loaded element serves as many FMAs as the tile is wide. The voxels of a tile are any neighbours in row-major order:
+// rows need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Per tap each voxel has its own input
+// pointer; a voxel whose tap falls into the padding points at zeros, and a tap that falls into the padding for the
+// whole tile is skipped. Nothing is copied or padded. Cache: a task sweeps a range of voxels; the weights of as many
+// input blocks as fit half the second-level cache stay there for a sweep
+// ("pass"), and partial sums wait in scratch between passes. The order of each sum is fixed by the shape alone.
+// Limits: channels per group are multiples of the block, or there is one group (direct_supports); weights are constant
+// and float. Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction
+// sets); with a single output block by loads (78%).
+#pragma once
+
+#include "codegen/cpu/kernels/conv_geometry.h"
+#include "codegen/cpu/kernels/vector.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+template <ConvShape shape, class Input, class Output, class Epilogue, int input_lanes = lanes>
+class DirectConvolution {
+ public:
+  using Arguments = ConvArguments<Input, Output>;
+  static_assert(direct_supports(shape, lanes, input_lanes), "a group that is no whole number of blocks");
+
+  static KernelWork work(const ConvSizes& sizes) { return direct_geometry(packing, sizes).work; }
+
+  // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
+  static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
+                  void* scratch) {
+    const DirectGeometry geometry = direct_geometry(packing, arguments.sizes);
+    for (int64_t task = task_begin; task < task_end; ++task) {
+      // Chunks run fastest: they share the input of their range.
+      const int64_t chunk = task % geometry.chunks;
+      const int64_t range = task / geometry.chunks % geometry.ranges;
+      Task work{.batch = task / geometry.chunks / geometry.ranges,
+                .group = chunk / packing.chunks(),
+                .chunk = chunk % packing.chunks(),
+                .begin = range * geometry.range_voxels,
+                .end = smaller((range + 1) * geometry.range_voxels, arguments.sizes.output.product())};
+      constexpr int64_t last = packing.chunks() - 1;
+      if (work.chunk < last)
+        run_task<2>(arguments, epilogue, work, geometry.input_blocks_per_pass, static_cast<float*>(scratch));
+      else
+        run_task<packing.chunk_blocks(last)>(arguments, epilogue, work, geometry.input_blocks_per_pass,
+                                             static_cast<float*>(scratch));
+    }
+  }
+
+ private:
+  static constexpr DirectPacking packing{shape, lanes, input_lanes};
+
+  typedef int64_t vec_int64 __attribute__((ext_vector_type(lanes)));
+  typedef uint64_t vec_uint64 __attribute__((ext_vector_type(lanes)));
+  typedef bool vec_bool __attribute__((ext_vector_type(lanes)));
+  typedef unsigned _BitInt(lanes) lane_bits;
+
+  struct Task {
+    int64_t batch, group, chunk;
+    int64_t begin, end;  // voxels
+  };
+
+  // Register tiles that leave a register for the broadcast and one for each weight vector: more voxels spill.
+  template <int blocks>
+  static constexpr int tile_voxels = lanes == 16 ? (blocks == 1   ? 9
+                                                    : blocks == 2 ? 12
+                                                                  : 8)
+                                                 : (blocks == 1   ? 8
+                                                    : blocks == 2 ? 6
+                                                                  : 4);
+
+  // Where the taps of a tile's voxels read.
+  struct Tile {
+    vec_int64 input_offset;  // of each voxel's first tap, in elements from the start of a channel block; may lie in the
+                             // padding
+    // Bit i of inside_w[kw] tells that tap kw of voxel i is inside the input along w.
+    uint32_t inside_d[shape.kernel.d], inside_h[shape.kernel.h], inside_w[shape.kernel.w];
+  };
+
+  // The voxel after `at`, in row-major order.
+  [[gnu::always_inline]] static void advance(const Axes& size, Axes& at) {
+    if (++at.w < size.w) return;
+    at.w = 0;
+    if (++at.h < size.h) return;
+    at.h = 0;
+    ++at.d;
+  }
+
+  // Voxels past the end of the image are harmless: their taps are inside the input or found to be outside like any
+  // other's.
+  template <int voxels>
+  [[gnu::always_inline]] static Tile locate(const Arguments& arguments, const Axes& first) {
+    const Axes& size = arguments.sizes.output;
+    const Axes& pads = arguments.sizes.begin_pads;
+    vec_int64 d = first.d, h = first.h, w = first.w + __builtin_convertvector(lane_indices(), vec_int64);
+    if (first.w + voxels > size.w) {
+      Axes at = first;
+      for (int i = 0; i < voxels; ++i, advance(size, at)) {
+        d[i] = at.d;
+        h[i] = at.h;
+        w[i] = at.w;
+      }
+    }
+    d = d * shape.stride.d - pads.d;
+    h = h * shape.stride.h - pads.h;
+    w = w * shape.stride.w - pads.w;
+    Tile tile;
+    tile.input_offset = d * arguments.input_view.d_stride + h * arguments.input_view.h_stride + w * input_lanes;
+    find_inside<voxels>(d, arguments.sizes.input.d, shape.dilation.d, tile.inside_d);
+    find_inside<voxels>(h, arguments.sizes.input.h, shape.dilation.h, tile.inside_h);
+    find_inside<voxels>(w, arguments.sizes.input.w, shape.dilation.w, tile.inside_w);
+    return tile;
+  }
+
+  template <int voxels, size_t taps>
+  [[gnu::always_inline]] static void find_inside(const vec_int64& coordinates, int64_t size, int64_t dilation,
+                                                 uint32_t (&inside)[taps]) {
+    for (size_t tap = 0; tap < taps; ++tap) {
+      // As unsigned numbers, so that one comparison also rejects what is below zero.
+      const vec_uint64 coordinate =
+          __builtin_convertvector(coordinates + static_cast<int64_t>(tap) * dilation, vec_uint64);
+      const auto below_size = __builtin_convertvector(coordinate < static_cast<uint64_t>(size), vec_bool);
+      inside[tap] = __builtin_bit_cast(lane_bits, below_size) & ((1u << voxels) - 1u);
+    }
+  }
+
+  template <int blocks>
+  static void run_task(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
+                       int64_t input_blocks_per_pass, float* partial_sums) {
+    constexpr int voxels = tile_voxels<blocks>;
+    for (int64_t pass_begin = 0; pass_begin < packing.input_blocks(); pass_begin += input_blocks_per_pass) {
+      const int64_t pass_end = smaller(pass_begin + input_blocks_per_pass, packing.input_blocks());
+      const Axes& size = arguments.sizes.output;
+      Axes at{task.begin / size.w / size.h, task.begin / size.w % size.h, task.begin % size.w};
+      float* sums = partial_sums;
+      for (int64_t first = task.begin; first < task.end; first += voxels, sums += voxels * blocks * lanes) {
+        const int64_t count = smaller(voxels, task.end - first);
+        const Tile tile = locate<voxels>(arguments, at);
+        vec accumulators[voxels][blocks];
+        for (int i = 0; i < voxels; ++i)
+          for (int b = 0; b < blocks; ++b)
+            accumulators[i][b] = pass_begin == 0 ? splat(0.0f) : load(sums + (i * blocks + b) * lanes);
+        accumulate<blocks>(arguments, task, tile, pass_begin, pass_end, accumulators);
+        if (pass_end < packing.input_blocks()) {
+          for (int i = 0; i < voxels; ++i)
+            for (int b = 0; b < blocks; ++b) store(sums + (i * blocks + b) * lanes, accumulators[i][b]);
+          for (int i = 0; i < voxels; ++i) advance(size, at);
+        } else {
+          finish<blocks>(arguments, epilogue, task, count, accumulators, at);
+        }
+      }
+    }
+  }
+
+  // Adds the products of input blocks [begin, end) with all taps to the tile's accumulators.
+  template <int blocks>
+  [[gnu::always_inline]] static void accumulate(const Arguments& arguments, const Task& task, const Tile& tile,
+                                                int64_t begin, int64_t end,
+                                                vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int voxels = tile_voxels<blocks>;
+    constexpr uint32_t all_inside = (1u << voxels) - 1u;
+    alignas(64) static constexpr Input zeros[input_lanes] = {};
+    const BlockedView& view = arguments.input_view;
+    const Input* image = arguments.input + task.batch * view.batch_stride +
+                         task.group * packing.input_blocks() * view.channel_block_stride;
+    const float* chunk_weights = arguments.weights + packing.chunk_offset(task.group, task.chunk);
+    alignas(64) const Input* origins[voxels];  // the first tap of each voxel in the first channel block
+    for (int i = 0; i < voxels; ++i) origins[i] = image + tile.input_offset[i];
+
+    for (int64_t block = begin; block < end; ++block) {
+      const float* weights = chunk_weights + packing.input_block_offset(blocks, block);
+      const int64_t depth = packing.depth(block);
+      for (int64_t kd = 0; kd < shape.kernel.d; ++kd) {
+        for (int64_t kh = 0; kh < shape.kernel.h; ++kh) {
+          const uint32_t inside_dh = tile.inside_d[kd] & tile.inside_h[kh];
+          const int64_t row_offset = block * view.channel_block_stride + kd * shape.dilation.d * view.d_stride +
+                                     kh * shape.dilation.h * view.h_stride;
+          // The kw and channel loops stay rolled: unrolled, clang shares broadcasts between taps, keeps them live and
+          // spills the tile.
+#pragma clang loop unroll(disable)
+          for (int64_t kw = 0; kw < shape.kernel.w; ++kw, weights += packing.tap_stride(blocks, block)) {
+            const uint32_t inside = inside_dh & tile.inside_w[kw];
+            const int64_t tap_offset = row_offset + kw * shape.dilation.w * input_lanes;
+            if (inside == all_inside) {
+              multiply_tap<blocks>(origins, tap_offset, weights, depth, accumulators);
+            } else if (inside != 0) {
+              alignas(64) const Input* taps[voxels];
+              for (int i = 0; i < voxels; ++i) taps[i] = (inside >> i & 1u) ? origins[i] + tap_offset : zeros;
+              multiply_tap<blocks>(taps, 0, weights, depth, accumulators);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // accumulators += one input element of each voxel times one row of weights, for `depth` input channels.
+  template <int blocks>
+  [[gnu::always_inline]] static void multiply_tap(const Input* const (&voxels)[tile_voxels<blocks>], int64_t offset,
+                                                  const float* weights, int64_t depth,
+                                                  vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int step = packing.reduction_step();
+#pragma clang loop unroll(disable)
+    for (int64_t channel = offset; channel < offset + depth; channel += step) {
+#pragma clang loop unroll(full)
+      for (int c = 0; c < step; ++c) {
+        vec row[blocks];
+#pragma clang loop unroll(full)
+        for (int b = 0; b < blocks; ++b) row[b] = load(weights + (c * blocks + b) * lanes);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < tile_voxels<blocks>; ++i) {
+          const vec element = load_splat(voxels[i] + channel + c);
+#pragma clang loop unroll(full)
+          for (int b = 0; b < blocks; ++b) accumulators[i][b] = fma(element, row[b], accumulators[i][b]);
+        }
+      }
+      weights += step * blocks * lanes;
+    }
+  }
+
+  // Stores the tile's first `count` voxels, and moves `at` past them.
+  template <int blocks>
+  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
+                                            int64_t count, const vec (&accumulators)[tile_voxels<blocks>][blocks],
+                                            Axes& at) {
+    constexpr int voxels = tile_voxels<blocks>;
+    vec stored[voxels][blocks];
+    for (int i = 0; i < voxels; ++i)
+      for (int b = 0; b < blocks; ++b) stored[i][b] = accumulators[i][b];
+    asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
+    const BlockedView& view = arguments.output_view;
+    const int64_t first_block = task.group * packing.output_blocks() + packing.first_block(task.chunk);
+    const int64_t origin = task.batch * view.batch_stride + first_block * view.channel_block_stride;
+#pragma clang loop unroll(disable)
+    for (int64_t i = 0; i < count; ++i, advance(arguments.sizes.output, at)) {
+      const int64_t offset = origin + at.d * view.d_stride + at.h * view.h_stride + at.w * view.w_step * lanes;
+      for (int b = 0; b < blocks; ++b) {
+        const int64_t block = first_block + b;
+        const Position position{task.batch, block, at.d, at.h, at.w, offset + b * view.channel_block_stride};
+        vec value = epilogue(stored[i][b], position);
+        if constexpr (shape.output_channels % lanes != 0)
+          value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
+        store(arguments.output + position.offset, value);
+      }
+    }
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,119 @@
+// What the compiler, the weight packer and the transposed-convolution kernel (conv_transpose.h) must agree on.
+//
+// Along one axis, output z gathers input (z + pad - k * dilation) / stride for the taps k for which that divides. Those
+// taps depend on r = (z + pad) mod stride alone, and are an arithmetic progression. So the outputs of one residue r, z
+// = stride * q + phase, are a convolution of stride 1 over the input with a part of the kernel, back to front:
+//   x[q - begin_pad + j * (dilation / g)], j ascending, g = gcd(stride, dilation).
+#pragma once
+
+#include "codegen/cpu/kernels/conv_geometry.h"
+
+namespace onnxc::kernels {
+
+constexpr int64_t greatest_common_divisor(int64_t a, int64_t b) {
+  return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
+
+// One axis of a transposed convolution, cut into residues.
+struct TransposedAxis {
+  int64_t kernel, stride, dilation;
+
+  constexpr int64_t divisor() const { return greatest_common_divisor(stride, dilation); }
+  constexpr int64_t tap_distance() const { return stride / divisor(); }
+  constexpr int64_t sub_dilation() const { return dilation / divisor(); }
+
+  // The smallest tap of a residue; `kernel` when it has none.
+  constexpr int64_t first_tap(int64_t residue) const {
+    for (int64_t tap = 0; tap < kernel && tap < tap_distance(); ++tap)
+      if (tap * dilation % stride == residue) return tap;
+    return kernel;
+  }
+  constexpr int64_t taps(int64_t residue) const { return divide_up(kernel - first_tap(residue), tap_distance()); }
+  // The tap of the whole kernel that is tap j of the residue's convolution.
+  constexpr int64_t tap(int64_t residue, int64_t j) const {
+    return first_tap(residue) + (taps(residue) - 1 - j) * tap_distance();
+  }
+  // All residues that have taps at all have as many, or one more.
+  constexpr int64_t fewest_taps() const { return larger(1, kernel / tap_distance()); }
+  constexpr int64_t most_taps() const { return larger(1, divide_up(kernel, tap_distance())); }
+
+  constexpr int64_t phase(int64_t residue, int64_t pad) const { return ((residue - pad) % stride + stride) % stride; }
+  constexpr int64_t outputs(int64_t phase, int64_t output) const {
+    return output <= phase ? 0 : divide_up(output - phase, stride);
+  }
+  constexpr int64_t begin_pad(int64_t residue, int64_t pad) const {
+    return (taps(residue) - 1) * sub_dilation() - (phase(residue, pad) + pad - first_tap(residue) * dilation) / stride;
+  }
+};
+
+// A transposed convolution; input and output channels of `shape` are those of the transposed convolution itself.
+struct TransposedPacking {
+  ConvShape shape;
+  int lanes;
+
+  constexpr TransposedAxis d() const { return {shape.kernel.d, shape.stride.d, shape.dilation.d}; }
+  constexpr TransposedAxis h() const { return {shape.kernel.h, shape.stride.h, shape.dilation.h}; }
+  constexpr TransposedAxis w() const { return {shape.kernel.w, shape.stride.w, shape.dilation.w}; }
+
+  constexpr int64_t residues() const { return shape.stride.product(); }
+  constexpr Axes residue(int64_t index) const {
+    return {index / shape.stride.w / shape.stride.h, index / shape.stride.w % shape.stride.h, index % shape.stride.w};
+  }
+  constexpr Axes taps(const Axes& residue) const {
+    return {d().taps(residue.d), h().taps(residue.h), w().taps(residue.w)};
+  }
+
+  // The convolution with `taps` of the kernel; a residue without taps is one that reads nothing.
+  constexpr ConvShape part(const Axes& taps) const {
+    return {shape.input_channels,
+            shape.output_channels,
+            shape.groups,
+            {larger(1, taps.d), larger(1, taps.h), larger(1, taps.w)},
+            {1, 1, 1},
+            {d().sub_dilation(), h().sub_dilation(), w().sub_dilation()}};
+  }
+  constexpr DirectPacking part_packing(int64_t index) const { return {part(taps(residue(index))), lanes, lanes}; }
+
+  // Packed weights: the residues' convolutions one after the other.
+  constexpr int64_t part_offset(int64_t index) const {
+    int64_t offset = 0;
+    for (int64_t i = 0; i < index; ++i) offset += part_packing(i).size();
+    return offset;
+  }
+  constexpr int64_t size() const { return part_offset(residues()); }
+
+  // Sizes of a residue's convolution.
+  constexpr ConvSizes part_sizes(const Axes& r, const ConvSizes& sizes) const {
+    const Axes phase = phases(r, sizes), count = taps(r);
+    ConvSizes part{sizes.batch,
+                   sizes.input,
+                   {d().outputs(phase.d, sizes.output.d), h().outputs(phase.h, sizes.output.h),
+                    w().outputs(phase.w, sizes.output.w)},
+                   {d().begin_pad(r.d, sizes.begin_pads.d), h().begin_pad(r.h, sizes.begin_pads.h),
+                    w().begin_pad(r.w, sizes.begin_pads.w)}};
+    if (count.product() == 0) part.input = part.begin_pads = {0, 0, 0};
+    return part;
+  }
+  // Where the residue's outputs begin.
+  constexpr Axes phases(const Axes& r, const ConvSizes& sizes) const {
+    return {d().phase(r.d, sizes.begin_pads.d), h().phase(r.h, sizes.begin_pads.h), w().phase(r.w, sizes.begin_pads.w)};
+  }
+};
+
+constexpr bool transposed_supports(const ConvShape& shape, int target_lanes) {
+  return direct_supports(shape, target_lanes, target_lanes);
+}
+
+// Task t is task t / residues of residue t % residues: residues run fastest, as they read the same input and write
+// neighbouring outputs. A residue with fewer tasks than the others has nothing to do in the last ones.
+constexpr KernelWork transposed_work(const TransposedPacking& packing, const ConvSizes& sizes) {
+  KernelWork most{0, 0};
+  for (int64_t i = 0; i < packing.residues(); ++i) {
+    const KernelWork part =
+        direct_geometry(packing.part_packing(i), packing.part_sizes(packing.residue(i), sizes)).work;
+    most = {larger(most.tasks, part.tasks), larger(most.scratch_bytes, part.scratch_bytes)};
+  }
+  return {most.tasks * packing.residues(), most.scratch_bytes};
+}
+
+}  // namespace onnxc::kernels

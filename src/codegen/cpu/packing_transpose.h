@@ -1,0 +1,15 @@
+// Weights of transposed convolutions in the order that the CPU kernel reads. Done once, at compile time.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "codegen/cpu/kernels/conv_transpose_geometry.h"
+
+namespace onnxc {
+
+// `weights` is ONNX ConvTranspose's [input channels, output channels / groups, kd, kh, kw], row-major. Throws
+// InternalError when the number of weights is not the shape's, or the kernel does not support the shape.
+std::vector<float> pack_transposed_weights(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
+
+}  // namespace onnxc

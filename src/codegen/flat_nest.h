@@ -1,0 +1,75 @@
+// A loop nest over physical memory: blocked axes are split into blocks and lanes, and every load and store has one
+// index, the offset of its element in the storage that owns the memory.
+//
+// Before (y and x are nCw16c, C = 20):
+//
+//   nest relu  parallel n<2, c<20, w<5
+//     y[n, c, w] = max(x[n, c, w], 0)
+//
+// After:
+//
+//   n<2, c_block<2, c_lane<16, w<5
+//     y[160*n + 80*c_block + 16*w + c_lane] = max(x[160*n + 80*c_block + 16*w + c_lane], 0)
+//       in lanes where 16*c_block + c_lane < 20, zero in the others
+//
+// An axis is split where it indexes a blocked axis of a buffer, alone but for whole blocks. Where a store is split so,
+// the loop covers the padding as well and stores zeros there. A store into a padded buffer that is not (c + 20 of a
+// Concat, a scatter) leaves the padding to a nest of its own (fill_padding). Other indices of blocked axes stay as they
+// are, with a division.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace onnxc {
+
+struct FlatLoop {
+  Symbol symbol;
+  Expr extent;  // over dims and the symbols of loops outside of it
+  AxisKind kind;
+};
+
+struct FlatStore {
+  BufferId storage;
+  DType dtype;
+  Expr offset;
+  Scalar value;
+  StoreKind kind;
+  Scalar condition;  // boolean; empty means always
+  Scalar inside;     // boolean: where it is false zero is stored, since the element is padding; empty means everywhere
+};
+
+// What the store leaves in its element: its value, combined with what stands there where the kind says so.
+Scalar stored_value(const FlatStore& store);
+
+struct FlatNest {
+  std::string name;
+  std::vector<FlatLoop> loops;  // outermost first
+  std::vector<Let> lets;
+  std::vector<Accumulator> accumulators;
+  std::vector<FlatStore> stores;
+};
+
+FlatNest flatten(const Program& program, const LoopNest& nest);
+
+// The nests that write zeros into the padding of what `nest` stores without covering it.
+std::vector<FlatNest> fill_padding(const Program& program, const LoopNest& nest);
+
+// Every integer expression of the nest but the extents of its loops.
+void for_each_expr(const FlatNest& nest, const std::function<void(const Expr&)>& visit);
+// Every scalar: lets, elements, stored values and conditions.
+void for_each_scalar(const FlatNest& nest, const std::function<void(const Scalar&)>& visit);
+// Replaces symbols in all but the loops themselves.
+void substitute(FlatNest& nest, const std::map<Symbol, Expr>& replacements);
+
+// Numbers the storages of a nest 0, 1, ... in the order in which it names them, and returns what they were: nests that
+// do the same to other memory become equal.
+std::vector<BufferId> number_storages(FlatNest& nest);
+
+std::string to_string(const FlatNest& nest);
+
+}  // namespace onnxc

@@ -1,0 +1,33 @@
+// What the kernels that are printed from loop nests share.
+#pragma once
+
+#include "codegen/hip/kernels/elementary.h"
+
+// What both targets read has no word of HIP's in it: it is meant for the device too. After the elementary functions,
+// which its templates call.
+#pragma clang force_cuda_host_device begin
+#include "codegen/kernels/scalar.h"
+#pragma clang force_cuda_host_device end
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Threads of a block: four wavefronts, one for each SIMD of a compute unit.
+inline constexpr int nest_threads = 256;
+
+// The values of all threads of the block as one, in an order that does not depend on the machine; every thread has the
+// result. All threads of the block must come here.
+template <class T, class Fold>
+__device__ inline T fold_block(T value, Fold fold) {
+  __shared__ T partial[nest_threads];
+  const int thread = thread_index();
+  barrier();  // the block may still be reading what an earlier call left
+  partial[thread] = value;
+  for (int width = nest_threads / 2; width > 0; width /= 2) {
+    barrier();
+    if (thread < width) partial[thread] = fold(partial[thread], partial[thread + width]);
+  }
+  barrier();
+  return partial[0];
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,34 @@
+// The little of HIP that our kernels use, so that device code compiles with plain clang and no header of HIP's, or with
+// a ROCm compiler, which brings these words itself.
+//
+// A kernel reads neither block nor grid sizes from the hardware: they would add 256 bytes of hidden arguments. Block
+// sizes are constants, and what depends on the grid is passed.
+#pragma once
+
+#include <stdint.h>
+
+#define ONNXC_KERNELS_ISA gfx942
+
+#ifndef __global__
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+// clang takes its own launch_bounds to mean something else on this target and ignores it.
+#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(threads, threads)))
+#endif
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Of the running work item. Blocks have one axis.
+__device__ inline int64_t block_index() { return __builtin_amdgcn_workgroup_id_x(); }
+__device__ inline int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
+
+// All threads of the block reach it, and see what the others wrote to LDS before it. The fences keep the compiler from
+// moving accesses across the instruction.
+__device__ inline void barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

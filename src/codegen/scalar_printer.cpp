@@ -1,0 +1,106 @@
+#include "codegen/scalar_printer.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "support/diagnostics.h"
+
+namespace onnxc {
+
+void ScalarPrinter::enter() { blocks_.emplace_back(); }
+
+void ScalarPrinter::leave() {
+  for (const ScalarNode* node : blocks_.back()) names_.erase(node);
+  blocks_.pop_back();
+}
+
+std::string ScalarPrinter::value(const ScalarNode& node) {
+  switch (node.op) {
+    case ScalarOp::constant:
+      return dialect_.constant(node);
+    case ScalarOp::index:
+      return node.expr.constant() ? fmt::format("int64_t{{{}}}", print_integer(*node.expr.constant()))
+                                  : fmt::format("({})", print_expr(node.expr, symbols_));
+    case ScalarOp::accumulator:
+      return accumulators_.at(node.slot);
+    default:
+      break;
+  }
+  if (auto known = names_.find(&node); known != names_.end()) return known->second;
+  std::string name = define(node);
+  names_.emplace(&node, name);
+  blocks_.back().push_back(&node);
+  return name;
+}
+
+std::string ScalarPrinter::define(const ScalarNode& node) {
+  const std::string type = dialect_.value_type(node.dtype);
+  if (node.op == ScalarOp::select && !dialect_.can_always_load() &&
+      (loads(*node.operands[1]) || loads(*node.operands[2]))) {
+    for (const ScalarNode* needed : always_needed(node))
+      if (needed != &node) value(*needed);
+    std::string name = fmt::format("v{}", count_++);
+    print_select(node, name);
+    return name;
+  }
+  std::string text;
+  if (node.op == ScalarOp::load) {
+    internal_check(node.indices.size() == 1, "a load by offset");
+    text = dialect_.load(node.dtype, pointers_.at(node.buffer), print_expr(node.indices[0], symbols_));
+  } else {
+    std::vector<std::string> operands;
+    for (const Scalar& operand : node.operands) operands.push_back(value(operand));
+    text = node.op == ScalarOp::select ? dialect_.select(operands[0], operands[1], operands[2])
+                                       : dialect_.operation(node, operands);
+  }
+  std::string name = fmt::format("v{}", count_++);
+  writer_.line(fmt::format("const {} {} = {};", type, name, text));
+  return name;
+}
+
+void ScalarPrinter::print_select(const ScalarNode& node, const std::string& name) {
+  auto branch = [&](const Scalar& taken) {
+    enter();
+    writer_.line(fmt::format("{} = {};", name, value(taken)));
+    leave();
+  };
+  const std::string condition = value(node.operands[0]);
+  writer_.line(fmt::format("{} {};", dialect_.value_type(node.dtype), name));
+  {
+    TextWriter::Scope scope = writer_.scope(fmt::format("if ({})", condition));
+    branch(node.operands[1]);
+  }
+  TextWriter::Scope scope = writer_.scope("else");
+  branch(node.operands[2]);
+}
+
+bool ScalarPrinter::loads(const ScalarNode& node) {
+  if (node.op == ScalarOp::load) return true;
+  if (auto known = loads_.find(&node); known != loads_.end()) return known->second;
+  const bool result = std::ranges::any_of(node.operands, [&](const Scalar& operand) { return loads(*operand); });
+  return loads_[&node] = result;
+}
+
+const std::vector<const ScalarNode*>& ScalarPrinter::always_needed(const ScalarNode& node) {
+  if (auto known = always_needed_.find(&node); known != always_needed_.end()) return known->second;
+  std::vector<const ScalarNode*> needed;
+  std::unordered_set<const ScalarNode*> seen;
+  auto add = [&](const ScalarNode* item) {
+    if (seen.insert(item).second) needed.push_back(item);
+  };
+  if (node.op == ScalarOp::select) {
+    for (const ScalarNode* item : always_needed(*node.operands[0])) add(item);
+    const std::vector<const ScalarNode*>& if_true = always_needed(*node.operands[1]);
+    const std::vector<const ScalarNode*>& if_false = always_needed(*node.operands[2]);
+    const std::unordered_set<const ScalarNode*> in_both(if_false.begin(), if_false.end());
+    for (const ScalarNode* item : if_true)
+      if (in_both.contains(item)) add(item);
+  } else {
+    for (const Scalar& operand : node.operands)
+      for (const ScalarNode* item : always_needed(*operand)) add(item);
+  }
+  add(&node);
+  return always_needed_[&node] = std::move(needed);
+}
+
+}  // namespace onnxc

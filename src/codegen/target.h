@@ -1,0 +1,30 @@
+// What the passes ask a target: which nodes it has kernel templates for, and what those can take along.
+#pragma once
+
+#include <string>
+
+#include "ir/graph.h"
+#include "ir/program.h"
+#include "passes/lower.h"
+
+namespace onnxc {
+
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  virtual std::string name() const = 0;
+
+  // The layout that a kernel template gives an output of this rank, when the target has one for the node.
+  virtual bool prefers_blocked(const Node& node) const = 0;
+  virtual Layout blocked_layout(size_t rank) const = 0;
+
+  // Writes the call of a kernel template for the node; false when the node's definition is to be used instead.
+  virtual bool lower(const Node& node, LoweringContext& context) const = 0;
+
+  // Whether the kernel can apply `epilogue` (in which accumulator 0 is its own result) and store to `output`.
+  virtual bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
+                             BufferId output) const = 0;
+};
+
+}  // namespace onnxc

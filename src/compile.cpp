@@ -1,0 +1,163 @@
+// The pipeline: the way of a model from the file to the shared object, a stage a line.
+#include "compile.h"
+
+#include "codegen/cpu/cpu_target.h"
+#include "codegen/cpu/emit.h"
+#include "codegen/cpu/toolchain.h"
+#include "codegen/hip/emit.h"
+#include "codegen/hip/hip_target.h"
+#include "frontend/import.h"
+#include "passes/apply_size_rules.h"
+#include "passes/eliminate_copies.h"
+#include "passes/fold_batch_normalization.h"
+#include "passes/fold_constants.h"
+#include "passes/fuse_epilogues.h"
+#include "passes/fuse_nests.h"
+#include "passes/infer_shapes.h"
+#include "passes/lower.h"
+#include "passes/pass_runner.h"
+#include "passes/place_stores.h"
+#include "passes/recognize_operators.h"
+#include "passes/simplify.h"
+#include "report/nodes.h"
+#include "report/shapes.h"
+#include "support/safe_file.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+bool only_shows_shapes(const Options& options) {
+  return options.dump_shapes && options.output.empty() && !options.dump_ir && !options.report;
+}
+
+ImportedModel import(const Options& options) {
+  ImportOptions import_options;
+  import_options.limits = options.limits;
+  import_options.dims = options.dims;
+  import_options.outputs = options.outputs;
+  // The shapes of a model that cannot be compiled can still be seen, up to the node that stops it.
+  import_options.keep_unsupported = only_shows_shapes(options);
+  return import_model(options.model, import_options);
+}
+
+void dump_shapes(const Options& options, const Graph& graph, const std::string& stop) {
+  if (!options.dump_shapes) return;
+  if (options.dump_shapes->empty())
+    fmt::print("{}", options.json ? shapes_json(graph, stop) : shapes_table(graph, stop));
+  else
+    write_file(*options.dump_shapes, shapes_json(graph, stop));
+}
+
+// A model that cannot be compiled is shown up to the node that stops it.
+void infer_and_dump_shapes(const Options& options, PassRunner& passes, const ImportedModel& model) {
+  try {
+    passes.run<Graph>("infer_shapes", *model.graph, infer_shapes);
+    passes.run<Graph>("apply_size_rules", *model.graph, apply_size_rules);
+  } catch (const UserError& error) {
+    const std::string& unsupported = model.facts.unsupported;
+    dump_shapes(options, *model.graph, unsupported.empty() ? error.what() : unsupported);
+    throw;
+  }
+  dump_shapes(options, *model.graph, {});
+}
+
+// Graph to graph.
+void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
+  passes.run<Graph>("fold_constants", graph, [](Graph& folded) { fold_constants(folded); });
+  passes.run<Graph>("simplify", graph, simplify);
+  if (options.optimization == 0) return;
+  passes.run<Graph>("recognize_operators", graph, recognize_operators);
+  // After constants are folded, since it multiplies weights.
+  passes.run<Graph>("fold_batch_normalization", graph, fold_batch_normalization);
+}
+
+// Graph to program, and program to program.
+Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target) {
+  bool optimizes = options.optimization > 0;
+  Program program;
+  passes.run<Program>("lower", program, [&](Program& lowered) { lowered = lower(graph, target, optimizes); });
+  if (optimizes) {
+    passes.run<Program>("fuse_nests", program, fuse_nests);
+    // Before epilogues: a nest that stores into part of a Concat becomes one that a kernel can take.
+    passes.run<Program>("place_stores", program, place_stores);
+    passes.run<Program>("fuse_epilogues", program, [&](Program& fused) { fuse_epilogues(fused, target); });
+  }
+  // Also without optimisation: a Reshape is a copy until here.
+  passes.run<Program>("eliminate_copies", program, eliminate_copies);
+  return program;
+}
+
+void write_output(const Options& options, const EmittedModel& emitted, const ToolchainOptions& toolchain) {
+  switch (options.emit) {
+    case Emit::shared_object:
+      return build_shared_object(emitted, toolchain, options.output);
+    case Emit::object:
+      return build_object(emitted, toolchain, options.output);
+    case Emit::source:
+      return write_source(emitted, options.output);
+    case Emit::ir:
+      internal_error("IR is written before anything is emitted");
+  }
+}
+
+// What of the command line shapes the result, for the header of the source.
+std::string describe(const Options& options, const CpuArchitecture& architecture) {
+  std::string text =
+      fmt::format("--target {} --march {} -O{}", options.target, architecture.march, options.optimization);
+  for (const auto& [name, bounds] : options.dims)
+    text += fmt::format(" --dim {}={}..{}", name, bounds.minimum, bounds.maximum);
+  for (const std::string& output : options.outputs) text += " --outputs " + output;
+  return text;
+}
+
+void compile_model(const Options& options, PassRunner& passes, const ImportedModel& model) {
+  Graph& graph = *model.graph;
+  std::vector<Origin> nodes = origins(graph);
+  // Everything after asks for shapes.
+  infer_and_dump_shapes(options, passes, model);
+  if (only_shows_shapes(options)) return;
+  optimize_graph(options, passes, graph);
+
+  CpuArchitecture architecture = resolve_march(options.march);
+  CpuTarget target(architecture.lanes);
+  Program program = lower_graph(options, passes, graph, target);
+  passes.check_dump();
+  // Beyond this point the graph is not looked at.
+  if (options.report) fmt::print("{}", options.json ? nodes_json(nodes, program) : nodes_table(nodes, program));
+  if (options.output.empty()) return;
+  if (options.emit == Emit::ir) return write_file(options.output, to_string(program));
+
+  const std::string described = describe(options, architecture);
+  std::optional<EmittedDevice> device;
+  if (options.target == "hip") {
+    // A program of its own, from the same graph: the CPU's code stays in the file.
+    Program device_program = lower_graph(options, passes, graph, HipTarget());
+    passes.time("emit for hip",
+                [&] { device = emit_hip(device_program, {options.gpu_arch, model.facts.sha256, described}); });
+  }
+  EmittedModel emitted;
+  passes.time("emit", [&] {
+    emitted = emit_cpu(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr});
+  });
+  emitted.device = std::move(device);
+  ToolchainOptions toolchain{architecture, options.jobs, options.optimization};
+  passes.time("clang", [&] { write_output(options, emitted, toolchain); });
+}
+
+}  // namespace
+
+void compile(const Options& options) {
+  PassRunner passes(options);
+  ImportedModel model;
+  passes.time("import", [&] { model = import(options); });
+  try {
+    compile_model(options, passes, model);
+  } catch (const UserError& error) {
+    // The import names the file itself.
+    throw UserError(fmt::format("{}: {}", quote(options.model.string()), error.what()));
+  }
+  if (options.time_passes) passes.report();
+}
+
+}  // namespace onnxc

@@ -1,0 +1,45 @@
+#include "frontend/import.h"
+
+#include "frontend/graph_builder.h"
+#include "frontend/model_checks.h"
+#include "frontend/model_file.h"
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+ModelFacts read_facts(const ModelFile& file) {
+  const onnx::ModelProto& model = *file.model;
+  ModelFacts facts;
+  facts.sha256 = file.sha256;
+  facts.producer = model.producer_name();
+  if (!model.producer_version().empty()) facts.producer += " " + model.producer_version();
+  facts.ir_version = model.ir_version();
+  for (const auto& [domain, version] : read_opset_imports(model)) facts.opset_imports.emplace_back(domain, version);
+  for (const auto& entry : model.metadata_props()) facts.metadata.emplace_back(entry.key(), entry.value());
+  return facts;
+}
+
+ImportedModel import_parts(const std::filesystem::path& path, const ImportOptions& options) {
+  const ModelFile file = read_model_file(path);
+  check_model(*file.model, options.limits);
+  ImportedModel result;
+  result.facts = read_facts(file);
+  GraphBuilder builder(file.model, path.parent_path(), options);
+  result.graph = builder.build();
+  if (!builder.unsupported().empty()) result.facts.unsupported = builder.unsupported().report();
+  return result;
+}
+
+}  // namespace
+
+ImportedModel import_model(const std::filesystem::path& path, const ImportOptions& options) {
+  try {
+    return import_parts(path, options);
+  } catch (const UserError& error) {
+    throw UserError(quote(path.string()) + ": " + error.what());
+  }
+}
+
+}  // namespace onnxc

@@ -1,0 +1,51 @@
+// Import: an ONNX file becomes a Graph. ONNX's protobuf types do not leave this folder.
+//
+// Any operator set from 1 to the newest that the ONNX library knows is read. Model-local functions are inlined, and so
+// are operators that onnxc has no row for but that ONNX defines as functions; constants become values; attributes get
+// their defaults; what no wanted output needs is left out. The shapes of values are left to shape inference.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+#include "support/limits.h"
+
+namespace onnxc {
+
+struct ImportOptions {
+  Limits limits = {};
+  // Bounds of symbols of the inputs' shapes, by name; a single value makes the symbol a number.
+  std::map<std::string, Bounds> dims = {};
+  // The outputs to keep, in this order; empty for all.
+  std::vector<std::string> outputs = {};
+  // External data with several hard links (support/safe_file.h).
+  bool allow_hard_links = false;
+  // Keeps nodes that cannot be compiled, with a null row, instead of throwing: for showing shapes up to them.
+  bool keep_unsupported = false;
+};
+
+// What the file says of itself. All of it is text from the model.
+struct ModelFacts {
+  std::string sha256;    // of the .onnx file, without its external data
+  std::string producer;  // "pytorch 2.13.0"
+  int64_t ir_version = 0;
+  std::vector<std::pair<std::string, int64_t>> opset_imports;  // domain ("" is ai.onnx) and version
+  std::vector<std::pair<std::string, std::string>> metadata;   // metadata_props
+  std::string unsupported;  // with keep_unsupported: the text of the error that was not thrown; else empty
+};
+
+struct ImportedModel {
+  std::unique_ptr<Graph> graph;
+  ModelFacts facts;
+};
+
+// Throws UserError, with the file's name, for a file that cannot be read, is no valid model or holds what onnxc cannot
+// compile (every such node is listed), and UsageError for a dim or an output that the model does not have.
+ImportedModel import_model(const std::filesystem::path& path, const ImportOptions& options = {});
+
+}  // namespace onnxc

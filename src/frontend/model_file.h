@@ -1,0 +1,23 @@
+// Reading the .onnx file into ONNX's message.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "onnx/onnx_pb.h"
+
+namespace onnxc {
+
+struct ModelFile {
+  std::shared_ptr<const onnx::ModelProto> model;
+  std::string sha256;
+};
+
+// UserError where the file cannot be read, is empty, too large for protobuf (2 GiB) or no ONNX model.
+ModelFile read_model_file(const std::filesystem::path& path);
+// The same for bytes in memory, without the hash.
+std::shared_ptr<const onnx::ModelProto> parse_model(std::string_view bytes);
+
+}  // namespace onnxc

@@ -1,0 +1,39 @@
+#include "frontend/needed_nodes.h"
+
+#include <algorithm>
+
+namespace onnxc {
+namespace {
+
+void add_used_names(const onnx::NodeProto& node, std::unordered_set<std::string>& names);
+
+// More than it needs where a subgraph gives a name of its own to a value: harmless.
+void add_used_names(const onnx::GraphProto& graph, std::unordered_set<std::string>& names) {
+  for (const onnx::NodeProto& node : graph.node()) add_used_names(node, names);
+  for (const onnx::ValueInfoProto& output : graph.output()) names.insert(output.name());
+}
+
+void add_used_names(const onnx::NodeProto& node, std::unordered_set<std::string>& names) {
+  names.insert(node.input().begin(), node.input().end());
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_g()) add_used_names(attribute.g(), names);
+    for (const onnx::GraphProto& graph : attribute.graphs()) add_used_names(graph, names);
+  }
+}
+
+}  // namespace
+
+NeededParts find_needed_parts(const onnx::GraphProto& graph, const std::vector<std::string>& outputs) {
+  NeededParts needed;
+  needed.values.insert(outputs.begin(), outputs.end());
+  for (int i = graph.node_size() - 1; i >= 0; --i) {
+    const onnx::NodeProto& node = graph.node(i);
+    const auto is_needed = [&](const std::string& name) { return !name.empty() && needed.values.contains(name); };
+    if (!std::ranges::any_of(node.output(), is_needed)) continue;
+    needed.nodes.insert(&node);
+    add_used_names(node, needed.values);
+  }
+  return needed;
+}
+
+}  // namespace onnxc

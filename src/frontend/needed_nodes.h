@@ -1,0 +1,21 @@
+// Which parts of a graph its outputs depend on.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "onnx/onnx_pb.h"
+
+namespace onnxc {
+
+struct NeededParts {
+  std::unordered_set<const onnx::NodeProto*> nodes;
+  std::unordered_set<std::string> values;  // inputs and initializers among them
+};
+
+// Walks back from the outputs; a node needs its inputs and every name that its subgraphs use. The nodes must stand in
+// topological order.
+NeededParts find_needed_parts(const onnx::GraphProto& graph, const std::vector<std::string>& outputs);
+
+}  // namespace onnxc

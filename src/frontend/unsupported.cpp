@@ -1,0 +1,67 @@
+#include "frontend/unsupported.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "frontend/onnx_names.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+// The version in which an operator set gained an operator, or 0 where it never did.
+int first_version(const Origin& origin) {
+  using FirstVersions = std::map<std::pair<std::string, std::string>, int>;
+  static const FirstVersions first_versions = [] {
+    FirstVersions result;
+    for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas_with_history()) {
+      const auto [entry, is_new] = result.emplace(std::pair(schema.domain(), schema.Name()), schema.SinceVersion());
+      if (!is_new) entry->second = std::min(entry->second, schema.SinceVersion());
+    }
+    return result;
+  }();
+  const auto found = first_versions.find({origin.domain, origin.type});
+  return found == first_versions.end() ? 0 : found->second;
+}
+
+bool is_control_flow(std::string_view type) {
+  constexpr std::array types = {"If", "Loop", "Scan", "SequenceMap"};
+  return std::ranges::find(types, type) != types.end();
+}
+
+std::string reason_for(const Origin& origin, const onnx::OpSchema* schema) {
+  if (schema != nullptr && schema->Deprecated())
+    return fmt::format("ONNX removed it in version {}; export the model with an older opset_version",
+                       schema->SinceVersion());
+  if (schema != nullptr && is_control_flow(origin.type))
+    return "control flow is not supported yet; export the model with the condition or the number of steps fixed";
+  if (schema != nullptr)
+    return "not supported yet; export the model with other operators, or drop the output with --outputs";
+  if (const int first = first_version(origin))
+    return fmt::format("ONNX has it since version {}; export the model with opset_version {} or newer", first, first);
+  if (origin.domain.empty()) return "ONNX has no operator of this name; define it as a function in the model";
+  if (origin.domain == "com.microsoft")
+    return "an operator of onnxruntime; export the model without onnxruntime's graph optimizations";
+  return "a custom operator; define it as a function in the model, or export the model without it";
+}
+
+}  // namespace
+
+void UnsupportedNodes::add(const Origin& origin, const onnx::OpSchema* schema) {
+  nodes_.push_back({origin, reason_for(origin, schema)});
+}
+
+void UnsupportedNodes::add(const Origin& origin, std::string reason) { nodes_.push_back({origin, std::move(reason)}); }
+
+std::string UnsupportedNodes::report() const {
+  std::string text =
+      nodes_.size() == 1 ? "1 node cannot be compiled:" : fmt::format("{} nodes cannot be compiled:", nodes_.size());
+  for (const auto& [origin, reason] : nodes_)
+    text += fmt::format("\n  {}: {} of {} version {}: {}", quote(origin.name), printable(origin.type),
+                        domain_text(origin.domain), origin.version, reason);
+  return text;
+}
+
+}  // namespace onnxc

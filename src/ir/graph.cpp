@@ -1,0 +1,195 @@
+#include "ir/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ops/op.h"
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+void remove_use(Value* value, const Node* node, size_t index) {
+  if (value == nullptr) return;
+  auto found = std::find_if(value->uses.begin(), value->uses.end(),
+                            [&](const Use& use) { return use.node == node && use.index == index; });
+  internal_check(found != value->uses.end(), "an input that its value does not know of");
+  value->uses.erase(found);
+}
+
+}  // namespace
+
+const Attribute* Node::find_attribute(std::string_view name) const {
+  for (const NamedAttribute& attribute : attributes)
+    if (attribute.name == name) return &attribute.value;
+  return nullptr;
+}
+
+std::string Node::describe() const { return fmt::format("node {} ({})", quote(origin.name), printable(origin.type)); }
+
+std::string SizeRule::describe() const {
+  return fmt::format("{} = {} ({})", symbol.name(), legal, reasons.empty() ? "" : reasons.front());
+}
+
+Value* Graph::add_value(std::string name) {
+  values_.push_back(std::make_unique<Value>());
+  values_.back()->name = std::move(name);
+  return values_.back().get();
+}
+
+Value* Graph::add_constant(std::string name, Tensor tensor) {
+  Value* value = add_value(std::move(name));
+  value->dtype = tensor.dtype();
+  value->shape = Shape(tensor.dims().begin(), tensor.dims().end());
+  if ((is_integer(tensor.dtype()) || tensor.dtype() == DType::boolean) && tensor.size() <= Value::maximum_elements) {
+    std::vector<int64_t> elements = tensor.as_int64();
+    value->elements.emplace(elements.begin(), elements.end());
+  }
+  value->constant = std::move(tensor);
+  return value;
+}
+
+Node* Graph::insert(std::unique_ptr<Node> node, const Node* before) {
+  auto position = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& each) { return each.get() == before; });
+  internal_check(before == nullptr || position != nodes_.end(), "insertion before a node of this graph");
+  Node* added = nodes_.insert(position, std::move(node))->get();
+  for (size_t i = 0; i < added->inputs.size(); ++i)
+    if (added->inputs[i] != nullptr) added->inputs[i]->uses.push_back({added, i});
+  for (size_t i = 0; i < added->outputs.size(); ++i) {
+    if (added->outputs[i] == nullptr) continue;
+    internal_check(added->outputs[i]->producer == nullptr, "one producer a value");
+    added->outputs[i]->producer = added;
+    added->outputs[i]->output_index = i;
+  }
+  return added;
+}
+
+void Graph::set_input(Node* node, size_t index, Value* value) {
+  remove_use(node->inputs.at(index), node, index);
+  node->inputs[index] = value;
+  if (value != nullptr) value->uses.push_back({node, index});
+}
+
+void Graph::replace_uses(Value* old_value, Value* new_value) {
+  if (old_value == new_value) return;
+  std::vector<Use> uses = old_value->uses;
+  for (const Use& use : uses) set_input(use.node, use.index, new_value);
+  std::replace(outputs.begin(), outputs.end(), old_value, new_value);
+}
+
+bool Graph::is_output(const Value* value) const {
+  return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+}
+
+void Graph::erase(Node* node) {
+  auto position = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& each) { return each.get() == node; });
+  internal_check(position != nodes_.end(), "erasing a node of this graph");
+  for (size_t i = 0; i < node->inputs.size(); ++i) remove_use(node->inputs[i], node, i);
+  for (Value* output : node->outputs) {
+    if (output == nullptr) continue;
+    internal_check(output->uses.empty() && !is_output(output), "erasing a node whose outputs nobody uses");
+    output->producer = nullptr;
+  }
+  nodes_.erase(position);
+}
+
+void Graph::erase_unused() {
+  auto unused = [&](const Value* value) { return value == nullptr || (value->uses.empty() && !is_output(value)); };
+  // Backwards, so that one sweep removes whole chains.
+  for (auto position = nodes_.end(); position != nodes_.begin();) {
+    --position;
+    Node* node = position->get();
+    if (!std::all_of(node->outputs.begin(), node->outputs.end(), unused)) continue;
+    for (size_t i = 0; i < node->inputs.size(); ++i) remove_use(node->inputs[i], node, i);
+    for (Value* output : node->outputs)
+      if (output != nullptr) output->producer = nullptr;
+    position = nodes_.erase(position);
+  }
+  std::set<const Value*> kept(inputs.begin(), inputs.end());
+  kept.insert(outputs.begin(), outputs.end());
+  for (const auto& node : nodes_) {
+    kept.insert(node->inputs.begin(), node->inputs.end());
+    kept.insert(node->outputs.begin(), node->outputs.end());
+  }
+  std::erase_if(values_, [&](const auto& value) { return !kept.contains(value.get()); });
+}
+
+void verify(const Graph& graph) {
+  std::set<const Value*> available(graph.inputs.begin(), graph.inputs.end());
+  std::map<const Value*, size_t> uses;
+  for (const auto& node : graph.nodes()) {
+    for (size_t i = 0; i < node->inputs.size(); ++i) {
+      const Value* input = node->inputs[i];
+      if (input == nullptr) continue;
+      internal_check(input->constant || available.contains(input), "a value is used before it is made");
+      internal_check(std::any_of(input->uses.begin(), input->uses.end(),
+                                 [&](const Use& use) { return use.node == node.get() && use.index == i; }),
+                     "a use that its value does not know of");
+      ++uses[input];
+    }
+    for (const Value* output : node->outputs) {
+      if (output == nullptr) continue;
+      internal_check(output->producer == node.get(), "an output whose producer is another node");
+      internal_check(available.insert(output).second, "a value that is made twice");
+    }
+  }
+  for (const auto& [value, count] : uses)
+    internal_check(value->uses.size() == count, "a value with a use by a node outside the graph");
+  for (const Value* output : graph.outputs)
+    internal_check(output->constant || available.contains(output), "an output that nothing makes");
+}
+
+namespace {
+
+std::string describe(const Value& value) {
+  std::string text = fmt::format("%{}: {}", printable(value.name), info(value.dtype).name);
+  if (value.shape) text += to_string(*value.shape);
+  return text;
+}
+
+struct AttributePrinter {
+  template <class T>
+  std::string list(const std::vector<T>& values) const {
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
+  std::string operator()(int64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(float value) const { return fmt::format("{:#}", value); }
+  std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", printable(value)); }
+  std::string operator()(const Tensor& value) const {
+    return fmt::format("{}[{}]", info(value.dtype()).name, fmt::join(value.dims(), ", "));
+  }
+  std::string operator()(const std::vector<int64_t>& values) const { return list(values); }
+  std::string operator()(const std::vector<float>& values) const { return list(values); }
+  std::string operator()(const std::vector<std::string>& values) const { return list(values); }
+  std::string operator()(const std::shared_ptr<Graph>&) const { return "graph"; }
+};
+
+}  // namespace
+
+std::string to_string(const Graph& graph) {
+  std::string text;
+  for (const Value* input : graph.inputs) text += fmt::format("input {}\n", describe(*input));
+  for (const auto& value : graph.values())
+    if (value->constant) text += fmt::format("constant {}\n", describe(*value));
+  for (const auto& node : graph.nodes()) {
+    std::vector<std::string> outputs, inputs, attributes;
+    for (const Value* output : node->outputs) outputs.push_back(output == nullptr ? "_" : describe(*output));
+    for (const Value* input : node->inputs) inputs.push_back(input == nullptr ? "_" : "%" + printable(input->name));
+    for (const NamedAttribute& attribute : node->attributes)
+      attributes.push_back(attribute.name + "=" + std::visit(AttributePrinter{}, attribute.value));
+    text += fmt::format("{} = {}({})", fmt::join(outputs, ", "), printable(node->origin.type), fmt::join(inputs, ", "));
+    if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
+    text += "\n";
+  }
+  for (const Guard& guard : graph.guards)
+    text += fmt::format("guard {} {} {}  # {}\n", guard.left.to_string(),
+                        guard.kind == Guard::Kind::equal ? "==" : ">=", guard.right.to_string(), guard.reason);
+  for (const Value* output : graph.outputs) text += fmt::format("output %{}\n", printable(output->name));
+  return text;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,142 @@
+// The graph of a model: values with symbolic shapes, and nodes that are ONNX operators. It is edited only through
+// insert, replace and erase, so that producers and users always agree.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/expr.h"
+#include "ir/tensor.h"
+
+namespace onnxc {
+
+class Graph;
+struct Node;
+struct OpRow;  // ops/op.h
+
+// Where something came from in the ONNX file, for messages, comments and reports. Text from the model: never code.
+struct Origin {
+  std::string name;    // the node's name, or the name of its first output where it has none
+  std::string type;    // "Conv"
+  std::string domain;  // "" for ai.onnx
+  int version = 0;     // of the operator set that the model imports for the domain
+};
+
+struct Use {
+  Node* node;
+  size_t index;  // which input of the node
+};
+
+// A tensor of the graph. The shape is known after shape inference; `elements` holds the values of small integer tensors
+// (at most `maximum_elements`, row-major) whose values are expressions of dims: shape arithmetic.
+struct Value {
+  static constexpr int64_t maximum_elements = 64;
+
+  std::string name;  // the ONNX name: unique in the model, any bytes
+  DType dtype = DType::undefined;
+  std::optional<Shape> shape;
+  std::optional<Tensor> constant;
+  std::optional<std::vector<Expr>> elements;
+
+  Node* producer = nullptr;  // null for graph inputs and constants
+  size_t output_index = 0;
+  std::vector<Use> uses;
+
+  // What the file says of it, kept apart: shown where it disagrees with what is inferred, never believed.
+  std::optional<Shape> declared_shape;
+  DType declared_dtype = DType::undefined;
+};
+
+// An attribute's value; the alternatives are ONNX's attribute types.
+using Attribute = std::variant<int64_t, float, std::string, Tensor, std::vector<int64_t>, std::vector<float>,
+                               std::vector<std::string>, std::shared_ptr<Graph>>;
+
+struct NamedAttribute {
+  std::string name;
+  Attribute value;
+};
+
+struct Node {
+  const OpRow* op = nullptr;
+  std::vector<Value*> inputs;   // null for an optional input that is absent
+  std::vector<Value*> outputs;  // null for an optional output that nobody wants
+  std::vector<NamedAttribute> attributes;
+  Origin origin;
+
+  const Attribute* find_attribute(std::string_view name) const;
+  // "node 'conv1' (Conv)": how messages call it.
+  std::string describe() const;
+};
+
+// A condition that shape inference needs and cannot prove; checked when the model is given its input dims.
+struct Guard {
+  enum class Kind { equal, at_least };
+  Kind kind;
+  Expr left, right;    // left == right, or left >= right
+  std::string reason;  // "node 'up1' (Concat): dim 2 of every input must agree"
+};
+
+// What the guards say of one symbol of the inputs' dims, for people to read: which sizes the model takes, and why.
+struct SizeRule {
+  struct Place {
+    size_t input, axis;
+    bool operator==(const Place&) const = default;
+  };
+  Symbol symbol;
+  std::string legal;                 // "16*n", "D", "at least 3"
+  std::vector<std::string> reasons;  // of the guards that it follows from, the strongest first
+  std::vector<Place> places;         // the dims of inputs that had the symbol
+
+  // "D = 16*n (node 'cat' (Concat): dim 2 of every input must agree)"
+  std::string describe() const;
+};
+
+class Graph {
+ public:
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  std::vector<Value*> inputs;
+  std::vector<Value*> outputs;
+  std::vector<Guard> guards;
+  std::vector<SizeRule> size_rules;
+
+  Value* add_value(std::string name);
+  Value* add_constant(std::string name, Tensor tensor);
+
+  using NodeList = std::list<std::unique_ptr<Node>>;
+  // The nodes in topological order: every producer stands before its users.
+  const NodeList& nodes() const { return nodes_; }
+  const std::vector<std::unique_ptr<Value>>& values() const { return values_; }
+
+  // Adds a node before `before` (or at the end when null) and ties it to its inputs and outputs.
+  Node* insert(std::unique_ptr<Node> node, const Node* before = nullptr);
+  // Makes every user of `old_value`, and the graph's outputs, use `new_value`.
+  void replace_uses(Value* old_value, Value* new_value);
+  void set_input(Node* node, size_t index, Value* value);
+  // Removes a node whose outputs nobody uses.
+  void erase(Node* node);
+  // Removes the nodes whose outputs nobody uses and the values that no node touches.
+  void erase_unused();
+
+  bool is_output(const Value* value) const;
+
+ private:
+  NodeList nodes_;
+  std::vector<std::unique_ptr<Value>> values_;
+};
+
+// Throws InternalError when uses, producers or the order of nodes do not agree.
+void verify(const Graph& graph);
+
+// The textual form, one line a value or node.
+std::string to_string(const Graph& graph);
+
+}  // namespace onnxc

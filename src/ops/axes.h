@@ -1,0 +1,60 @@
+// A tensor's axes parted in two: those that an operator folds over (reductions, normalisations, softmax), and those
+// that it keeps.
+#pragma once
+
+#include <vector>
+
+#include "ir/expr.h"
+
+namespace onnxc {
+
+class FoldedAxes {
+ public:
+  // folded[i] tells whether axis i of a tensor of this shape is folded.
+  FoldedAxes(const Shape& shape, std::vector<bool> folded) : shape_(shape), folded_(std::move(folded)) {}
+
+  // The axes from `first` on.
+  static FoldedAxes from(const Shape& shape, size_t first) {
+    std::vector<bool> folded(shape.size(), false);
+    for (size_t i = first; i < shape.size(); ++i) folded[i] = true;
+    return {shape, std::move(folded)};
+  }
+  static FoldedAxes one(const Shape& shape, size_t axis) {
+    std::vector<bool> folded(shape.size(), false);
+    folded.at(axis) = true;
+    return {shape, std::move(folded)};
+  }
+
+  Shape kept_shape() const { return part(shape_, false); }
+  Shape folded_shape() const { return part(shape_, true); }
+  // The kept shape, with a dim of 1 in place of each folded axis.
+  Shape shape_with_ones() const {
+    Shape shape = shape_;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (folded_[i]) shape[i] = 1;
+    return shape;
+  }
+
+  // The indices of the kept and of the folded axes among those of the whole tensor, and the way back.
+  std::vector<Expr> kept(const std::vector<Expr>& indices) const { return part(indices, false); }
+  std::vector<Expr> folded(const std::vector<Expr>& indices) const { return part(indices, true); }
+  std::vector<Expr> join(const std::vector<Expr>& kept, const std::vector<Expr>& folded) const {
+    std::vector<Expr> indices;
+    size_t next_kept = 0, next_folded = 0;
+    for (bool is_folded : folded_) indices.push_back(is_folded ? folded.at(next_folded++) : kept.at(next_kept++));
+    return indices;
+  }
+
+ private:
+  std::vector<Expr> part(const std::vector<Expr>& whole, bool folded) const {
+    std::vector<Expr> result;
+    for (size_t i = 0; i < whole.size(); ++i)
+      if (folded_[i] == folded) result.push_back(whole[i]);
+    return result;
+  }
+
+  Shape shape_;
+  std::vector<bool> folded_;
+};
+
+}  // namespace onnxc

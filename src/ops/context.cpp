@@ -1,0 +1,329 @@
+#include "ops/context.h"
+
+#include <algorithm>
+
+namespace onnxc {
+
+// ---------------------------------------------------------------------------------------------------- NodeReader
+
+const Value& NodeReader::input(size_t i) const {
+  check(has_input(i), "input {} is missing", i);
+  return *node_.inputs[i];
+}
+
+const Shape& NodeReader::shape(size_t i) const {
+  const Value& value = input(i);
+  internal_check(value.shape.has_value(), "shapes of inputs are inferred before their users");
+  return *value.shape;
+}
+
+std::optional<std::vector<Expr>> NodeReader::elements(size_t i) const {
+  const Value& value = input(i);
+  if (value.elements) return value.elements;
+  if (!value.constant || value.constant->size() > Value::maximum_elements * 1024) return std::nullopt;
+  if (!is_integer(value.dtype) && value.dtype != DType::boolean) return std::nullopt;
+  std::vector<int64_t> integers = value.constant->as_int64();
+  return std::vector<Expr>(integers.begin(), integers.end());
+}
+
+const Tensor* NodeReader::constant(size_t i) const {
+  const Value& value = input(i);
+  return value.constant ? &*value.constant : nullptr;
+}
+
+namespace {
+
+template <class T>
+const T* typed(const NodeReader& reader, std::string_view name, const char* type) {
+  const Attribute* attribute = reader.node().find_attribute(name);
+  if (attribute == nullptr) return nullptr;
+  const T* value = std::get_if<T>(attribute);
+  reader.check(value != nullptr, "attribute '{}' must be {}", name, type);
+  return value;
+}
+
+template <class T>
+T value_or(const T* value, T otherwise) {
+  return value == nullptr ? std::move(otherwise) : *value;
+}
+
+}  // namespace
+
+int64_t NodeReader::integer(std::string_view name, int64_t otherwise) const {
+  return value_or(typed<int64_t>(*this, name, "an integer"), otherwise);
+}
+
+int64_t NodeReader::integer(std::string_view name) const {
+  const int64_t* value = typed<int64_t>(*this, name, "an integer");
+  check(value != nullptr, "attribute '{}' is missing; it is required", name);
+  return *value;
+}
+
+float NodeReader::real(std::string_view name, float otherwise) const {
+  return value_or(typed<float>(*this, name, "a float"), otherwise);
+}
+
+std::string NodeReader::text(std::string_view name, std::string_view otherwise) const {
+  return value_or(typed<std::string>(*this, name, "a string"), std::string(otherwise));
+}
+
+std::vector<int64_t> NodeReader::integers(std::string_view name, std::vector<int64_t> otherwise) const {
+  return value_or(typed<std::vector<int64_t>>(*this, name, "a list of integers"), std::move(otherwise));
+}
+
+std::vector<float> NodeReader::reals(std::string_view name, std::vector<float> otherwise) const {
+  return value_or(typed<std::vector<float>>(*this, name, "a list of floats"), std::move(otherwise));
+}
+
+const Tensor* NodeReader::tensor(std::string_view name) const { return typed<Tensor>(*this, name, "a tensor"); }
+
+std::optional<std::vector<Expr>> NodeReader::integers_from(size_t i, std::string_view attribute) const {
+  if (has_input(i)) {
+    std::optional<std::vector<Expr>> values = elements(i);
+    check(values.has_value(),
+          "input {} ('{}', {}) depends on the data; onnxc needs it known from the shapes when the model is compiled", i,
+          input(i).name, attribute);
+    return values;
+  }
+  if (!has_attribute(attribute)) return std::nullopt;
+  std::vector<int64_t> values = integers(attribute);
+  return std::vector<Expr>(values.begin(), values.end());
+}
+
+size_t NodeReader::axis(int64_t value, size_t rank) const {
+  auto signed_rank = static_cast<int64_t>(rank);
+  check(value >= -signed_rank && value < signed_rank, "axis {} is out of range for a tensor of rank {}", value, rank);
+  return static_cast<size_t>(value < 0 ? value + signed_rank : value);
+}
+
+// -------------------------------------------------------------------------------------------------- InferContext
+
+void InferContext::output(size_t i, DType dtype, Shape shape) {
+  if (!has_output(i)) return;
+  Value* value = mutable_node_.outputs[i];
+  value->dtype = dtype;
+  value->shape = std::move(shape);
+}
+
+void InferContext::output_elements(size_t i, std::vector<Expr> elements) {
+  if (!has_output(i) || static_cast<int64_t>(elements.size()) > Value::maximum_elements) return;
+  mutable_node_.outputs[i]->elements = std::move(elements);
+}
+
+Expr InferContext::same(const Expr& a, const Expr& b, std::string_view what) {
+  if (proven_equal(a, b)) return a.symbols().size() <= b.symbols().size() ? a : b;
+  check(!proven_different(a, b), "{}: {} and {} differ", what, a.to_string(), b.to_string());
+  graph_.guards.push_back({Guard::Kind::equal, a, b, fmt::format("{}: {}", node_.describe(), what)});
+  // The one that says more: a constant, else the one over fewer symbols.
+  if (b.constant() || (!a.constant() && b.symbols().size() < a.symbols().size())) return b;
+  return a;
+}
+
+void InferContext::at_least(const Expr& a, const Expr& b, std::string_view what) {
+  if (proven_at_least(a, b)) return;
+  check(!proven_less(a, b), "{}: {} is less than {}", what, a.to_string(), b.to_string());
+  graph_.guards.push_back({Guard::Kind::at_least, a, b, fmt::format("{}: {}", node_.describe(), what)});
+}
+
+Expr InferContext::broadcast(const Expr& a, const Expr& b) {
+  if (a.is_constant(1) || proven_equal(a, b)) return b;
+  if (b.is_constant(1)) return a;
+  const std::string what = "dims that are broadcast must be equal or 1";
+  // A dim known to be more than 1 (or 0) is the result; the other must then be equal or 1.
+  auto is_one_or = [&](const Expr& dim, const Expr& result) {
+    if (proven_different(dim, Expr(1))) {
+      same(dim, result, what);
+    } else {
+      // (dim - 1) * (dim - result) == 0
+      graph_.guards.push_back(
+          {Guard::Kind::equal, (dim - 1) * (dim - result), 0, fmt::format("{}: {}", node_.describe(), what)});
+    }
+  };
+  if (proven_different(a, Expr(1))) {
+    is_one_or(b, a);
+    return a;
+  }
+  if (proven_different(b, Expr(1))) {
+    is_one_or(a, b);
+    return b;
+  }
+  // Both may be 1: the result is the larger, but 0 where one is 0. (a - 1) * (b - 1) * (a - b) == 0.
+  graph_.guards.push_back(
+      {Guard::Kind::equal, (a - 1) * (b - 1) * (a - b), 0, fmt::format("{}: {}", node_.describe(), what)});
+  return min(min(a, b), Expr(1)) * max(a, b);
+}
+
+Shape InferContext::broadcast(const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  size_t offset = longer.size() - shorter.size();
+  for (size_t i = 0; i < shorter.size(); ++i) result[offset + i] = broadcast(longer[offset + i], shorter[i]);
+  return result;
+}
+
+// ------------------------------------------------------------------------------------------------------- Operand
+
+Scalar Operand::operator()(std::vector<Expr> indices) const {
+  internal_check(indices.size() == shape.size(), "as many indices as the tensor has axes");
+  return scalar::load(dtype, buffer, std::move(indices));
+}
+
+Scalar Operand::compute(std::vector<Expr> indices) const {
+  return scalar::cast(info(dtype).compute, (*this)(std::move(indices)));
+}
+
+std::vector<Expr> Operand::broadcast_indices(const std::vector<Expr>& indices) const {
+  internal_check(indices.size() >= shape.size(), "broadcasting to a tensor of at least this rank");
+  std::vector<Expr> result;
+  size_t offset = indices.size() - shape.size();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const Expr& index = indices[offset + i];
+    std::optional<Symbol> axis = index.as_symbol();
+    if (shape[i].is_constant(1)) {
+      // Kept where it is 0 anyway: an operand of the result's own shape is then loaded at the indices of the result.
+      const bool is_zero = axis && axis->info().extent && axis->info().extent->is_constant(1);
+      result.push_back(is_zero ? index : Expr(0));
+      continue;
+    }
+    bool full = proven_different(shape[i], Expr(1)) ||
+                (axis && axis->info().extent && proven_equal(*axis->info().extent, shape[i]));
+    // A dim that may be 1 at run time: min(i, dim - 1) is 0 then, and i otherwise.
+    result.push_back(full ? index : min(index, shape[i] - 1));
+  }
+  return result;
+}
+
+// --------------------------------------------------------------------------------------------------- NestBuilder
+
+Expr NestBuilder::add_axis(const Expr& extent, AxisKind kind) {
+  Symbol symbol = Symbol::axis(fmt::format("i{}", nest_.axes.size()), extent);
+  nest_.axes.push_back({symbol, extent, kind});
+  return symbol;
+}
+
+Expr NestBuilder::parallel(const Expr& extent) { return add_axis(extent, AxisKind::parallel); }
+Expr NestBuilder::ordered(const Expr& extent) { return add_axis(extent, AxisKind::ordered); }
+Expr NestBuilder::reduce(const Expr& extent) { return add_axis(extent, AxisKind::reduce); }
+
+std::vector<Expr> NestBuilder::parallel(const Shape& shape) {
+  std::vector<Expr> axes;
+  for (const Expr& extent : shape) axes.push_back(parallel(extent));
+  return axes;
+}
+
+std::vector<Expr> NestBuilder::reduce(const Shape& shape) {
+  std::vector<Expr> axes;
+  for (const Expr& extent : shape) axes.push_back(reduce(extent));
+  return axes;
+}
+
+Expr NestBuilder::let(const Scalar& value) {
+  Symbol symbol = Symbol::index(fmt::format("j{}", nest_.lets.size()));
+  nest_.lets.push_back({symbol, scalar::cast(DType::int64, value)});
+  return symbol;
+}
+
+Scalar NestBuilder::accumulate(ReduceKind kind, const Scalar& element, const Expr& position) {
+  Accumulator accumulator{kind, element.dtype(), element, position};
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::product:
+      accumulator.dtype = info(element.dtype()).compute;
+      accumulator.element = scalar::cast(accumulator.dtype, element);
+      break;
+    case ReduceKind::argument_minimum:
+    case ReduceKind::argument_maximum:
+    case ReduceKind::last_argument_minimum:
+    case ReduceKind::last_argument_maximum:
+      accumulator.dtype = DType::int64;
+      break;
+    default:
+      break;
+  }
+  nest_.accumulators.push_back(accumulator);
+  return scalar::accumulator(accumulator.dtype, static_cast<int>(nest_.accumulators.size()) - 1);
+}
+
+void NestBuilder::store(const Operand& output, std::vector<Expr> indices, const Scalar& value, StoreKind kind,
+                        const Scalar& condition) {
+  internal_check(indices.size() == output.rank(), "as many indices as the tensor has axes");
+  internal_check(value.dtype() == output.dtype || (is_floating(value.dtype()) && is_floating(output.dtype)),
+                 "conversions other than between floating types are written as casts");
+  nest_.stores.push_back({output.buffer, std::move(indices), scalar::cast(output.dtype, value), kind, condition});
+}
+
+// ------------------------------------------------------------------------------------------------- DefineContext
+
+Operand DefineContext::operand(BufferId id) const {
+  const Buffer& buffer = program_.buffer(id);
+  return {id, buffer.dtype, buffer.shape};
+}
+
+Operand DefineContext::in(size_t i) const { return operand(buffer_of_(input(i))); }
+
+Operand DefineContext::out(size_t i) const {
+  internal_check(has_output(i), "an output that somebody wants");
+  return operand(buffer_of_(*node_.outputs[i]));
+}
+
+Operand DefineContext::temporary(std::string_view role, DType dtype, Shape shape) {
+  Buffer buffer;
+  buffer.name = fmt::format("{}/{}", node_.origin.name, role);
+  buffer.dtype = dtype;
+  buffer.layout = Layout::row_major(shape.size());
+  buffer.shape = std::move(shape);
+  return operand(program_.add(std::move(buffer)));
+}
+
+Operand DefineContext::constant_operand(std::string_view role, Tensor tensor) {
+  Buffer buffer;
+  buffer.name = fmt::format("{}/{}", node_.origin.name, role);
+  buffer.dtype = tensor.dtype();
+  buffer.shape = Shape(tensor.dims().begin(), tensor.dims().end());
+  buffer.layout = Layout::row_major(tensor.dims().size());
+  buffer.kind = BufferKind::constant;
+  buffer.constant = std::move(tensor);
+  return operand(program_.add(std::move(buffer)));
+}
+
+Operand DefineContext::reshaped(const Operand& source, Shape shape) {
+  Operand contiguous = source;
+  if (!program_.buffer(source.buffer).layout.is_row_major()) {
+    contiguous = temporary("row_major", source.dtype, source.shape);
+    NestBuilder nest("copy");
+    std::vector<Expr> indices = nest.parallel(source.shape);
+    nest.store(contiguous, indices, source(indices));
+    emit(std::move(nest));
+  }
+  Operand result = temporary("reshaped", source.dtype, std::move(shape));
+  program_.buffer(result.buffer).alias = Buffer::Alias{contiguous.buffer};
+  return result;
+}
+
+void DefineContext::emit(NestBuilder nest) { program_.steps.push_back({nest.take(), {node_.origin}}); }
+void DefineContext::emit(HostCall call) { program_.steps.push_back({std::move(call), {node_.origin}}); }
+
+void DefineContext::elementwise(const std::function<Scalar(const std::vector<Expr>&)>& value, size_t output_index) {
+  Operand output = out(output_index);
+  NestBuilder nest(node_.origin.type);
+  std::vector<Expr> indices = nest.parallel(output.shape);
+  nest.store(output, indices, value(indices));
+  emit(std::move(nest));
+}
+
+// ------------------------------------------------------------------------------------------------ tests on indices
+
+Scalar less(const Expr& a, const Expr& b) { return scalar::binary(ScalarOp::less, scalar::index(a), scalar::index(b)); }
+
+Scalar within(const Expr& index, const Expr& extent) {
+  return both(scalar::binary(ScalarOp::less_or_equal, scalar::index(0), scalar::index(index)), less(index, extent));
+}
+
+Scalar both(const Scalar& a, const Scalar& b) {
+  if (!a) return b;
+  if (!b) return a;
+  return scalar::binary(ScalarOp::logical_and, a, b);
+}
+
+}  // namespace onnxc

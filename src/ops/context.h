@@ -1,0 +1,162 @@
+// What the rows of operators are written with: reading a node, inferring its outputs, and building loop nests.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+
+// Attributes and inputs of a node, with errors that name it.
+class NodeReader {
+ public:
+  explicit NodeReader(const Node& node) : node_(node) {}
+
+  const Node& node() const { return node_; }
+  int version() const { return node_.origin.version; }
+
+  size_t input_count() const { return node_.inputs.size(); }
+  size_t output_count() const { return node_.outputs.size(); }
+  bool has_input(size_t i) const { return i < node_.inputs.size() && node_.inputs[i] != nullptr; }
+  bool has_output(size_t i) const { return i < node_.outputs.size() && node_.outputs[i] != nullptr; }
+  // Fails naming the input when it is absent.
+  const Value& input(size_t i) const;
+  DType dtype(size_t i) const { return input(i).dtype; }
+  const Shape& shape(size_t i) const;
+  size_t rank(size_t i) const { return shape(i).size(); }
+  // The values of an integer input known at compile time, as expressions; nothing when they depend on data.
+  std::optional<std::vector<Expr>> elements(size_t i) const;
+  // The values of a constant input; null when it is no constant.
+  const Tensor* constant(size_t i) const;
+
+  // Attributes: the default where absent; a failure naming the attribute where it has another type.
+  bool has_attribute(std::string_view name) const { return node_.find_attribute(name) != nullptr; }
+  int64_t integer(std::string_view name, int64_t otherwise) const;
+  int64_t integer(std::string_view name) const;  // required
+  float real(std::string_view name, float otherwise) const;
+  std::string text(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<float> reals(std::string_view name, std::vector<float> otherwise = {}) const;
+  const Tensor* tensor(std::string_view name) const;
+
+  // A list of integers that was an attribute in early versions and is an input since: the input when there is one.
+  // Nothing when it is given neither way; fails when it depends on data.
+  std::optional<std::vector<Expr>> integers_from(size_t i, std::string_view attribute) const;
+
+  // An axis counted from either end, in [0, rank); fails naming the axis and the rank.
+  size_t axis(int64_t value, size_t rank) const;
+
+  // A user's error that names the node: "node 'conv1' (Conv): ...".
+  template <class... Arguments>
+  [[noreturn]] void fail(fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
+    throw UserError(node_.describe() + ": " + fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+  template <class... Arguments>
+  void check(bool condition, fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
+    if (!condition) fail(format, std::forward<Arguments>(arguments)...);
+  }
+
+ protected:
+  const Node& node_;
+};
+
+class InferContext : public NodeReader {
+ public:
+  InferContext(Graph& graph, Node& node) : NodeReader(node), graph_(graph), mutable_node_(node) {}
+
+  // Sets an output; does nothing for one that nobody wants.
+  void output(size_t i, DType dtype, Shape shape);
+  void output_elements(size_t i, std::vector<Expr> elements);
+
+  // a and b must be the same dim: fails where they cannot be, adds a guard where it is not proven; returns the simpler.
+  Expr same(const Expr& a, const Expr& b, std::string_view what);
+  void at_least(const Expr& a, const Expr& b, std::string_view what);
+  // Multidirectional broadcasting (ONNX Broadcasting). Unknown dims that may turn out 1 are decided at run time.
+  Expr broadcast(const Expr& a, const Expr& b);
+  Shape broadcast(const Shape& a, const Shape& b);
+
+ private:
+  Graph& graph_;
+  Node& mutable_node_;
+};
+
+// A tensor as the definitions see it: load by calling it with logical indices.
+struct Operand {
+  BufferId buffer;
+  DType dtype;
+  Shape shape;
+
+  size_t rank() const { return shape.size(); }
+  // As stored.
+  Scalar operator()(std::vector<Expr> indices) const;
+  // In the type that arithmetic is done in: float32 for the half types.
+  Scalar compute(std::vector<Expr> indices) const;
+  // The indices, aligned at the last axis, of the element that broadcasts to `indices` of a tensor of at least this
+  // rank: a dim of 1 reads index 0, also where that is only known at run time.
+  std::vector<Expr> broadcast_indices(const std::vector<Expr>& indices) const;
+};
+
+// Builds one loop nest.
+class NestBuilder {
+ public:
+  explicit NestBuilder(std::string name) { nest_.name = std::move(name); }
+
+  // Axes, as expressions to be used in indices. `parallel(shape)` makes one a dim.
+  Expr parallel(const Expr& extent);
+  std::vector<Expr> parallel(const Shape& shape);
+  Expr ordered(const Expr& extent);
+  Expr reduce(const Expr& extent);
+  std::vector<Expr> reduce(const Shape& shape);
+  // Binds an int64 scalar (cast if it is another integer) so that it may be used in indices.
+  Expr let(const Scalar& value);
+  // The result of folding `element` over the reduce axes. Sums and products of half types are float32.
+  Scalar accumulate(ReduceKind kind, const Scalar& element, const Expr& position = 0);
+  // Stores, converting between floating types where needed; other conversions must be written as casts.
+  void store(const Operand& output, std::vector<Expr> indices, const Scalar& value, StoreKind kind = StoreKind::assign,
+             const Scalar& condition = {});
+
+  LoopNest take() { return std::move(nest_); }
+
+ private:
+  Expr add_axis(const Expr& extent, AxisKind kind);
+  LoopNest nest_;
+};
+
+// Builds the steps of one node.
+class DefineContext : public NodeReader {
+ public:
+  // `buffer_of` gives the buffer of a value of the graph.
+  DefineContext(const Node& node, Program& program, std::function<BufferId(const Value&)> buffer_of)
+      : NodeReader(node), program_(program), buffer_of_(std::move(buffer_of)) {}
+
+  Operand in(size_t i) const;
+  Operand out(size_t i) const;
+  Operand temporary(std::string_view role, DType dtype, Shape shape);
+  Operand constant_operand(std::string_view role, Tensor tensor);
+  // The same elements in row-major order under another shape (Reshape, Flatten, Squeeze): memory shared with the
+  // operand where that is row-major, a copy where it is not.
+  Operand reshaped(const Operand& operand, Shape shape);
+
+  void emit(NestBuilder nest);
+  void emit(HostCall call);
+
+  // out(indices) = value(indices), over every element of the output.
+  void elementwise(const std::function<Scalar(const std::vector<Expr>& indices)>& value, size_t output_index = 0);
+
+ private:
+  Operand operand(BufferId id) const;
+  Program& program_;
+  std::function<BufferId(const Value&)> buffer_of_;
+};
+
+// Tests on indices, as boolean scalars.
+Scalar less(const Expr& a, const Expr& b);
+Scalar within(const Expr& index, const Expr& extent);  // 0 <= index < extent
+Scalar both(const Scalar& a, const Scalar& b);         // and; folds constants; empty operands count as true
+
+}  // namespace onnxc

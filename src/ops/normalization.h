@@ -1,0 +1,23 @@
+// What follows the statistics in InstanceNormalization and GroupNormalization, for targets that have kernels for these.
+#pragma once
+
+#include <functional>
+
+#include "ops/context.h"
+
+namespace onnxc {
+
+// The groups of neighbouring channels with common statistics; as many as channels for InstanceNormalization.
+Expr normalization_groups(const NodeReader& node);
+
+// Of a channel of an image: its mean, what is left of the mean once that is subtracted, and the population variance, in
+// the type that the input is computed with.
+struct InstanceStatistics {
+  Scalar mean, residue, variance;
+};
+
+// Writes the nests that normalise by given statistics; a place is {image, channel}.
+void define_normalized_by_instance(DefineContext& c,
+                                   const std::function<InstanceStatistics(const std::vector<Expr>& place)>& statistics);
+
+}  // namespace onnxc

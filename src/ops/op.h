@@ -1,0 +1,55 @@
+// One row an operator: its shape rule and its definition in the loop IR. Rows stand in tables, one file a family;
+// adding an operator is adding its row (and its test).
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "ops/context.h"
+
+namespace onnxc {
+
+// What an operator does to the physical layout of its first input, for the pass that assigns layouts.
+enum class LayoutRule : uint8_t {
+  row_major,  // wants and gives row-major tensors: its axes mean something else than batch, channel, space
+  follows,    // any layout: the outputs take the layout of the first blocked input (elementwise, pooling, norms)
+};
+
+struct OpRow {
+  std::string_view domain;  // "" is ai.onnx
+  std::string_view name;
+  // Sets dtype, shape and, where it knows them without the definition, elements of every output.
+  void (*infer)(InferContext&) = nullptr;
+  // Writes the loop nests (or host calls) that compute the outputs from the inputs.
+  void (*define)(DefineContext&) = nullptr;
+  LayoutRule layout = LayoutRule::row_major;
+  // The versions of the operator set in which this row is the operator's meaning.
+  int first_version = 1;
+  int last_version = std::numeric_limits<int>::max();
+};
+
+// The row for an operator in a version of its operator set, or null.
+const OpRow* find_op(std::string_view domain, std::string_view name, int version);
+// Every row, in the order of the families.
+std::vector<const OpRow*> all_ops();
+
+// The families: each is one file in ops/.
+std::span<const OpRow> elementwise_ops();
+std::span<const OpRow> activation_ops();
+std::span<const OpRow> comparison_logic_ops();
+std::span<const OpRow> cast_ops();
+std::span<const OpRow> reduction_ops();
+std::span<const OpRow> data_movement_ops();
+std::span<const OpRow> gather_scatter_ops();
+std::span<const OpRow> shape_ops();
+std::span<const OpRow> convolution_ops();
+std::span<const OpRow> pooling_ops();
+std::span<const OpRow> resize_ops();
+std::span<const OpRow> matrix_ops();
+std::span<const OpRow> einsum_ops();
+std::span<const OpRow> normalization_ops();
+std::span<const OpRow> layer_normalization_ops();
+std::span<const OpRow> softmax_ops();
+
+}  // namespace onnxc

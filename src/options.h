@@ -1,0 +1,36 @@
+// What the command line asks for.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/expr.h"
+#include "support/limits.h"
+
+namespace onnxc {
+
+enum class Emit { shared_object, source, object, ir };
+
+struct Options {
+  std::filesystem::path model;
+  std::filesystem::path output;  // empty: nothing is compiled, for --dump-shapes alone
+  std::string target = "cpu";
+  std::string march = "native";
+  std::string gpu_arch = "gfx942";
+  Emit emit = Emit::shared_object;
+  std::map<std::string, Bounds> dims;  // --dim N=4 and N=1..8
+  std::vector<std::string> outputs;    // --outputs; empty means all
+  int optimization = 3;                // -O0 to -O3
+  int jobs = 0;                        // 0: as many as the machine has cores
+  bool report = false;
+  bool time_passes = false;
+  std::optional<std::string> dump_ir;      // the name of a pass, or "all"
+  std::optional<std::string> dump_shapes;  // "" is a table on stdout; else a JSON file
+  bool json = false;
+  Limits limits;
+};
+
+}  // namespace onnxc

@@ -1,0 +1,28 @@
+// Computes at compile time what does not depend on the model's inputs.
+//
+// Exporters leave chains of Constant, Cast, Unsqueeze, Mul… around weights and shapes. Before: every node of them would
+// run at each inference, and kernels that need constant weights could not be chosen. After: their results are
+// constants.
+//
+// Method: in topological order, a node whose inputs are all constants is run by the interpreter, from its definition in
+// loops; a value whose elements shape inference knows as numbers becomes a constant without being run.
+// Limits: what grows a lot (Expand or ConstantOfShape of a constant) or takes too long to compute is left to the run.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace onnxc {
+
+struct FoldLimits {
+  int64_t maximum_bytes = int64_t{64} << 20;  // of a node's results
+  // Results above `always_bytes` may be this many times as large as the constants they come from: 8 lets an int8 weight
+  // become a float64.
+  int64_t maximum_growth = 8;
+  int64_t always_bytes = int64_t{64} << 10;
+  int64_t maximum_steps = int64_t{1} << 26;  // rounds of the loops: some seconds
+};
+
+// Shapes must have been inferred.
+void fold_constants(Graph& graph, const FoldLimits& limits = {});
+
+}  // namespace onnxc

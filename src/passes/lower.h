@@ -1,0 +1,51 @@
+// Graph to Program: each node becomes the call of a kernel template where the target has one, and its definition in
+// loops where it has not.
+#pragma once
+
+#include <map>
+
+#include "ir/graph.h"
+#include "ir/program.h"
+
+namespace onnxc {
+
+class Target;
+
+// What the nests are called that move a value to another layout or to another buffer.
+inline constexpr const char* copy_nest_name = "copy";
+
+// The physical layout of each value that is not row-major.
+using LayoutMap = std::map<const Value*, Layout>;
+
+// Chooses layouts: the outputs of nodes that the target has blocked kernels for are blocked, and stay so through
+// operators that follow any layout (LayoutRule). The model's inputs and outputs are row-major.
+LayoutMap assign_layouts(const Graph& graph, const Target& target);
+
+// The buffers of a program being built from a graph.
+class LoweringContext {
+ public:
+  LoweringContext(const Graph& graph, Program& program, LayoutMap layouts);
+
+  Program& program() { return program_; }
+  // The buffer of a value, made when it is first asked for.
+  BufferId buffer(const Value& value);
+  // The value in a layout: its own buffer when it has that layout, else a copy, made once.
+  BufferId buffer_as(const Value& value, const Layout& layout, const Origin& origin);
+  // Adds the step of a call that writes the value in a layout: to the value's own buffer when it has that layout, else
+  // to a temporary that is then copied to it. Sets the call's output.
+  void emit_kernel(KernelCall call, const Value& output, const Layout& layout, const Origin& origin);
+
+ private:
+  void copy(BufferId from, BufferId to, const Origin& origin);
+
+  const Graph& graph_;
+  Program& program_;
+  LayoutMap layouts_;
+  std::map<const Value*, BufferId> buffers_;
+  std::map<std::pair<BufferId, std::string>, BufferId> copies_;
+};
+
+// Lowers the whole graph. With `use_templates` false (-O0) every node becomes its definition.
+Program lower(const Graph& graph, const Target& target, bool use_templates);
+
+}  // namespace onnxc

@@ -1,0 +1,22 @@
+// What a model may cost before it is refused. Each limit is checked before the work or the allocation that it bounds.
+#pragma once
+
+#include <cstdint>
+
+namespace onnxc {
+
+// The memory that this process may use: the machine's, or its control group's where that is less.
+int64_t available_memory();
+
+struct Limits {
+  // Nodes of a graph once its functions are inlined, subgraphs included.
+  int64_t max_nodes = 1'000'000;
+  // Bytes, of one tensor and of all constants together.
+  int64_t max_memory = available_memory();
+  // Subgraphs within subgraphs, and calls of functions within functions.
+  int64_t max_nesting = 64;
+  // Axes of a tensor.
+  int64_t max_rank = 64;
+};
+
+}  // namespace onnxc

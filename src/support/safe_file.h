@@ -1,0 +1,85 @@
+// All access to files: reading what the user names, reading what a model names (only within the model's folder), and
+// output that appears whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace onnxc {
+
+// The bytes of a regular file, mapped read-only. Whoever shares it keeps the bytes alive. Another program that shortens
+// the file meanwhile ends this one with SIGBUS: mapping trusts the owner of the file to leave it alone.
+class MappedFile {
+ public:
+  MappedFile(const std::byte* data, size_t size) : bytes_(data, size) {}
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+// A file that the user names: symbolic links are followed. UserError naming it where it is missing or not regular.
+std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path);
+
+struct ContainmentRules {
+  // A file with several hard links may be another's file under a name that looks harmless (CVE-2026-34446), so it is
+  // refused unless the user says that the folder is his own.
+  bool allow_hard_links = false;
+};
+
+// A file that a model names, relative to `folder`: absolute names, "..", "." and empty components, backslashes, NUL
+// bytes and symbolic links on the way are refused (UserError naming the file and the reason). The file is opened once
+// and checked through its descriptor, so that it cannot be exchanged in between.
+std::shared_ptr<const MappedFile> map_file_within(const std::filesystem::path& folder, std::string_view name,
+                                                  const ContainmentRules& rules = {});
+
+// Output that is seen only when it is complete: written beside the target under another name, renamed by `commit`, and
+// removed if that never happens. A target that is there and no regular file (/dev/null, a folder) is refused; one that
+// is a symbolic link is replaced, not followed.
+class OutputFile {
+ public:
+  enum class Kind { data, executable };
+  explicit OutputFile(std::filesystem::path target, Kind kind = Kind::data);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // Where to write when another program does it.
+  const std::filesystem::path& temporary_path() const { return temporary_; }
+  // Appends. UserError that names the target and the reason (such as no space left on the device).
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void commit();
+
+ private:
+  std::filesystem::path target_, temporary_;
+  int descriptor_ = -1;
+  bool committed_ = false;
+};
+
+// A whole file at once, through OutputFile.
+void write_file(const std::filesystem::path& target, std::string_view contents);
+
+// Makes a folder and its parents where they are missing.
+void make_folder(const std::filesystem::path& path);
+
+namespace internal {
+
+enum class ContainmentMethod { openat2, walk };  // the kernel's own containment (Linux 5.6), or step by step
+// As map_file_within, by one method only: for its tests. `walk` needs nothing of the kernel.
+std::shared_ptr<const MappedFile> map_file_within(const std::filesystem::path& folder, std::string_view name,
+                                                  const ContainmentRules& rules, ContainmentMethod method);
+// Writes all bytes to a descriptor; `name` is how an error calls it.
+void write_all(int descriptor, std::span<const std::byte> bytes, const std::string& name);
+
+}  // namespace internal
+}  // namespace onnxc

@@ -1,0 +1,112 @@
+#include "support/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "support/diagnostics.h"
+#include "support/file_descriptor.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+constexpr size_t longest_capture = size_t{16} << 20;
+
+struct Pipe {
+  FileDescriptor read_end, write_end;
+};
+
+Pipe make_pipe() {
+  int ends[2];
+  user_check(pipe2(ends, O_CLOEXEC) == 0, "cannot make a pipe: {}", std::strerror(errno));
+  return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+// The list of what to do between fork and exec, freed by itself.
+class FileActions {
+ public:
+  FileActions() { posix_spawn_file_actions_init(&actions_); }
+  ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
+  FileActions(const FileActions&) = delete;
+  FileActions& operator=(const FileActions&) = delete;
+  posix_spawn_file_actions_t* get() { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+pid_t start(const std::vector<std::string>& arguments, const ProcessOptions& options, int output, int errors) {
+  FileActions actions;
+  posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(actions.get(), output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(actions.get(), errors, STDERR_FILENO);
+  if (options.folder) posix_spawn_file_actions_addchdir_np(actions.get(), options.folder->c_str());
+
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t process = 0;
+  const int error = posix_spawnp(&process, argv[0], actions.get(), nullptr, argv.data(), environ);
+  if (error != 0) {
+    const std::string hint = options.install_hint.empty() ? "" : "; " + options.install_hint;
+    user_error("cannot run {}: {}{}", quote(arguments[0]), std::strerror(error), hint);
+  }
+  return process;
+}
+
+// Reads both ends until the writers have closed them; both at once, so that neither pipe fills up.
+void drain(std::array<FileDescriptor, 2>& sources, const std::array<std::string*, 2>& captures) {
+  std::array<char, 65536> buffer;
+  while (sources[0].is_open() || sources[1].is_open()) {
+    // poll skips negative descriptors: the closed ones.
+    std::array<pollfd, 2> polled = {pollfd{sources[0].get(), POLLIN, 0}, pollfd{sources[1].get(), POLLIN, 0}};
+    if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) user_error("poll: {}", std::strerror(errno));
+    for (size_t i = 0; i < polled.size(); ++i) {
+      if (polled[i].revents == 0) continue;
+      const ssize_t count = read(sources[i].get(), buffer.data(), buffer.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        sources[i].close();
+        continue;
+      }
+      const size_t room = longest_capture - captures[i]->size();
+      captures[i]->append(buffer.data(), std::min(room, static_cast<size_t>(count)));
+    }
+  }
+}
+
+}  // namespace
+
+std::string ProcessResult::describe() const {
+  if (signal != 0) return fmt::format("signal {} ({})", signal, strsignal(signal));
+  return fmt::format("exit code {}", exit_code);
+}
+
+ProcessResult run_process(const std::vector<std::string>& arguments, const ProcessOptions& options) {
+  internal_check(!arguments.empty(), "a program to run");
+  Pipe output = make_pipe(), errors = make_pipe();
+  const pid_t process = start(arguments, options, output.write_end.get(), errors.write_end.get());
+  output.write_end.close();
+  errors.write_end.close();
+
+  ProcessResult result;
+  std::array<FileDescriptor, 2> sources = {std::move(output.read_end), std::move(errors.read_end)};
+  drain(sources, {&result.output, &result.errors});
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    internal_check(errno == EINTR, "a process of ours can be waited for");
+  }
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+  return result;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,33 @@
+// Running another program: a list of arguments, never a shell.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace onnxc {
+
+struct ProcessResult {
+  int exit_code = 0;  // of a program that ended by itself
+  int signal = 0;     // what killed it, or 0
+  std::string output;
+  std::string errors;
+  bool succeeded() const { return exit_code == 0 && signal == 0; }
+  // "exit code 1", "signal 9 (Killed)".
+  std::string describe() const;
+};
+
+struct ProcessOptions {
+  // Where it runs; here when absent.
+  std::optional<std::filesystem::path> folder = {};
+  // Said when the program is missing: "install it with: apt-get install clang-19".
+  std::string install_hint = {};
+};
+
+// Runs arguments[0], found in PATH unless it holds a '/', and waits. Its input is empty; its output and errors are
+// captured, the first 16 MiB of each. May be called from many threads at once.
+// UserError where it cannot be started, naming the program and the hint.
+ProcessResult run_process(const std::vector<std::string>& arguments, const ProcessOptions& options = {});
+
+}  // namespace onnxc

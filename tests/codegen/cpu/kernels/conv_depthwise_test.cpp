@@ -1,0 +1,114 @@
+#include "codegen/cpu/kernels/conv_depthwise.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/cpu/kernels/conv_harness.h"
+#include "codegen/cpu/kernels/isa_suite.h"
+#include "codegen/cpu/packing_depthwise.h"
+
+namespace onnxc::kernels {
+namespace {
+
+constexpr ConvShape depthwise(int64_t channels, const Axes& kernel, const Axes& stride = {1, 1, 1},
+                              const Axes& dilation = {1, 1, 1}) {
+  return {channels, channels, channels, kernel, stride, dilation};
+}
+
+// Compares the kernel with the definition for one shape and size, with every operand a view with gaps.
+template <ConvShape shape, class Input = float, class Output = float>
+void check(int64_t batch, const Axes& size, const Axes& begin_pads, const Axes& end_pads, const Trial& trial = {}) {
+  const ConvSizes sizes = conv_sizes(shape, batch, size, begin_pads, end_pads);
+  PlainTensor input(batch, shape.input_channels, sizes.input);
+  PlainTensor residual(batch, shape.output_channels, sizes.output);
+  std::vector<float> weights(static_cast<size_t>(shape.output_channels * shape.kernel.product()));
+  std::vector<float> bias(static_cast<size_t>(shape.output_channels));
+  trial.fill(input.values, 1);
+  trial.fill(weights, 2);
+  trial.fill(bias, 3);
+  trial.fill(residual.values, 4);
+
+  PlainTensor expected = reference_convolution(shape, sizes, input, weights);
+  apply_position_epilogue(expected, bias, residual);
+
+  BlockedTensor<Input> blocked_input(batch, shape.input_channels, sizes.input);
+  BlockedTensor<Output> blocked_residual(batch, shape.output_channels, sizes.output);
+  BlockedTensor<Output> output(batch, shape.output_channels, sizes.output);
+  blocked_input.fill_from(input);
+  blocked_residual.fill_from(residual);
+  bias.resize(static_cast<size_t>(round_up(shape.output_channels, lanes)), std::numeric_limits<float>::quiet_NaN());
+
+  using Kernel = DepthwiseConvolution<shape, Input, Output, PositionEpilogue<Output>>;
+  const std::vector<float> packed = pack_depthwise_weights(shape, lanes, weights);
+  const typename Kernel::Arguments arguments{blocked_input.data(), packed.data(), output.data(), sizes,
+                                             blocked_input.view,   output.view};
+  run_tasks_backwards<Kernel>(arguments, PositionEpilogue<Output>{bias.data(), blocked_residual.data()});
+  output.expect_equal(expected, trial.tolerance);
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), EveryWidthAroundTheTile) {
+  for (int64_t width = 1; width <= 27; ++width) {
+    check<depthwise(lanes, {1, 3, 3})>(1, {2, 3, width}, {0, 1, 1}, {0, 1, 1});
+    check<depthwise(lanes, {1, 1, 3}, {1, 1, 2})>(1, {1, 2, width + 1}, {0, 0, 1}, {0, 0, 0});
+  }
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), OddChannels) {
+  check<depthwise(lanes + 5, {3, 3, 3})>(2, {4, 5, 11}, {1, 1, 1}, {1, 1, 1});
+  check<depthwise(3, {3, 3, 3})>(2, {4, 5, 11}, {1, 1, 1}, {1, 1, 1});
+  check<depthwise(3 * lanes - 1, {2, 1, 1})>(1, {4, 5, 3}, {0, 0, 0}, {0, 0, 0});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), StrideDilationAndPadsThatDifferByAxis) {
+  check<depthwise(lanes, {3, 2, 5}, {2, 3, 2})>(2, {7, 11, 23}, {1, 0, 2}, {0, 1, 3});
+  check<depthwise(lanes, {2, 3, 3}, {1, 1, 1}, {3, 2, 4})>(1, {6, 7, 21}, {2, 3, 4}, {1, 0, 5});
+  check<depthwise(lanes, {3, 3, 3}, {1, 2, 3}, {2, 1, 2})>(1, {9, 8, 34}, {4, 1, 2}, {2, 2, 1});
+  check<depthwise(lanes, {1, 1, 4}, {1, 1, 3}, {1, 1, 5})>(1, {1, 2, 50}, {0, 0, 7}, {0, 0, 6});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), WideKernels) {
+  check<depthwise(lanes, {1, 3, 7})>(1, {1, 5, 21}, {0, 1, 3}, {0, 1, 3});
+  check<depthwise(lanes, {1, 1, 9}, {1, 1, 2}, {1, 1, 2})>(1, {1, 2, 40}, {0, 0, 8}, {0, 0, 8});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), NegativePadsCropAndWidePadsReadNothing) {
+  check<depthwise(lanes, {3, 3, 3})>(1, {7, 8, 19}, {-1, -2, 1}, {1, -1, -3});
+  check<depthwise(lanes, {1, 2, 3})>(1, {1, 2, 3}, {2, 4, 20}, {1, 3, 5});
+  check<depthwise(lanes, {3, 3, 3}, {2, 2, 2})>(1, {2, 2, 2}, {5, 6, 7}, {7, 6, 5});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), SeveralBandsAndRanges) {
+  constexpr ConvShape shape = depthwise(lanes, {3, 3, 3});
+  const ConvSizes sizes = conv_sizes(shape, 1, {13, 40, 150}, {1, 1, 1}, {1, 1, 1});
+  const DepthwiseGeometry geometry = depthwise_geometry(shape, lanes, sizes);
+  ASSERT_GT(geometry.bands, 1);
+  ASSERT_GT(geometry.ranges, 1);
+  check<shape>(1, {13, 40, 150}, {1, 1, 1}, {1, 1, 1});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), HalfTypesAreComputedInFloat) {
+  constexpr ConvShape shape = depthwise(lanes + 2, {1, 3, 3});
+  check<shape, bfloat16_t, float>(1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});
+  check<shape, float16_t, float>(1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});
+  check<shape, float, float16_t>(1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});  // integers up to 2048 are exact
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), RandomValues) {
+  // 27 products of normals, each sum below 30: 27 roundings of half a unit of 2^-19 at most.
+  const Trial trial{.fill = fill_with_normals, .tolerance = 27 * 0x1p-20};
+  check<depthwise(2 * lanes, {3, 3, 3})>(1, {5, 6, 17}, {1, 1, 1}, {1, 1, 1}, trial);
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), NothingToDo) {
+  constexpr ConvShape shape = depthwise(lanes, {1, 1, 1});
+  EXPECT_EQ(depthwise_geometry(shape, lanes, conv_sizes(shape, 1, {0, 4, 4}, {}, {})).work.tasks, 0);
+  EXPECT_EQ(depthwise_geometry(shape, lanes, conv_sizes(shape, 0, {4, 4, 4}, {}, {})).work.tasks, 0);
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), SupportsOneFilterAChannel) {
+  EXPECT_TRUE(depthwise_supports({.input_channels = 5, .output_channels = 5, .groups = 5}));
+  EXPECT_FALSE(depthwise_supports({.input_channels = 5, .output_channels = 10, .groups = 5}));
+  EXPECT_FALSE(depthwise_supports({.input_channels = 4, .output_channels = 4, .groups = 2}));
+}
+
+}  // namespace
+}  // namespace onnxc::kernels

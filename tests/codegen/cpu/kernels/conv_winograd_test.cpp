@@ -1,0 +1,108 @@
+#include "codegen/cpu/kernels/conv_winograd.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/cpu/kernels/conv_harness.h"
+#include "codegen/cpu/kernels/isa_suite.h"
+#include "codegen/cpu/packing_winograd.h"
+
+namespace onnxc::kernels {
+namespace {
+
+// Compares the kernel with the definition for one shape and size, with every operand a view with gaps. Transformed
+// weights of small integers are multiples of 1/8 and all sums stay below 2^21, so that they are exact.
+template <ConvShape shape, class Input = float, class Output = float>
+void check(const ConvSizes& sizes, const Trial& trial = {}) {
+  const Operands operands(shape, sizes, trial);
+  BlockedTensor<Input> input(sizes.batch, shape.input_channels, sizes.input);
+  input.fill_from(operands.input);
+  using Kernel = WinogradConvolution<shape, Input, Output, PositionEpilogue<Output>>;
+  const std::vector<float> packed = pack_winograd_weights({shape, lanes}, operands.weights);
+  run_and_compare<Kernel, Input, Output>(operands, input.data(), input.view, packed, trial);
+}
+
+TEST(ISA_SUITE(WinogradConvolution), EveryFormAroundTheTiles) {
+  constexpr int64_t channels = lanes + 3;
+  constexpr ConvShape volume{.input_channels = channels, .output_channels = lanes, .kernel = {3, 3, 3}};
+  constexpr ConvShape plane{.input_channels = channels, .output_channels = lanes, .kernel = {1, 3, 3}};
+  constexpr ConvShape depth{.input_channels = channels, .output_channels = lanes, .kernel = {3, 1, 1}};
+  constexpr ConvShape height{.input_channels = channels, .output_channels = lanes, .kernel = {1, 3, 1}};
+  constexpr ConvShape width{.input_channels = channels, .output_channels = lanes, .kernel = {1, 1, 3}};
+  constexpr ConvShape depth_width{.input_channels = channels, .output_channels = lanes, .kernel = {3, 1, 3}};
+  constexpr ConvShape depth_height{.input_channels = channels, .output_channels = lanes, .kernel = {3, 3, 1}};
+  for (int64_t size = 1; size <= 6; ++size) {
+    const Axes input{size, 7 - size, size + 1};
+    check<volume>(conv_sizes(volume, 1, input, {1, 1, 1}, {1, 1, 1}));
+    check<plane>(conv_sizes(plane, 1, input, {0, 1, 1}, {0, 1, 1}));
+    check<depth>(conv_sizes(depth, 1, input, {1, 0, 0}, {1, 0, 0}));
+    check<height>(conv_sizes(height, 1, input, {0, 1, 0}, {0, 1, 0}));
+    check<width>(conv_sizes(width, 1, input, {0, 0, 1}, {0, 0, 1}));
+    check<depth_width>(conv_sizes(depth_width, 1, input, {1, 0, 1}, {1, 0, 1}));
+    check<depth_height>(conv_sizes(depth_height, 1, input, {1, 1, 0}, {1, 1, 0}));
+  }
+}
+
+TEST(ISA_SUITE(WinogradConvolution), EveryNumberOfTilesInARegisterTile) {
+  constexpr ConvShape shape{.input_channels = 5, .output_channels = 2 * lanes, .kernel = {1, 1, 3}};
+  for (int64_t width = 1; width <= 60; ++width) check<shape>(conv_sizes(shape, 1, {1, 1, width}, {0, 0, 1}, {0, 0, 1}));
+}
+
+TEST(ISA_SUITE(WinogradConvolution), OddChannelsAndEveryNumberOfOutputBlocks) {
+  constexpr ConvShape one{.input_channels = lanes + 1, .output_channels = lanes - 3, .kernel = {3, 3, 3}};
+  constexpr ConvShape two{.input_channels = 2 * lanes + 3, .output_channels = lanes + 1, .kernel = {3, 3, 3}};
+  constexpr ConvShape three{.input_channels = lanes - 2, .output_channels = 3 * lanes - 1, .kernel = {3, 3, 3}};
+  constexpr ConvShape five{.input_channels = lanes, .output_channels = 4 * lanes + 5, .kernel = {3, 3, 3}};
+  check<one>(conv_sizes(one, 2, {4, 5, 7}, {1, 1, 1}, {1, 1, 1}));
+  check<two>(conv_sizes(two, 2, {4, 5, 7}, {1, 1, 1}, {1, 1, 1}));
+  check<three>(conv_sizes(three, 2, {4, 5, 7}, {1, 1, 1}, {1, 1, 1}));
+  check<five>(conv_sizes(five, 2, {4, 5, 7}, {1, 1, 1}, {1, 1, 1}));
+}
+
+TEST(ISA_SUITE(WinogradConvolution), PadsThatDifferAreWiderThanTheKernelOrCrop) {
+  constexpr ConvShape shape{.input_channels = 3, .output_channels = lanes + 2, .kernel = {3, 3, 3}};
+  check<shape>(conv_sizes(shape, 1, {5, 6, 7}, {0, 1, 2}, {2, 0, 1}));
+  check<shape>(conv_sizes(shape, 1, {2, 3, 4}, {5, 4, 3}, {3, 6, 4}));
+  check<shape>(conv_sizes(shape, 1, {7, 8, 9}, {-1, -2, 1}, {1, -1, -3}));
+  constexpr ConvShape untransformed{.input_channels = 3, .output_channels = lanes, .kernel = {3, 1, 1}};
+  check<untransformed>(conv_sizes(untransformed, 1, {3, 4, 5}, {1, 2, 3}, {1, 1, 2}));
+}
+
+TEST(ISA_SUITE(WinogradConvolution), SeveralRangesAndSplits) {
+  constexpr ConvShape shape{.input_channels = 4, .output_channels = 18 * lanes + 1, .kernel = {3, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 2, {1, 5, 9}, {1, 1, 1}, {1, 1, 1});
+  const WinogradGeometry geometry = winograd_geometry({shape, lanes}, sizes);
+  ASSERT_GT(geometry.ranges, 1);
+  ASSERT_GT(geometry.splits, 1);
+  ASSERT_NE(geometry.tiles.product() % geometry.range_tiles, 0);
+  check<shape>(sizes);
+}
+
+TEST(ISA_SUITE(WinogradConvolution), HalfTypesAreComputedInFloat) {
+  constexpr ConvShape shape{.input_channels = lanes + 2, .output_channels = lanes + 3, .kernel = {1, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});
+  check<shape, bfloat16_t, float>(sizes);
+  check<shape, float16_t, float>(sizes);
+  check<shape, float, float16_t>(sizes);                            // integers up to 2048 are exact
+  check<shape, bfloat16_t, bfloat16_t>(sizes, {.tolerance = 2.0});  // half a unit of the last place below 1024
+}
+
+TEST(ISA_SUITE(WinogradConvolution), NothingToDo) {
+  constexpr ConvShape shape{.input_channels = 3, .output_channels = lanes, .kernel = {1, 3, 3}};
+  EXPECT_EQ(winograd_geometry({shape, lanes}, conv_sizes(shape, 1, {0, 4, 4}, {}, {})).work.tasks, 0);
+  EXPECT_EQ(winograd_geometry({shape, lanes}, conv_sizes(shape, 0, {4, 4, 4}, {}, {})).work.tasks, 0);
+}
+
+TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStrideOne) {
+  EXPECT_TRUE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 3, 3}}));
+  EXPECT_TRUE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 1, 3}}));
+  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5}));
+  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {2, 3, 3}}));
+  EXPECT_FALSE(winograd_supports({.input_channels = 4, .output_channels = 4, .groups = 2, .kernel = {3, 3, 3}}));
+  EXPECT_FALSE(
+      winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = {3, 3, 3}, .stride = {2, 1, 1}}));
+  EXPECT_FALSE(
+      winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = {3, 3, 3}, .dilation = {1, 1, 2}}));
+}
+
+}  // namespace
+}  // namespace onnxc::kernels

@@ -1,0 +1,50 @@
+#include "frontend/unsupported.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontend/model_helpers.h"
+
+namespace onnxc {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(UnsupportedNodes, AreAllReportedAtOnceWithWhatWouldHelp) {
+  auto model = parse_text_model(
+      "<ir_version: 8, opset_import: [\"\": 13, \"com.microsoft\": 1, \"custom.ops\": 3]> "
+      "g (float[1] x, bool c) => (float[1] y) {"
+      "  [first] a = Unheard(x)"
+      "  b = com.microsoft.FusedConv(a, a)"
+      "  d = custom.ops.Fancy(b)"
+      "  e = Mish(d)"
+      "  f = Upsample <mode = \"nearest\"> (e, e)"
+      "  y = If (c) <then_branch = g1 () => (float[1] t) { t = Relu(f) },"
+      "              else_branch = g2 () => (float[1] u) { u = Abs(f) }> }");
+  EXPECT_EQ(
+      import_error(model),
+      "6 nodes cannot be compiled:\n"
+      "  'first': Unheard of ai.onnx version 13: ONNX has no operator of this name; define it as a function in the "
+      "model\n"
+      "  'b': FusedConv of com.microsoft version 1: an operator of onnxruntime; export the model without "
+      "onnxruntime's graph optimizations\n"
+      "  'd': Fancy of custom.ops version 3: a custom operator; define it as a function in the model, or export the "
+      "model without it\n"
+      "  'e': Mish of ai.onnx version 13: ONNX has it since version 18; export the model with opset_version 18 or "
+      "newer\n"
+      "  'f': Upsample of ai.onnx version 13: ONNX removed it in version 10; export the model with an older "
+      "opset_version\n"
+      "  'y': If of ai.onnx version 13: control flow is not supported yet; export the model with the condition or "
+      "the number of steps fixed");
+}
+
+TEST(UnsupportedNodes, InFunctionsAreNamedByTheCall) {
+  EXPECT_THAT(
+      import_error(parse_text_model("<ir_version: 8, opset_import: [\"\": 18, \"local\": 1]> "
+                                    "g (float[1] x) => (float[1] y) { y = local.f(x) } "
+                                    "<domain: \"local\", opset_import: [\"\": 18]> f (x) => (z) { z = Unheard(x) }")),
+      HasSubstr("1 node cannot be compiled:\n  'y/z': Unheard of ai.onnx version 18"));
+}
+
+}  // namespace
+}  // namespace onnxc

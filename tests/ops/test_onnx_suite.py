@@ -1,0 +1,164 @@
+"""ONNX's own node tests of the operators that onnxc compiles: the inputs and outputs that ONNX publishes with them.
+
+An operator's cases are all of the newest version; older versions and what the suite leaves out stand in the other
+tables.
+"""
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from tests.models.tensor_files import Array
+from tests.ops.case import Case, Node
+from tests.ops.table import table_test
+
+# What a case is left out for, by its name.
+LEFT_OUT = {
+    "a type that onnxc does not compile": (
+        r"float[468]e|e4m3|e5m2|e8m0|u?int[24]\b|u?int[24]_|_str(_|$)|string|identity_(opt|sequence)"
+    ),
+    "onnxruntime and PyTorch, which onnxc follows, take the number of outputs where ONNX takes scale * input": (
+        r"resize_downsample_scales_(linear|cubic)_align_corners"
+    ),
+    "training: onnxc compiles for inference": r"training_dropout",
+}
+
+# Inputs that onnxc needs at compile time: shapes follow from them. The suite gives them as inputs of the graph.
+CONSTANT_INPUTS: dict[str, tuple[int, ...]] = {
+    "ConstantOfShape": (0,),
+    "CumProd": (1,),
+    "CumSum": (1,),
+    "Dropout": (1, 2),
+    "Expand": (1,),
+    "OneHot": (1,),
+    "Pad": (1, 3),
+    "Range": (0, 1, 2),
+    "Reshape": (1,),
+    "Resize": (1, 2, 3),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "Trilu": (1,),
+    "Unsqueeze": (1,),
+    "Upsample": (1,),
+    **{
+        f"Reduce{kind}": (1,)
+        for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+    },
+}
+
+# Expected outputs that are written with four digits.
+TOLERANCES = {"test_averagepool_2d_ceil_last_window_starts_on_pad": 5e-4}
+
+NAMES = """
+Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd
+BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Concat ConstantOfShape Conv ConvTranspose Cos
+Cosh CumProd CumSum DepthToSpace Div Dropout Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor Gather
+GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual
+GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN
+LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul Max MaxPool Mean
+MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow RMSNormalization Range Reciprocal
+ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+ReduceSumSquare Relu Reshape Resize ReverseSequence Round Scatter ScatterElements ScatterND Selu Shape Shrink
+Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan
+Tanh ThresholdedRelu Tile Transpose Trilu Unsqueeze Upsample Where Xor
+"""
+OPERATORS = frozenset(NAMES.split())
+
+# Operators without a row of their own: onnxc compiles the body that ONNX gives for them.
+FUNCTION_NAMES = """
+Attention CausalConvWithState FlexAttention NegativeLogLikelihoodLoss RotaryEmbedding SoftmaxCrossEntropyLoss SwiGLU
+"""
+FUNCTIONS = frozenset(FUNCTION_NAMES.split())
+
+# The suite's other operators, by what they would need.
+NOT_YET = {
+    "control flow": "AffineGrid If LinearAttention Loop Scan SequenceMap",
+    "dims that the data decides": "Compress NonMaxSuppression NonZero TopK Unique",
+    "a size that follows from the data": "BlackmanWindow CenterCropPad HammingWindow HannWindow MelWeightMatrix",
+    "sequences and optionals": "OptionalGetElement OptionalHasElement SequenceInsert SplitToSequence",
+    "strings": "LabelEncoder RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer",
+    "random numbers": "Bernoulli",
+    "quantised arithmetic": (
+        "ConvInteger DequantizeLinear DynamicQuantizeLinear MatMulInteger QLinearConv QLinearMatMul QuantizeLinear"
+    ),
+    "a row": (
+        "BitCast Col2Im DFT DeformConv Det GRU GridSample LSTM MaxUnpool RNN RoiAlign STFT TensorScatter "
+        "ArrayFeatureExtractor Binarizer TreeEnsemble"
+    ),
+    "an image decoder": "ImageDecoder",
+    "training": "Adagrad Adam Momentum",
+}
+NOT_TESTED = frozenset(["Constant"])  # a value of the model, not a computation
+
+
+def as_array(value: Any) -> Array:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+def is_left_out(name: str) -> bool:
+    return any(re.search(pattern, name, re.IGNORECASE) for pattern in LEFT_OUT.values())
+
+
+def newest_opset(operator: str, opset: int) -> int:
+    """The newest operator set in which the operator is the one of `opset`, so that most cases share a model."""
+    newest = onnx.defs.onnx_opset_version()
+    same = onnx.defs.get_schema(operator, opset).since_version == onnx.defs.get_schema(operator).since_version
+    return newest if same else opset
+
+
+def as_case(test: Any) -> Case:
+    graph = test.model.graph
+    given, expected = test.data_sets[0]
+    arrays = {value.name: as_array(array) for value, array in zip(graph.input, given, strict=True)}
+    known = {node.input[i] for node in graph.node for i in CONSTANT_INPUTS.get(node.op_type, ()) if i < len(node.input)}
+    opset = next(each.version for each in test.model.opset_import if not each.domain)
+    return Case(
+        name=test.name.removeprefix("test_"),
+        nodes=tuple(as_node(node) for node in graph.node),
+        inputs={name: array for name, array in arrays.items() if name not in known},
+        constants={name: array for name, array in arrays.items() if name in known},
+        outputs=tuple(value.name for value in graph.output),
+        opset=newest_opset(graph.node[0].op_type, opset) if operator(test) in OPERATORS else opset,
+        expected=tuple(as_array(array) for array in expected),
+        tolerance=TOLERANCES.get(test.name),
+    )
+
+
+def as_node(node: onnx.NodeProto) -> Node:
+    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    return Node(node.op_type, tuple(node.input), tuple(node.output), attributes, node.domain)
+
+
+def suite() -> list[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases
+
+        return list(collect_testcases(None))
+
+
+def operator(test: Any) -> str | None:
+    """The operator that a test is of; None where it is of a function's body, written out as nodes."""
+    nodes = test.model.graph.node
+    return nodes[0].op_type if len(nodes) == 1 else None
+
+
+SUITE = suite()
+CASES = [as_case(test) for test in SUITE if operator(test) in OPERATORS and not is_left_out(test.name)]
+test_onnx_suite = table_test("onnx_suite", CASES)
+
+
+def test_every_operator_has_its_place() -> None:
+    """Each operator of the suite is tested, or stands in the table of those that onnxc lacks."""
+    lacking = [name for names in NOT_YET.values() for name in names.split()]
+    assert len(lacking) == len(set(lacking))
+    assert not OPERATORS & FUNCTIONS
+    assert not (OPERATORS | FUNCTIONS).intersection(lacking)
+    found = {name for test in SUITE if (name := operator(test))}
+    assert found == OPERATORS | FUNCTIONS | NOT_TESTED | set(lacking)

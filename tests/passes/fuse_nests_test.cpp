@@ -1,0 +1,184 @@
+#include "passes/fuse_nests.h"
+
+#include <gtest/gtest.h>
+
+#include "passes/program_text.h"
+
+namespace onnxc {
+namespace {
+
+std::string fused(std::string_view before) { return steps_of(after(before, fuse_nests)); }
+
+TEST(FuseNests, ComputesAChainWhereItIsRead) {
+  EXPECT_EQ(fused(R"(b0 input float32 [N, 3] "x"
+b1 constant float32 [N] "w"
+b2 temporary float32 [N, 3] "t"
+b3 output float32 [3, N] "y"
+inputs b0
+outputs b3
+# "exp1" Exp-13
+nest Exp  axes i<N, j<3
+  b2[i, j] = exp(b0[i, j])
+# "mul1" Mul-14
+nest Mul  axes k<3, l<N
+  b3[k, l] = b2[l, k] * b1[l]
+)"),
+            R"(# "exp1" Exp-13
+# "mul1" Mul-14
+nest Mul  axes k<3, l<N
+  b3[k, l] = exp(b0[l, k]) * b1[l]
+)");
+}
+
+TEST(FuseNests, ComputesWhatAReductionReadsOnce) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4, D] "x"
+b1 temporary float32 [4, D] "t"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+nest square  axes i<4, j<D
+  b1[i, j] = b0[i, j] * b0[i, j]
+nest sum  axes i<4  reduce k<D
+  acc0: float32 = sum b1[i, k]
+  b2[i] = acc0
+)"),
+            R"(nest sum  axes i<4  reduce k<D
+  acc0: float32 = sum b0[i, k] * b0[i, k]
+  b2[i] = acc0
+)");
+}
+
+// Results do not change by a bit: what a float16 temporary lost stays lost.
+TEST(FuseNests, KeepsTheRoundingOfTheTemporary) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+b1 temporary float16 [4] "t"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+nest narrow  axes i<4
+  b1[i] = float16(b0[i] * 3.0)
+nest widen  axes i<4
+  b2[i] = float32(b1[i]) - b0[i]
+)"),
+            R"(nest widen  axes i<4
+  b2[i] = float32(float16(b0[i] * 3.0)) - b0[i]
+)");
+}
+
+TEST(FuseNests, RepeatsAConstantForEveryReader) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "zeros"
+b2 output float32 [4] "y"
+b3 output float32 [4] "z"
+inputs b0
+outputs b2, b3
+nest fill  axes i<4
+  b1[i] = 0.0
+nest maximum  axes i<4
+  b2[i] = max(b0[i], b1[i])
+nest minimum  axes i<4
+  b3[i] = min(b0[i], b1[i])
+)"),
+            R"(nest maximum  axes i<4
+  b2[i] = max(b0[i], 0.0)
+nest minimum  axes i<4
+  b3[i] = min(b0[i], 0.0)
+)");
+}
+
+TEST(FuseNests, GivesTheReaderTheLets) {
+  EXPECT_EQ(fused(R"(b0 input float32 [9] "x"
+b1 input int64 [4] "index"
+b2 temporary float32 [4] "picked"
+b3 output float32 [4] "y"
+inputs b0, b1
+outputs b3
+nest gather  axes i<4
+  let j0 = b1[i]
+  b2[i] = b0[j0]
+nest negate  axes i<4
+  b3[i] = -b2[i]
+)"),
+            R"(nest negate  axes i<4
+  let j0 = b1[i]
+  b3[i] = -b0[j0]
+)");
+}
+
+// What must stay as it is.
+class FuseNestsLeaves : public testing::TestWithParam<const char*> {};
+
+TEST_P(FuseNestsLeaves, Alone) { EXPECT_EQ(after(GetParam(), fuse_nests), GetParam()); }
+
+constexpr const char* two_readers = R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [4] "y"
+b3 output float32 [4] "z"
+inputs b0
+outputs b2, b3
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+nest negate  axes i<4
+  b2[i] = -b1[i]
+nest double  axes i<4
+  b3[i] = b1[i] + b1[i]
+)";
+
+constexpr const char* read_for_every_row = R"(b0 input float32 [4] "x"
+b1 input float32 [3, 4] "m"
+b2 temporary float32 [4] "t"
+b3 output float32 [3, 4] "y"
+inputs b0, b1
+outputs b3
+nest exp  axes i<4
+  b2[i] = exp(b0[i])
+nest add  axes j<3, i<4
+  b3[j, i] = b1[j, i] + b2[i]
+)";
+
+constexpr const char* seen_under_another_shape = R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [2, 3] "t"
+b2 temporary float32 [6] alias b1 "flat"
+b3 output float32 [6] "y"
+inputs b0
+outputs b3
+nest exp  axes i<2, j<3
+  b1[i, j] = exp(b0[i, j])
+nest negate  axes k<6
+  b3[k] = -b2[k]
+)";
+
+constexpr const char* input_is_overwritten = R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "state"
+b2 temporary float32 [4] "before"
+b3 output float32 [4] "y"
+inputs b0
+outputs b3
+nest copy  axes i<4
+  b1[i] = b0[i] + 1.0
+nest before  axes i<4
+  b2[i] = -b1[i]
+nest scatter  axes i<2
+  b1[2*i] = 0.0
+nest add  axes i<4
+  b3[i] = b2[i] + b1[i]
+)";
+
+constexpr const char* a_reduction = R"(b0 input float32 [4, 5] "x"
+b1 temporary float32 [4] "sum"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+nest sum  axes i<4  reduce k<5
+  acc0: float32 = sum b0[i, k]
+  b1[i] = acc0
+nest negate  axes i<4
+  b2[i] = -b1[i]
+)";
+
+INSTANTIATE_TEST_SUITE_P(Programs, FuseNestsLeaves,
+                         testing::Values(two_readers, read_for_every_row, seen_under_another_shape,
+                                         input_is_overwritten, a_reduction));
+
+}  // namespace
+}  // namespace onnxc

@@ -1,0 +1,50 @@
+"""The ctypes structures have the layout that a C compiler gives to those of onnxc.h."""
+
+import ctypes
+import subprocess
+
+import pytest
+
+from onnxc import abi
+from tests.onnxc_commands import REPOSITORY
+
+STRUCTURES = {
+    "onnxc_value": abi.Value,
+    "onnxc_value_info": abi.ValueInfo,
+    "onnxc_options": abi.Options,
+    "onnxc_run_options": abi.RunOptions,
+    "onnxc_api": abi.Api,
+}
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """Size of each structure and offset of each field, as C has them."""
+    folder = tmp_path_factory.mktemp("abi")
+    lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "onnxc.h"', "int main(void) {"]
+    for name, structure in STRUCTURES.items():
+        lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
+        lines += [f'printf("{name}.{field} %zu\\n", offsetof({name}, {field}));' for field, *_ in structure._fields_]
+    lines += [f'printf("{name} %d\\n", (int){name});' for name in ("ONNXC_ABI_VERSION", "ONNXC_ERROR_SIZE", "ONNXC_OK")]
+    (folder / "layout.c").write_text("\n".join([*lines, "}"]))
+    program = folder / "layout"
+    subprocess.run(
+        ["clang-19", "-I", str(REPOSITORY / "runtime" / "include"), "-o", str(program), str(folder / "layout.c")],
+        check=True,
+    )
+    output = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+    return {name: int(number) for name, number in (line.split() for line in output.splitlines())}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_structures(name: str, layout: dict[str, int]) -> None:
+    structure = STRUCTURES[name]
+    assert ctypes.sizeof(structure) == layout[name]
+    for field, *_ in structure._fields_:
+        assert getattr(structure, field).offset == layout[f"{name}.{field}"], field
+
+
+def test_constants(layout: dict[str, int]) -> None:
+    assert layout["ONNXC_ABI_VERSION"] == abi.ABI_VERSION
+    assert layout["ONNXC_ERROR_SIZE"] == abi.ERROR_SIZE
+    assert layout["ONNXC_OK"] == abi.OK

@@ -1,0 +1,141 @@
+"""The Python package: compile, load, run, and what it says when it cannot."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import onnxc
+from onnxc.dtypes import NUMBERS
+from tests.models import tensor_files
+
+pytestmark = pytest.mark.usefixtures("commands")
+
+REAL_TYPES = [
+    np.float32,
+    np.float64,
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.bool_,
+]
+
+
+def save_model(
+    path: Path, nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], *outputs: onnx.ValueInfoProto
+) -> Path:
+    graph = helper.make_graph(nodes, "test", inputs, list(outputs))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def difference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A compiled model: y = a - b and z = -a, for a and b of [N, 3] float32."""
+    folder = tmp_path_factory.mktemp("difference")
+    values = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in "abyz"}
+    nodes = [helper.make_node("Sub", ["a", "b"], ["y"]), helper.make_node("Neg", ["a"], ["z"])]
+    model = save_model(folder / "model.onnx", nodes, [values["a"], values["b"]], values["y"], values["z"])
+    onnxc.compile(model, folder / "model.so").close()
+    return folder / "model.so"
+
+
+A = np.arange(6, dtype=np.float32).reshape(2, 3)
+B = np.array([[5, 3, 1], [4, 2, 0]], np.float32)
+
+
+def test_describes_inputs_and_outputs(difference: Path) -> None:
+    with onnxc.InferenceSession(difference) as session:
+        described = [(value.name, value.shape, value.type) for value in session.get_inputs() + session.get_outputs()]
+        assert described == [(name, ["N", 3], "tensor(float)") for name in "abyz"]
+        assert isinstance(session.information, dict)
+
+
+def test_runs_and_selects_outputs(difference: Path) -> None:
+    session = onnxc.InferenceSession(difference, threads=2)
+    y, z = session.run(None, {"a": A, "b": B})
+    np.testing.assert_array_equal(y, A - B)
+    np.testing.assert_array_equal(z, -A)
+    z, y = session.run(["z", "y"], {"b": B, "a": A})
+    np.testing.assert_array_equal(y, A - B)
+    np.testing.assert_array_equal(z, -A)
+
+
+def test_tells_the_sizes_of_symbols(difference: Path) -> None:
+    session = onnxc.InferenceSession(difference)
+    with pytest.raises(onnxc.RunError, match="no dims are bound yet"):
+        session.symbol_values()
+    session.run(None, {"a": A, "b": B})
+    assert session.symbol_values() == {"N": 2}
+
+
+def test_takes_arrays_of_any_layout(difference: Path) -> None:
+    session = onnxc.InferenceSession(difference)
+    reversed_rows = A[::-1]
+    big_endian = B.astype(">f4")
+    fortran = np.asfortranarray(A)
+    np.testing.assert_array_equal(session.run(["y"], {"a": reversed_rows, "b": big_endian})[0], A[::-1] - B)
+    np.testing.assert_array_equal(session.run(["y"], {"a": fortran, "b": B})[0], A - B)
+    assert session.run(["y"], {"a": A[:0], "b": B[:0]})[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", REAL_TYPES, ids=lambda dtype: np.dtype(dtype).name)
+def test_every_type(dtype: type, tmp_path: Path) -> None:
+    number = NUMBERS[np.dtype(dtype)]
+    x, y = (helper.make_tensor_value_info(name, number, shape) for name, shape in (("x", [2, 3]), ("y", [3, 2])))
+    model = save_model(tmp_path / "model.onnx", [helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])], [x], y)
+    values: tensor_files.Array = np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype)
+    [result] = onnxc.compile(model).run(None, {"x": values})
+    assert result.dtype == values.dtype
+    np.testing.assert_array_equal(result, values.T)
+
+
+def test_refuses_wrong_values(difference: Path) -> None:
+    session = onnxc.InferenceSession(difference)
+    with pytest.raises(onnxc.OnnxcError, match=r"missing: \['b'\], unknown: \['c'\]"):
+        session.run(None, {"a": A, "c": B})
+    with pytest.raises(onnxc.OnnxcError, match=r"unknown: \['w'\]"):
+        session.run(["w"], {"a": A, "b": B})
+    for wrong, status in ((B.astype(np.float64), 4), (B[0], 5), (B[:, :2], 6), (B[:1], 6)):
+        with pytest.raises(onnxc.RunError, match="b") as caught:
+            session.run(None, {"a": A, "b": wrong})
+        assert caught.value.status == status
+    np.testing.assert_array_equal(session.run(["y"], {"a": A, "b": B})[0], A - B)
+
+
+def test_closed_session(difference: Path) -> None:
+    session = onnxc.InferenceSession(difference)
+    session.close()
+    with pytest.raises(onnxc.OnnxcError, match="closed"):
+        session.run(None, {"a": A, "b": B})
+
+
+def test_files_that_are_no_models(tmp_path: Path) -> None:
+    with pytest.raises(onnxc.OnnxcError, match=r"missing\.so"):
+        onnxc.InferenceSession(tmp_path / "missing.so")
+    (tmp_path / "text.onnx").write_text("not a model")
+    with pytest.raises(onnxc.CompileError, match=r"text\.onnx") as caught:
+        onnxc.compile(tmp_path / "text.onnx")
+    assert caught.value.exit_code == 1
+    with pytest.raises(onnxc.OnnxcError, match="onnxc_get_api"):
+        onnxc.InferenceSession(next(Path("/lib").glob("*-linux-gnu/libm.so.6")))
+
+
+def test_compile_options(difference: Path) -> None:
+    model = difference.with_name("model.onnx")
+    session = onnxc.compile(model, dims={"N": 2}, outputs=["z"])
+    assert [value.name for value in session.get_outputs()] == ["z"]
+    assert session.get_outputs()[0].shape == [2, 3]
+    with pytest.raises(onnxc.CompileError) as caught:
+        onnxc.compile(model, options=["--no-such-option"])
+    assert caught.value.exit_code == 2

@@ -1,0 +1,98 @@
+// A model with a program for a GPU as generated code describes it, written by hand:
+//   t[N, 4] = x[N, 4] * weights[4]          kernel "multiply"
+//   y[N, 4] = t[N, 4] + k[4]                kernel "add"
+#include "hip/backend.h"
+
+namespace onnxc::runtime {
+namespace {
+
+enum Storage { x_buffer, k_buffer, y_buffer, weights_buffer, t_buffer };
+
+const char* const x_dims[] = {"N", "4"};
+const char* const k_dims[] = {"4"};
+const TensorDescription inputs[] = {{"x", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR},
+                                    {"k", ONNXC_FLOAT32, 1, k_dims, ONNXC_TENSOR}};
+const TensorDescription outputs[] = {{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}};
+const char* const symbol_names[] = {"N"};
+
+const char* bind(const int64_t* const* input_dims, int64_t* symbols) {
+  symbols[0] = input_dims[0][0];
+  return nullptr;
+}
+void output_dims(const int64_t* symbols, int64_t* dims) {
+  dims[0] = symbols[0];
+  dims[1] = 4;
+}
+int32_t sizes(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes) {
+  const int64_t rows = symbols[0] * 16;
+  const int64_t bytes[] = {rows, 16, rows, 16, rows};
+  for (int i = 0; i < 5; ++i) buffer_bytes[i] = bytes[i];
+  *scratch_bytes = 0;
+  return 0;
+}
+const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},
+                                     {BufferKind::input, 1, 0, 0, 0},
+                                     {BufferKind::output, 0, 0, 0, 0},
+                                     {BufferKind::constant, 0, 0, 0, 0},
+                                     {BufferKind::temporary, 0, 0, 1, 0}};
+alignas(64) const float weights[] = {1, 2, 3, 4};
+
+struct RowArguments {
+  int64_t points, point_stride;
+  const float *left, *right;
+  float* result;
+};
+void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage right, Storage result) {
+  RowArguments arguments;
+  arguments.points = frame.symbols[0] * 4;
+  arguments.left = static_cast<float*>(frame.buffers[left]);
+  arguments.right = static_cast<float*>(frame.buffers[right]);
+  arguments.result = static_cast<float*>(frame.buffers[result]);
+  launch_points(frame, kernel, 256, arguments);
+}
+const DeviceStep device_steps[] = {
+    {"loops multiply", "mul", "Mul",
+     [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }},
+    {"loops add", "add", "Add", [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); }}};
+const char* const kernels[] = {"multiply", "add"};
+const DeviceProgram device_program = {
+    .architecture = "gfx942",
+    .code = reinterpret_cast<const unsigned char*>("code"),
+    .kernels = kernels,
+    .kernel_count = 2,
+    .sizes = sizes,
+    .buffer_count = 5,
+    .buffers = buffers,
+    .step_count = 2,
+    .steps = device_steps,
+    .weights = reinterpret_cast<const unsigned char*>(weights),
+    .weights_size = sizeof weights,
+    .backend = &hip_backend,
+};
+
+}  // namespace
+
+extern const ModelDescription model = {
+    .onnxc_version = "0.1.0",
+    .target = "hip gfx942, cpu x86-64",
+    .cpu_features = nullptr,
+    .information = "{}",
+    .input_count = 2,
+    .output_count = 1,
+    .inputs = inputs,
+    .outputs = outputs,
+    .symbol_count = 1,
+    .symbol_names = symbol_names,
+    .bind = bind,
+    .output_dims = output_dims,
+    .sizes = sizes,
+    .buffer_count = 5,
+    .buffers = buffers,
+    .step_count = 0,
+    .steps = nullptr,
+    .weights = reinterpret_cast<const unsigned char*>(weights),
+    .weights_size = sizeof weights,
+    .device_program = &device_program,
+};
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,67 @@
+"""`make install` under a prefix: both commands, the header and the CMake package work without the checkout."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.onnxc_commands import BINARIES, REPOSITORY
+from tests.test_onnxc import build_model
+
+pytestmark = pytest.mark.usefixtures("commands")
+
+CMAKE = os.environ.get("ONNXC_CMAKE", "cmake")
+
+# A project of somebody else's: a model compiled as part of the build, and a program in C that runs it.
+PROJECT = """
+cmake_minimum_required(VERSION 3.20)
+project(host C)
+find_package(onnxc 0.1 REQUIRED)
+onnxc_add_model(network model.onnx OPTIONS --march x86-64-v3)
+add_executable(host run_model.c)
+target_link_libraries(host PRIVATE onnxc::runtime)
+"""
+
+
+def hidden(script: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script where an empty folder stands in the place of the checkout."""
+    hide = f"mount -t tmpfs none '{REPOSITORY}' && cd / && set -e\n"
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", hide + script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prefix")
+    subprocess.run([CMAKE, "--install", BINARIES.parent, "--prefix", folder], check=True, capture_output=True)
+    return folder
+
+
+def test_compiles_and_runs_without_the_checkout(prefix: Path, tmp_path: Path) -> None:
+    onnx.save(build_model(), tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.ones((1, 4, 3, 8, 8), np.float32))
+    hidden(
+        f"{prefix}/bin/onnxc {tmp_path}/model.onnx -o {tmp_path}/model.so\n"
+        f"{prefix}/bin/onnxc-run {tmp_path}/model.so --input x={tmp_path}/x.npy --output {tmp_path}/out "
+        f"--verify {tmp_path}/model.onnx"
+    )
+    assert np.load(tmp_path / "out" / "y.npy").shape == (1, 6, 3, 7, 7)
+
+
+def test_a_project_that_finds_the_package(prefix: Path, tmp_path: Path) -> None:
+    onnx.save(build_model(), tmp_path / "model.onnx")
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    (tmp_path / "run_model.c").write_bytes((REPOSITORY / "tools" / "examples" / "run_model.c").read_bytes())
+    done = hidden(
+        f"{CMAKE} -G Ninja -S {tmp_path} -B {tmp_path}/build -DCMAKE_PREFIX_PATH={prefix} -DCMAKE_C_COMPILER=clang-19\n"
+        f"{CMAKE} --build {tmp_path}/build\n"
+        f"{tmp_path}/build/host {tmp_path}/build/network.so"
+    )
+    assert done.stdout.splitlines()[-2:] == [
+        "output 0: 16 6 16 7 7 (301056 bytes of dtype 1)",
+        "output 1: (4 bytes of dtype 1)",
+    ]

@@ -1,0 +1,324 @@
+"""The command onnxc as its user sees it: each option on one small model, what it prints and which files it writes."""
+
+import ctypes
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.onnxc_commands import BINARIES, REPOSITORY
+
+pytestmark = pytest.mark.usefixtures("commands")
+
+PASSES = [
+    "infer_shapes",
+    "apply_size_rules",
+    "fold_constants",
+    "simplify",
+    "recognize_operators",
+    "fold_batch_normalization",
+    "lower",
+    "fuse_nests",
+    "place_stores",
+    "fuse_epilogues",
+    "eliminate_copies",
+]
+
+
+def onnxc(*words: str | Path, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [str(BINARIES / "onnxc"), *map(str, words)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **environment}
+    )
+    assert done.returncode == code, f"exit code {done.returncode}\n{done.stderr}"
+    return done
+
+
+NAMES = ["x", "w", "y", "z", "conv_out", "relu_out", "conv", "act", "pool", "sum"]
+
+
+def build_model(names: dict[str, str] | None = None) -> onnx.ModelProto:
+    """A convolution, a ReLU, a pool and a sum over [N, 4, D, 8, 8]; `names` renames what has a name."""
+    renamed = {name: name for name in (*NAMES, "N", "D", "graph", "doc")}
+    renamed.update(names or {})
+    n = renamed.__getitem__
+    weights = np.arange(6 * 4 * 27, dtype=np.float32).reshape(6, 4, 3, 3, 3) % 7 - 3
+    nodes = [
+        helper.make_node("Conv", [n("x"), n("w")], [n("conv_out")], name=n("conv"), pads=[1] * 6),
+        helper.make_node("Relu", [n("conv_out")], [n("relu_out")], name=n("act")),
+        helper.make_node("MaxPool", [n("relu_out")], [n("y")], name=n("pool"), kernel_shape=[1, 2, 2]),
+        helper.make_node("ReduceSum", [n("y")], [n("z")], name=n("sum"), keepdims=0),
+    ]
+    for node in nodes:
+        node.doc_string = n("doc")
+    dims = [n("N"), 4, n("D"), 8, 8]
+    graph = helper.make_graph(
+        nodes,
+        n("graph"),
+        [helper.make_tensor_value_info(n("x"), TensorProto.FLOAT, dims)],
+        [
+            helper.make_tensor_value_info(n("y"), TensorProto.FLOAT, [n("N"), 6, n("D"), 7, 7]),
+            helper.make_tensor_value_info(n("z"), TensorProto.FLOAT, []),
+        ],
+        [numpy_helper.from_array(weights, n("w"))],
+        doc_string=n("doc"),
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], producer_name=n("doc"))
+    model.doc_string = n("doc")
+    return model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "model.onnx"
+    onnx.save(build_model(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def compiled(model: Path) -> Path:
+    shared_object = model.with_name("model.so")
+    done = onnxc(model, "-o", shared_object)
+    assert done.stdout == done.stderr == "", "quiet in a pipe"
+    return shared_object
+
+
+def test_help_names_every_option() -> None:
+    text = onnxc("--help").stdout
+    options = (REPOSITORY / "README.md").read_text()
+    for option in set(re.findall(r"onnxc model\.onnx.*?(--[a-z-]+)", options)):
+        assert option in text
+    assert "Exit codes: 0 done; 1" in text
+    assert re.fullmatch(r"onnxc \d+\.\d+\.\d+\n", onnxc("--version").stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "MODEL is required"),
+        (["model.onnx"], "nothing to do: give -o FILE, or --dump-shapes"),
+        (["model.onnx", "--emit", "exe"], "--emit: exe not in {ir,obj,so,source}"),
+        (["model.onnx", "-O", "4"], "Value 4 not in range 0 to 3"),
+        (["model.onnx", "-o", "m.so", "--dim", "N"], "--dim N: NAME=4 or NAME=1..8 is expected"),
+        (["model.onnx", "-o", "m.so", "--dim", "N=8..1"], "--dim N=8..1: NAME=4 or NAME=1..8 is expected"),
+        (["model.onnx", "--target", "tpu"], "tpu not in {cpu,hip}"),
+        (["model.onnx", "--frobnicate"], "--frobnicate"),
+    ],
+)
+def test_mistakes_on_the_command_line(words: list[str], message: str) -> None:
+    done = onnxc(*words, code=2)
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_dump_shapes_as_a_table(model: Path) -> None:
+    text = onnxc(model, "--dump-shapes").stdout
+    for part in ("float32[N, 4, D, 8, 8]", "float32[N, 6, D, 7, 7]", "'conv'", "Relu", "float32[]"):
+        assert part in text
+
+
+def test_dump_shapes_as_json(model: Path, tmp_path: Path) -> None:
+    done = onnxc(model, f"--dump-shapes={tmp_path / 'shapes.json'}")
+    assert done.stdout == ""
+    dump = json.loads((tmp_path / "shapes.json").read_text())
+    assert (dump["format"], dump["version"]) == ("onnxc-shapes", 1)
+    assert dump["inputs"] == [{"name": "x", "dtype": "float32", "dims": ["N", 4, "D", 8, 8]}]
+    assert [tensor["name"] for tensor in dump["outputs"]] == ["y", "z"]
+    assert [node["op_type"] for node in dump["nodes"]] == ["Conv", "Relu", "MaxPool", "ReduceSum"]
+    assert json.loads(onnxc(model, "--dump-shapes", "--json").stdout) == dump
+
+
+def test_dump_ir(model: Path) -> None:
+    everything = onnxc(model, "--dump-ir").stdout
+    assert re.findall(r"^# after (\w+)$", everything, re.M) == PASSES
+    one = onnxc(model, "--dump-ir=lower").stdout
+    assert one.startswith('# after lower\nb0 input float32 [N, 4, D, 8, 8] "x"\n')
+    assert one in everything
+    message = onnxc(model, "--dump-ir=lowering", code=2).stderr
+    assert f"--dump-ir=lowering: no pass of this name runs; the passes are {', '.join(PASSES)}" in message
+
+
+def test_report(model: Path) -> None:
+    lines = onnxc(model, "--report").stdout.splitlines()
+    assert lines[0].split() == ["operator", "node", "became", "step", "as", "together", "with"]
+    assert re.match(r"Conv +conv +kernel +\d+ +conv_direct 3x3x3 4->6 +act$", lines[1])
+    assert re.match(r"Relu +act +kernel +\d+ +conv_direct 3x3x3 4->6 +conv$", lines[2])
+    assert lines[-1].startswith("4 nodes in ")
+    report = json.loads(onnxc(model, "--report", "--json").stdout)
+    assert (report["format"], report["version"]) == ("onnxc-report", 1)
+    assert [(node["name"], node["became"]) for node in report["nodes"]][:2] == [("conv", "kernel"), ("act", "kernel")]
+    plain = json.loads(onnxc(model, "--report", "--json", "-O0").stdout)
+    assert [node["became"] for node in plain["nodes"]] == ["loops"] * 4
+    assert [node["fused_with"] for node in plain["nodes"]] == [[]] * 4
+
+
+def test_time_passes_and_verbosity(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "model.ir"
+    done = onnxc(model, "-o", output, "--emit", "ir", "--time-passes")
+    assert done.stdout == ""
+    names = [line.split("%")[-1].strip() for line in done.stderr.splitlines()]
+    assert names == ["import", *PASSES, "total"]
+    shares = [float(re.search(r"([\d.]+)%", line)[1]) for line in done.stderr.splitlines()]  # type: ignore[index]
+    assert sum(shares[:-1]) == pytest.approx(100, abs=1)
+    assert "infer_shapes took" in onnxc(model, "-o", output, "--emit", "ir", "-v").stderr
+    assert onnxc(model, "-o", output, "--emit", "ir", "-q").stderr == ""
+
+
+def test_emit_ir(model: Path, tmp_path: Path) -> None:
+    onnxc(model, "-o", tmp_path / "model.ir", "--emit", "ir")
+    assert onnxc(model, "--dump-ir=eliminate_copies").stdout.startswith(
+        "# after eliminate_copies\n" + (tmp_path / "model.ir").read_text()
+    )
+
+
+def test_emit_obj(model: Path, tmp_path: Path) -> None:
+    onnxc(model, "-o", tmp_path / "model.o", "--emit", "obj")
+    symbols = subprocess.run(["nm", tmp_path / "model.o"], capture_output=True, text=True, check=True).stdout
+    assert "onnxc_model_weights" in symbols
+    assert "onnxc7runtime5modelE" in symbols
+
+
+def test_source_is_the_same_whatever_the_place(model: Path, tmp_path: Path) -> None:
+    texts = set()
+    for number, name in enumerate(("a", "other")):
+        folder = tmp_path / name
+        (folder / "tmp").mkdir(parents=True)
+        copy = folder / f"{name}.onnx"
+        copy.write_bytes(model.read_bytes())
+        output = folder / f"{number}.cpp"
+        onnxc(copy, "-o", output, "--emit", "source", "--march", "x86-64-v3", TMPDIR=str(folder / "tmp"))
+        assert list((folder / "tmp").iterdir()) == []
+        texts.add((output.read_bytes(), output.with_name(f"{number}.cpp.weights").read_bytes()))
+    [(source, _)] = texts
+    header = source.decode().splitlines()[:4]
+    assert header[0].startswith("// A model compiled by onnxc ")
+    assert re.fullmatch(r"//   model    [0-9a-f]{64}", header[1])
+    assert header[2:] == ["//   target   cpu x86-64-v3", "//   options  --target cpu --march x86-64-v3 -O3"]
+
+
+def test_shared_object_is_the_same_whatever_the_place(model: Path, compiled: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.onnx"
+    copy.write_bytes(model.read_bytes())
+    onnxc(copy, "-o", tmp_path / "copy.so", "-j", "1", TMPDIR=str(tmp_path))
+    assert (tmp_path / "copy.so").read_bytes() == compiled.read_bytes()
+
+
+def test_shared_object_needs_libc_libm_and_the_loader_at_most(compiled: Path) -> None:
+    dynamic = subprocess.run(["readelf", "-d", compiled], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))
+    assert needed <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+    exported = subprocess.run(["nm", "-D", "--defined-only", compiled], capture_output=True, text=True, check=True)
+    assert [line.split()[-1] for line in exported.stdout.splitlines()] == ["onnxc_get_api"]
+
+
+def test_dims_outputs_and_march(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "model.so"
+    onnxc(model, "-o", output, "--dim", "N=2", "--dim", "D=1..5", "--outputs", "z", "--march", "x86-64-v3", "-O1")
+    run = [str(BINARIES / "onnxc-run"), str(output)]
+    information = json.loads(
+        subprocess.run([*run, "--info", "--json"], capture_output=True, text=True, check=True).stdout
+    )
+    assert information["inputs"][0]["dims"] == [2, 4, "D", 8, 8]
+    assert [value["name"] for value in information["outputs"]] == ["z"]
+    assert information["target"] == "cpu x86-64-v3"
+    assert information["model"]["options"] == (
+        "--target cpu --march x86-64-v3 -O1 --dim D=1..5 --dim N=2..2 --outputs z"
+    )
+    for size, code in ((5, 0), (6, 1)):
+        done = subprocess.run(
+            [*run, "--random", "1", "--dim", f"D={size}"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+    assert "dim 2" in done.stderr
+    assert "x86-64-v9" in onnxc(model, "-o", output, "--march", "x86-64-v9", code=1).stderr
+
+
+HOSTILE = '*/ int x = system("id"); /*\n#include </etc/passwd>\n??/ \\\n"; int y;//\x1b[31m \u202e % ü' + "a" * 10_000
+
+
+def test_names_are_data_and_never_code(model: Path, tmp_path: Path) -> None:
+    names = {name: f"{i}{HOSTILE}" for i, name in enumerate(NAMES)}
+    names.update({"graph": HOSTILE, "doc": HOSTILE})
+    hostile = tmp_path / "hostile.onnx"
+    onnx.save(build_model(names), hostile)
+    source = tmp_path / "hostile.cpp"
+    onnxc(hostile, "-o", source, "--emit", "source")
+    onnxc(model, "-o", tmp_path / "plain.cpp", "--emit", "source")
+    assert code_of(source) == code_of(tmp_path / "plain.cpp")
+    assert source.read_text(encoding="ascii").replace("\n", "").isprintable()
+    onnxc(hostile, "-o", tmp_path / "hostile.so")
+    library = ctypes.CDLL(str(tmp_path / "hostile.so"))
+    assert library.onnxc_get_api is not None
+    done = subprocess.run(
+        [BINARIES / "onnxc-run", tmp_path / "hostile.so", "--random", "1", "--dim", "N=1", "--dim", "D=3", "--output",
+         tmp_path / "out"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "out").iterdir())) == 2
+    for report in ("--report", "--dump-shapes", "--dump-ir"):
+        assert "\x1b" not in onnxc(hostile, report).stdout
+
+
+def code_of(source: Path) -> list[str]:
+    """The tokens of a source without its comments; the contents of string literals count as nothing."""
+    lexeme = re.compile(r'//[^\n]*|/\*.*?\*/|"(\\.|[^"\\\n])*"', re.S)
+    return lexeme.sub(lambda found: found[0][0], source.read_text()).split()
+
+
+def test_a_missing_compiler_is_named(model: Path, tmp_path: Path) -> None:
+    done = onnxc(model, "-o", tmp_path / "model.so", code=1, PATH="/nonexistent")
+    assert "cannot run 'clang++-19'" in done.stderr
+    assert "apt-get install clang-19 lld-19" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_compiler_that_refuses_the_source_is_our_bug(model: Path, tmp_path: Path) -> None:
+    compiler = tmp_path / "clang"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *-dM*) exec clang++-19 "$@";; esac\necho refused >&2\nexit 1\n')
+    compiler.chmod(0o700)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "tmp").mkdir()
+    done = onnxc(model, "-o", tmp_path / "out" / "m.so", code=3, ONNXC_CXX=str(compiler), TMPDIR=str(tmp_path / "tmp"))
+    assert "refused" in done.stderr
+    assert "This is a bug of onnxc" in done.stderr
+    assert "The source is kept; repeat with:" in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_outputs_that_cannot_be_written(model: Path, tmp_path: Path) -> None:
+    assert "No such file or directory" in onnxc(model, "-o", tmp_path / "none" / "m.so", code=1).stderr
+    assert "it is a folder" in onnxc(model, "-o", tmp_path, code=1).stderr
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [BINARIES / "onnxc", model, "--dump-shapes"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "standard output: " in done.stderr
+    assert "No space left on device" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["so", "obj", "source"])
+@pytest.mark.parametrize("where", ["output", "temporary files"])
+def test_a_full_disk(kind: str, where: str, tmp_path: Path) -> None:
+    if kind == "source" and where == "temporary files":
+        return  # it has none
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    output = (disk if where == "output" else tmp_path) / "model.out"
+    command = [BINARIES / "onnxc", REPOSITORY / "tests" / "demo" / "model.onnx", "-o", output, "--emit", kind]
+    words = " ".join(f"'{word}'" for word in command)
+    temporary = tmp_path if where == "output" else disk
+    script = f"mount -t tmpfs -o size=64k none {disk} && TMPDIR={temporary} {words}; echo $?; ls -A {disk}"
+    # A file system of the test's own, gone with its name space.
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "1\n", f"{done.stdout}\n{done.stderr}"
+    assert "No space left on device" in done.stderr
+    assert not output.exists()

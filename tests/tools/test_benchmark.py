@@ -1,0 +1,94 @@
+"""make bench, on the smallest model and onnxruntime alone, and the arithmetic of its tables."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.onnxc_commands import BINARIES, REPOSITORY
+from tools.benchmark import layers, report
+from tools.benchmark.measurement import ModelResults, Result, best
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": "python", "ONNXC_BIN": str(BINARIES)}
+    command = [sys.executable, "-m", "tools.benchmark", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False)
+
+
+def results(model: str, ours: float | None, theirs: float) -> ModelResults:
+    mine = {"error": "no such kernel"} if ours is None else {"minimum_ms": ours, "peak_mib": 10.0}
+    return ModelResults(model, threads={1: {"onnxc": mine, "openvino": {"minimum_ms": theirs, "peak_mib": 30.0}}})
+
+
+def test_ratios_and_their_geometric_mean() -> None:
+    all_results = [results("a", 2.0, 4.0), results("b", 3.0, 24.0), results("c", None, 1.0)]
+    assert report.ratio(all_results[0], 1, "openvino") == 2.0
+    assert report.ratio(all_results[0], 1, "openvino", "peak_mib") == 3.0
+    assert report.ratio(all_results[2], 1, "openvino") is None
+    [line] = report.summary(all_results, ["onnxc", "openvino"], 1)
+    assert line == "1 thread, against openvino: 4.00 times as fast (geometric mean of 2), least 2.00 (a)"
+
+
+def test_table_shows_ratios_and_failures() -> None:
+    all_results = [results("a", 2.0, 4.0), results("c", None, 1.0)]
+    head, _, first, second = report.table(all_results, ["onnxc", "openvino"]).splitlines()
+    assert "peak MiB: onnxc / openvino" in head
+    assert "4.00 (2.00x)" in first
+    assert "10 / 30" in first
+    assert "failed" in second
+    assert report.failures(all_results) == ["c, 1 threads: onnxc failed: no such kernel"]
+
+
+def test_the_best_round_is_the_fastest_that_ran() -> None:
+    rounds: list[Result] = [{"error": "x"}, {"minimum_ms": 3.0}, {"minimum_ms": 2.0}]
+    assert best(rounds) == {"minimum_ms": 2.0}
+    assert best(rounds[:1]) == {"error": "x"}
+
+
+def test_intensity_counts_what_enters_and_leaves_a_step() -> None:
+    def tensor(name: str, *dims: int) -> dict[str, object]:
+        return {"name": name, "dtype": "float32", "dims": list(dims)}
+
+    nodes = [
+        {
+            "name": "conv",
+            "op_type": "Conv",
+            "inputs": [tensor("x", 10), tensor("w", 5), None],
+            "outputs": [tensor("t", 7)],
+        },
+        {"name": "relu", "op_type": "Relu", "inputs": [tensor("t", 7)], "outputs": [tensor("y", 7)]},
+        {"name": "pool", "op_type": "MaxPool", "inputs": [tensor("y", 7)], "outputs": [tensor("z", 3)]},
+    ]
+    shapes = {"nodes": nodes, "outputs": [tensor("z", 3)]}
+    step = {"step": "conv_direct", "nodes": ["conv (Conv)", "relu (Relu)"], "ms": 2.0, "gflops": 0.5}
+    [layer] = layers.layers_of({"steps": [step, {"step": "copy", "nodes": [], "ms": 1, "gflops": None}]}, shapes)
+    assert layer.intensity == pytest.approx(1e6 / (4 * (10 + 5 + 7)))
+
+
+@pytest.mark.usefixtures("commands")
+def test_short_run(tmp_path: Path) -> None:
+    limits = ["--engines", "onnxc", "onnxruntime", "--threads", "1", "--rounds", "1", "--seconds", "0.05"]
+    done = bench("seed_convolution", *limits, "--no-pictures", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "against onnxruntime" in done.stdout
+    assert (tmp_path / "table.md").read_text() in done.stdout
+
+    content = json.loads((tmp_path / "results.json").read_text())
+    [model] = content["models"]
+    row = model["threads"]["1"]
+    for engine in ("onnxc", "onnxruntime"):
+        assert row[engine]["minimum_ms"] <= row[engine]["latency_ms"]
+        assert row[engine]["peak_mib"] > row[engine]["added_mib"] > 0
+        assert row[engine]["errors"][0] < 1e-5  # float32 sums of 81 products
+    assert content["profiles"]["1"]["seed_convolution"]["layers"]
+    assert set(content["machine"]) >= {"cpu", "cores", "instructions"}
+
+
+def test_unknown_models_are_refused() -> None:
+    done = bench("no_such_model")
+    assert done.returncode == 2
+    assert "no such model: no_such_model" in done.stderr

@@ -1,0 +1,221 @@
+"""onnxc-run and the C host, on a hand-written model (tests/runtime/fake_model.cpp): y = x * weights + k, z = sums."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tests.onnxc_commands import BINARIES
+
+MODEL = BINARIES.parent / "tests" / "fake_model.so"
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+K = np.array([10, 20, 30, 40], dtype=np.float32)
+T = X * np.array([1, 2, 3, 4], dtype=np.float32)
+Y = T + K
+Z = T.sum(axis=1)
+K_NAME = "k\n"
+
+
+def run(*arguments: str | Path, code: int = 0, model: Path = MODEL) -> subprocess.CompletedProcess[str]:
+    command = [str(BINARIES / "onnxc-run"), str(model), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> list[str]:
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "k.npy", K)
+    return ["--input", f"x={tmp_path / 'x.npy'}", "--input", f"{K_NAME}={tmp_path / 'k.npy'}"]
+
+
+def test_writes_outputs(inputs: list[str], tmp_path: Path) -> None:
+    done = run(*inputs, "--output", tmp_path / "out")
+    assert done.stdout == ""
+    assert done.stderr == ""
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), Y)
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "z.npy"), Z)
+
+
+def test_reads_fortran_order_and_tensor_protos(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.asfortranarray(X))
+    (tmp_path / "k.pb").write_bytes(numpy_helper.from_array(K).SerializeToString())
+    run("--input", f"x={tmp_path / 'x.npy'}", "--input", f"{K_NAME}={tmp_path / 'k.pb'}", "--output", tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), Y)
+
+
+def test_expectations_decide_the_exit_code(inputs: list[str], tmp_path: Path) -> None:
+    wrong = Y.copy()
+    wrong[1, 2] += 0.5
+    np.save(tmp_path / "y.npy", wrong)
+    np.save(tmp_path / "z.npy", Z)
+    expected = ["--expect", f"y={tmp_path / 'y.npy'}", "--expect", f"z={tmp_path / 'z.npy'}"]
+    done = run(*inputs, *expected, code=4)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("output 'y': 1 of 12 elements differ; worst at [1, 2]: 48, expected 48.5 (")
+    assert lines[1].startswith("output 'z': equal (")
+    assert lines[2] == "FAILED: 1 of 2 outputs differ"
+    run(*inputs, *expected, "--atol", "z:0.5", code=4)
+    assert run(*inputs, *expected, "--atol", "y:0.5").stdout.endswith("PASSED: 2 outputs equal\n")
+    result = json.loads(run(*inputs, *expected, "--json", code=4).stdout)
+    assert not result["passed"]
+    assert result["outputs"][0]["worst"] == {"index": [1, 2], "actual": 48.0, "expected": 48.5}
+
+
+def test_not_a_number_is_never_equal(tmp_path: Path) -> None:
+    x = X.copy()
+    x[0, 0] = np.nan
+    y = x * np.array([1, 2, 3, 4], dtype=np.float32) + K
+    for name, array in (("x", x), ("k", K), ("y", y)):
+        np.save(tmp_path / f"{name}.npy", array)
+    arguments = ["--input", f"x={tmp_path / 'x.npy'}", "--input", f"{K_NAME}={tmp_path / 'k.npy'}"]
+    arguments += ["--expect", f"y={tmp_path / 'y.npy'}"]
+    run(*arguments, code=4)
+    run(*arguments, "--equal-nan")
+
+
+def test_random_inputs_are_the_same_each_time(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        run("--random", "7", "--dim", "N=5", "--output", tmp_path / folder)
+    run("--random", "8", "--shapes", "x:5x4", "--output", tmp_path / "c")
+    a, b, c = (np.load(tmp_path / folder / "y.npy") for folder in "abc")
+    np.testing.assert_array_equal(a, b)
+    assert a.shape == c.shape == (5, 4)
+    assert (a != c).any()
+
+
+def test_onnx_test_layout(tmp_path: Path) -> None:
+    for number, factor in ((0, 1), (1, 2), (10, 3)):
+        folder = tmp_path / f"test_data_set_{number}"
+        folder.mkdir()
+        t = T * np.float32(factor)
+        for stem, array in (("input_0", X * np.float32(factor)), ("input_1", K), ("output_0", t + K)):
+            (folder / f"{stem}.pb").write_bytes(numpy_helper.from_array(array).SerializeToString())
+        (folder / "output_1.pb").write_bytes(numpy_helper.from_array(t.sum(axis=1)).SerializeToString())
+    done = run(tmp_path)
+    assert [line.split(":")[0] for line in done.stdout.splitlines()[:-1]] == [
+        f"test_data_set_{number}" for number in (0, 0, 1, 1, 10, 10)
+    ]
+    assert done.stdout.endswith("PASSED: 6 outputs equal\n")
+    (folder / "output_0.pb").write_bytes(numpy_helper.from_array(T).SerializeToString())
+    assert run(tmp_path, code=4).stdout.endswith("FAILED: 1 of 6 outputs differ\n")
+    assert run(folder, code=4).stdout.endswith("FAILED: 1 of 2 outputs differ\n")
+
+
+def test_trace_writes_every_tensor(inputs: list[str], tmp_path: Path) -> None:
+    done = run(*inputs, "--trace", tmp_path / "trace")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["tensor", "t", "y", "z"]
+    np.testing.assert_array_equal(np.load(tmp_path / "trace" / "t.npy"), T)
+    rows = json.loads((tmp_path / "trace" / "trace.json").read_text())["tensors"]
+    assert rows[0]["dims"] == [3, 4]
+    assert rows[0]["max"] == 44
+    assert rows[0]["mean"] == T.mean()
+    assert rows[1]["nodes"] == ["add (Add)", "sum (ReduceSum)"]
+
+
+def test_profile_names_the_nodes(inputs: list[str]) -> None:
+    result = json.loads(run(*inputs, "--profile", "--json").stdout)
+    assert [step["nodes"] for step in result["steps"]] == [["scale (Mul)"], ["add (Add)", "sum (ReduceSum)"]]
+    assert sum(step["percentage"] for step in result["steps"]) == pytest.approx(100)
+    assert result["steps"][0]["gflops"] > 0
+    assert result["steps"][1]["gflops"] is None
+    assert result["peak_gflops"] > result["steps"][0]["gflops"]
+    assert result["peak_gigabytes_read"] > 0
+    assert result["memory"]["working"] == result["memory"]["least_working"] > 0
+    assert result["process_peak_bytes"] > result["memory"]["working"]
+    text = run(*inputs, "--profile").stdout
+    assert "add (Add) + sum (ReduceSum)" in text
+    assert "this process held" in text
+
+
+def test_benchmark_prints_one_object(inputs: list[str]) -> None:
+    result = json.loads(run(*inputs, "--bench", "20", "--threads", "1", "--json").stdout)
+    assert list(result) == ["model", "device", "threads", "iterations", "latency_ms", "throughput"]
+    assert list(result["latency_ms"]) == ["min", "mean", "median", "p90", "p95", "p99"]
+    assert result["threads"] == 1
+    assert result["iterations"] >= 20
+    assert result["latency_ms"]["min"] <= result["latency_ms"]["median"] <= result["latency_ms"]["p99"]
+
+
+def test_information(tmp_path: Path) -> None:
+    result = json.loads(run("--info", "--json").stdout)
+    assert result["inputs"][0] == {
+        "name": "x",
+        "datatype": "FP32",
+        "shape": [-1, 4],
+        "dtype": "float32",
+        "dims": ["N", 4],
+    }
+    assert result["inputs"][1]["name"] == K_NAME
+    assert result["model"] == {"model": "fake"}
+    assert "float32 [N, 4]" in run("--info").stdout
+    assert result["memory"] is None
+    assert "memory: depends on the dims; give each symbol a size with --dim" in run("--info").stdout
+
+
+def test_memory_of_given_dims() -> None:
+    # t and an unused buffer of 3 padded rows, and a thread's scratch, each in multiples of 64 bytes.
+    working = 128 + 128 + 64
+    expected = {"weights": 128, "working": working, "least_working": working, "inputs_and_outputs": 48 + 16 + 48 + 12}
+    options = ["--dim", "N=3", "--threads", "1", "--info"]
+    assert json.loads(run(*options, "--json").stdout)["memory"] == expected
+    assert "0.0 MiB of working memory (least possible 0.0)" in run(*options).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "input 'x' has no value: give --input x=FILE.npy, or --random SEED"),
+        (["--random", "1"], 2, "dim 0 of 'x' is N: give it a size with --dim N=SIZE, or all dims with --shapes"),
+        (["--input", "w=a.npy"], 2, "--input w=a.npy: expected NAME=FILE with one of the names"),
+        (["--input", "x=missing.npy"], 1, "missing.npy"),
+        (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for device 1"),
+        (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
+        (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dims are given"),
+        (["--no-such-option"], 2, "--no-such-option"),
+    ],
+)
+def test_mistakes(arguments: list[str], code: int, message: str, tmp_path: Path) -> None:
+    done = run(*arguments, code=code)
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_wrong_files(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X.astype(np.float64))
+    done = run("--input", f"x={tmp_path / 'x.npy'}", code=1)
+    assert "holds float64, and input 'x' is float32: convert it first" in done.stderr
+    (tmp_path / "x.pb").write_bytes(b"\xff\xff\xff\xff")
+    done = run("--input", f"x={tmp_path / 'x.pb'}", code=1)
+    assert "is not a serialized TensorProto" in done.stderr
+    short = onnx.TensorProto(data_type=1, dims=[3, 4], raw_data=b"1234")
+    (tmp_path / "x.pb").write_bytes(short.SerializeToString())
+    run("--input", f"x={tmp_path / 'x.pb'}", code=1)
+
+
+def test_files_that_are_no_model(tmp_path: Path) -> None:
+    (tmp_path / "a.so").write_text("hello")
+    assert "cannot be loaded" in run(model=tmp_path / "a.so", code=1).stderr
+    assert "no such file" in run(model=tmp_path / "b.so", code=1).stderr
+
+
+def test_another_cpu_is_told_what_is_missing() -> None:
+    done = run("--random", "1", "--dim", "N=2", model=MODEL.with_name("fake_model_other_cpu.so"), code=1)
+    assert "this model was compiled for 'cpu x86-64', and this CPU lacks avx1024" in done.stderr
+
+
+def test_host_in_c() -> None:
+    source = Path(__file__).parents[2] / "tools" / "examples" / "run_model.c"
+    assert len(source.read_text().splitlines()) < 60
+    command = [str(BINARIES / "run_model"), str(MODEL)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env={**os.environ})
+    assert done.stdout.splitlines() == [
+        "output 0: 16 4 (256 bytes of dtype 1)",
+        "output 1: 16 (64 bytes of dtype 1)",
+    ]

@@ -1,0 +1,65 @@
+"""What it costs to leave dims open: one model.so for all sizes beside one that was compiled for the size it runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnxc
+from tools.benchmark.engine import read_feeds
+from tools.benchmark.measurement import Compiled, Plan, Result, best, compile_model, run_engine
+
+
+@dataclass(frozen=True)
+class Cost:
+    """open, bound: the compiles with symbolic dims and with their values, and by number of threads what they reach."""
+
+    model: str
+    symbols: dict[str, int]
+    open: Compiled
+    bound: Compiled
+    open_results: dict[int, Result]
+    bound_results: dict[int, Result]
+
+
+def symbols_of(shared_object: Path, folder: Path) -> dict[str, int]:
+    """The values that the symbols of a model take with its first inputs."""
+    with onnxc.InferenceSession(shared_object) as session:
+        session.run(None, read_feeds(folder))
+        return session.symbol_values()
+
+
+def measure(folder: Path, plan: Plan, output: Path) -> Cost:
+    """Raises subprocess.CalledProcessError when the model does not compile."""
+    models = output / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    opened = compile_model(folder, models / f"{folder.name}.so")
+    symbols = symbols_of(opened.shared_object, folder)
+    options = [word for name, value in symbols.items() for word in ("--dim", f"{name}={value}")]
+    bound = compile_model(folder, models / f"{folder.name}-bound.so", tuple(options))
+    results: tuple[dict[int, Result], dict[int, Result]] = ({}, {})
+    for threads in plan.threads:
+        rounds: tuple[list[Result], list[Result]] = ([], [])
+        for _ in range(plan.rounds):
+            for compiled, collected in zip((opened, bound), rounds, strict=True):
+                arguments = ["--shared-object", str(compiled.shared_object), "--seconds", str(plan.seconds)]
+                collected.append(run_engine("onnxc", folder, arguments, threads))
+        for by_threads, collected in zip(results, rounds, strict=True):
+            by_threads[threads] = best(collected)
+    return Cost(folder.name, symbols, opened, bound, *results)
+
+
+def table(costs: Sequence[Cost]) -> str:
+    lines = ["| dims left open | threads | open ms | bound ms | time | .so |", "| - | - | - | - | - | - |"]
+    for cost in costs:
+        size = cost.open.bytes / cost.bound.bytes
+        for threads, opened in cost.open_results.items():
+            bound = cost.bound_results[threads]
+            if "error" in opened or "error" in bound:
+                lines.append(f"| {cost.model} | {threads} | {opened.get('error', '')} | {bound.get('error', '')} | | |")
+                continue
+            times = opened["minimum_ms"], bound["minimum_ms"]
+            lines.append(
+                f"| {cost.model} | {threads} | {times[0]:.1f} | {times[1]:.1f} | {times[0] / times[1]:.3f}x "
+                f"| {size:.3f}x |"
+            )
+    return "\n".join(lines)

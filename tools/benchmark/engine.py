@@ -1,0 +1,216 @@
+"""One engine runs one model, in a process of its own, and prints a JSON object of what it measured.
+
+    python -m tools.benchmark.engine onnxruntime build/models/r3d_18 --threads 2 --seconds 3
+
+Keys: version; load_ms (from the file to an executor that is ready); first_ms (the first run); latency_ms (median) and
+minimum_ms of the iterations after a warm-up; peak_mib, the most memory that the process held, and added_mib, what it
+held beyond Python, numpy and the inputs; errors, the largest difference of each output from the reference over the
+reference's largest magnitude, when one is given.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WARM_UP_SECONDS = 0.2
+LEAST_RUNS = 3
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Feeds = dict[str, Array]
+Run = Callable[[], Sequence[Array]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """folder: of the exported model. shared_object: what onnxc made of it."""
+
+    folder: Path
+    shared_object: Path
+    feeds: Feeds
+    threads: int
+
+    @property
+    def model(self) -> str:
+        return str(self.folder / "model.onnx")
+
+
+def load_onnxc(task: Task) -> Run:
+    import onnxc
+
+    session = onnxc.InferenceSession(task.shared_object, threads=task.threads)
+    return lambda: session.run(None, task.feeds)
+
+
+def load_onnxruntime(task: Task) -> Run:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = task.threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(task.model, options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, task.feeds)
+
+
+def load_openvino(task: Task) -> Run:
+    import openvino
+
+    # Without the hint it computes in bfloat16 where the machine has the instructions.
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "NUM_STREAMS": "1",
+        "INFERENCE_NUM_THREADS": task.threads,
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    compiled = openvino.Core().compile_model(task.model, "CPU", settings)
+    request = compiled.create_infer_request()
+    feeds = [task.feeds[port.any_name] for port in compiled.inputs]
+
+    def run() -> Sequence[Array]:
+        results = request.infer(feeds, share_inputs=True, share_outputs=True)
+        return [results[port] for port in compiled.outputs]
+
+    return run
+
+
+def load_pytorch(task: Task) -> Run:
+    """The network the model was exported from, as PyTorch runs it, in the faster of its two memory formats."""
+    import torch
+
+    from tests.models import weights
+    from tests.models.export import SEED
+    from tests.models.zoo import ROWS
+
+    torch.set_num_threads(task.threads)
+    network = weights.initialize(ROWS[task.folder.name].build(), SEED)
+    inputs = [torch.from_numpy(value) for value in task.feeds.values()]
+
+    @torch.inference_mode()
+    def run() -> Sequence[Array]:
+        result = network(*inputs)
+        return [tensor.numpy() for tensor in (result if isinstance(result, (tuple, list)) else (result,))]
+
+    def set_format(memory_format: torch.memory_format) -> None:
+        inputs[:] = [tensor.contiguous(memory_format=memory_format) for tensor in inputs]
+        with torch.no_grad():
+            for weight in network.parameters():
+                if weight.ndim == 5:
+                    weight.data = weight.data.contiguous(memory_format=memory_format)
+
+    def seconds_of_second_run() -> float:
+        run()
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+    contiguous = seconds_of_second_run()
+    if all(tensor.ndim == 5 for tensor in inputs):
+        set_format(torch.channels_last_3d)
+        if seconds_of_second_run() > contiguous:
+            set_format(torch.contiguous_format)
+    return run
+
+
+@dataclass(frozen=True)
+class Engine:
+    package: str
+    load: Callable[[Task], Run]
+
+
+ENGINES = {
+    "onnxc": Engine("onnxc", load_onnxc),
+    "onnxruntime": Engine("onnxruntime", load_onnxruntime),
+    "openvino": Engine("openvino", load_openvino),
+    "pytorch": Engine("torch", load_pytorch),
+}
+
+
+def version(package: str) -> str:
+    if package == "onnxc":
+        import onnxc
+
+        return onnxc.__version__
+    return importlib.metadata.version(package)
+
+
+def read_feeds(folder: Path) -> Feeds:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return {name: np.load(folder / file) for name, file in manifest["runs"][0]["inputs"].items()}
+
+
+def memory_mib(key: str) -> float:
+    """VmRSS, what the process holds now, or VmHWM, the most that it ever held. (getrusage counts its parent in.)"""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"/proc/self/status has no {key}")
+
+
+def milliseconds(run: Run) -> float:
+    start = time.perf_counter()
+    run()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def measure(run: Run, seconds: float) -> list[float]:
+    """Latencies in ms, after a warm-up."""
+    end = time.perf_counter() + WARM_UP_SECONDS
+    while time.perf_counter() < end:
+        run()
+    latencies: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(latencies) < LEAST_RUNS or time.perf_counter() < end:
+        latencies.append(milliseconds(run))
+    return latencies
+
+
+def errors(outputs: Sequence[Array], reference: Path) -> list[float]:
+    """Of each output: the largest difference from the float64 reference over the reference's largest magnitude."""
+    expected = np.load(reference)
+    pairs = zip(outputs, (expected[key] for key in expected.files), strict=True)
+    return [float(np.max(np.abs(mine.astype(np.float64) - its)) / np.max(np.abs(its))) for mine, its in pairs]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=ENGINES)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--shared-object", type=Path, default=Path("model.so"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--reference", type=Path, help="outputs in float64 (.npz)")
+    arguments = parser.parse_args()
+
+    engine = ENGINES[arguments.engine]
+    task = Task(arguments.folder, arguments.shared_object, read_feeds(arguments.folder), arguments.threads)
+    held_mib = memory_mib("VmRSS")
+    start = time.perf_counter()
+    run = engine.load(task)
+    result: dict[str, Any] = {
+        "version": version(engine.package),
+        "load_ms": 1e3 * (time.perf_counter() - start),
+        "first_ms": milliseconds(run),
+    }
+    latencies = measure(run, arguments.seconds)
+    result |= {
+        "latency_ms": statistics.median(latencies),
+        "minimum_ms": min(latencies),
+        "iterations": len(latencies),
+        "peak_mib": memory_mib("VmHWM"),
+        "added_mib": memory_mib("VmHWM") - held_mib,
+    }
+    if arguments.reference is not None:
+        result["errors"] = errors(run(), arguments.reference)
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+// The one GPU that the stand-in for libamdhip64 offers: its memory, modules and streams. Work is done when it is
+// enqueued, so a stream is always idle; while a stream captures, its operations are noted in a graph instead.
+#pragma once
+
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_runtime_api.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gfx942sim/dispatch.h"
+
+namespace gfx942sim::hip {
+
+// What HIP's handles point to.
+struct Function {
+  const LoadedModule* module = nullptr;
+  const Kernel* kernel = nullptr;
+};
+struct Module {
+  std::unique_ptr<LoadedModule> loaded;
+  std::map<std::string, Function> functions;
+};
+using Work = std::function<hipError_t()>;
+struct Graph {
+  std::vector<Work> work;
+};
+struct Stream {
+  std::unique_ptr<Graph> capture;  // being captured
+};
+struct Event {
+  bool recorded = false;
+  double milliseconds = 0;  // when it was recorded
+};
+
+// A call that HIP refuses: its error code; the text goes to stderr.
+class Refusal : public std::runtime_error {
+ public:
+  Refusal(hipError_t code, const std::string& message) : std::runtime_error(message), code(code) {}
+  hipError_t code;
+};
+
+class SimulatedDevice {
+ public:
+  static SimulatedDevice& instance();
+
+  // One call at a time.
+  std::recursive_mutex mutex;
+
+  // Device addresses and sizes; throws Refusal for what HIP refuses.
+  void* allocate(size_t bytes);
+  void* allocate_host(size_t bytes);
+  void release(void* pointer);
+  void release_host(void* pointer);
+  void copy(void* destination, const void* source, size_t bytes, hipMemcpyKind kind);
+  void fill(void* destination, int value, size_t bytes);
+  size_t free_bytes() const { return DeviceMemory::total_bytes - memory_.used_bytes(); }
+
+  Module* load(const void* image);
+  void unload(Module* module);
+  Function* function(Module* module, const char* name);
+  // Runs a kernel; a fault is reported on stderr.
+  hipError_t launch(const Function& function, const Launch& geometry, const std::vector<std::byte>& arguments);
+
+  // Does the work, or notes it if the stream captures.
+  hipError_t enqueue(hipStream_t stream, Work work);
+  Stream* stream_of(hipStream_t handle);
+
+  std::map<Stream*, std::unique_ptr<Stream>> streams;
+  std::map<Event*, std::unique_ptr<Event>> events;
+  std::map<Graph*, std::unique_ptr<Graph>> graphs;  // and instantiated ones
+
+ private:
+  SimulatedDevice();
+  // The host's address of bytes on the device.
+  std::byte* device_bytes(const void* pointer, size_t bytes, const char* what);
+
+  DeviceMemory memory_;
+  std::map<void*, std::unique_ptr<std::byte[]>> host_memory_;
+  std::map<Module*, std::unique_ptr<Module>> modules_;
+  DispatchOptions options_;
+};
+
+}  // namespace gfx942sim::hip

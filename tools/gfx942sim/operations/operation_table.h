@@ -1,0 +1,31 @@
+// All operations that the simulator knows, by mnemonic. Each family of instructions is one file of this folder and
+// hands its rows over through one function.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "gfx942sim/instruction.h"
+
+namespace gfx942sim {
+
+// Null when the mnemonic is not known.
+const Operation* find_operation(std::string_view mnemonic);
+
+const std::vector<Operation>& all_operations();
+
+using Operations = std::vector<Operation>;
+void add_scalar_operations(Operations&);
+void add_scalar_control_operations(Operations&);
+void add_scalar_memory_operations(Operations&);
+void add_vector_float_operations(Operations&);
+void add_vector_integer_operations(Operations&);
+void add_vector_move_operations(Operations&);
+void add_vector_compare_operations(Operations&);
+void add_vector_convert_operations(Operations&);
+void add_packed_operations(Operations&);
+void add_matrix_operations(Operations&);
+void add_vector_memory_operations(Operations&);
+void add_lds_operations(Operations&);
+
+}  // namespace gfx942sim

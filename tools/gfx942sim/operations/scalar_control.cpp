@@ -1,0 +1,108 @@
+// Branches, calls, barriers, waits and the mode register.
+#include "gfx942sim/operations/operation_table.h"
+#include "gfx942sim/wave.h"
+
+namespace gfx942sim {
+namespace {
+
+// A branch's target counts words from the next instruction.
+void jump(Wave& wave, const Instruction& instruction) {
+  const auto words = static_cast<int16_t>(instruction.operands.back().bits);
+  wave.program_counter += static_cast<uint64_t>(int64_t{words} * 4);
+}
+
+template <class Condition>
+void add_branch(Operations& rows, std::string name, Condition) {
+  rows.push_back({std::move(name),
+                  Unit::control,
+                  [](Wave& wave, const Instruction& instruction) {
+                    if (Condition()(wave)) jump(wave, instruction);
+                  },
+                  {}});
+}
+
+uint64_t vcc(Wave& wave) {
+  return wave.read_uniform_pair({.kind = OperandKind::scalar, .index = vcc_register, .registers = 2});
+}
+
+void execute_wait(Wave& wave, const Instruction& instruction) {
+  if (instruction.vmcnt >= 0) wave.counters.wait_vmcnt(static_cast<uint32_t>(instruction.vmcnt));
+  if (instruction.lgkmcnt >= 0) wave.counters.wait_lgkmcnt(static_cast<uint32_t>(instruction.lgkmcnt));
+}
+
+uint32_t mode_mask(const Instruction& instruction) {
+  return instruction.hardware_size >= 32 ? ~0U : (1U << instruction.hardware_size) - 1;
+}
+
+void require_mode(Wave& wave, const Instruction& instruction) {
+  if (instruction.hardware_register < 0)
+    wave.fail(-1, "touches a hardware register that is not known to the simulator");
+}
+
+void execute_get_mode(Wave& wave, const Instruction& instruction) {
+  require_mode(wave, instruction);
+  wave.write_scalar(instruction.operands[0].index,
+                    wave.mode.bits >> instruction.hardware_offset & mode_mask(instruction));
+}
+
+void execute_set_mode(Wave& wave, const Instruction& instruction) {
+  require_mode(wave, instruction);
+  constexpr uint32_t rounding_bits = 0xf;
+  const uint32_t mask = mode_mask(instruction) << instruction.hardware_offset;
+  const uint32_t value = wave.read_uniform(instruction.operands[0]) << instruction.hardware_offset;
+  wave.mode.bits = (wave.mode.bits & ~mask) | (value & mask);
+  if (wave.mode.bits & rounding_bits) wave.fail(-1, "sets a rounding mode other than to the nearest even");
+}
+
+void execute_get_program_counter(Wave& wave, const Instruction& instruction) {
+  wave.write_uniform_pair(instruction.operands[0], wave.program_counter);
+}
+
+void execute_set_program_counter(Wave& wave, const Instruction& instruction) {
+  wave.program_counter = wave.read_uniform_pair(instruction.operands[0]);
+}
+
+void execute_swap_program_counter(Wave& wave, const Instruction& instruction) {
+  const uint64_t target = wave.read_uniform_pair(instruction.operands[1]);
+  wave.write_uniform_pair(instruction.operands[0], wave.program_counter);
+  wave.program_counter = target;
+}
+
+void execute_call(Wave& wave, const Instruction& instruction) {
+  wave.write_uniform_pair(instruction.operands[0], wave.program_counter);
+  jump(wave, instruction);
+}
+
+void do_nothing(Wave&, const Instruction&) {}
+
+}  // namespace
+
+void add_scalar_control_operations(Operations& rows) {
+  add_branch(rows, "s_branch", [](Wave&) { return true; });
+  add_branch(rows, "s_cbranch_scc0", [](Wave& wave) { return !wave.read_scc(); });
+  add_branch(rows, "s_cbranch_scc1", [](Wave& wave) { return wave.read_scc(); });
+  add_branch(rows, "s_cbranch_vccz", [](Wave& wave) { return vcc(wave) == 0; });
+  add_branch(rows, "s_cbranch_vccnz", [](Wave& wave) { return vcc(wave) != 0; });
+  add_branch(rows, "s_cbranch_execz", [](Wave& wave) { return wave.exec() == 0; });
+  add_branch(rows, "s_cbranch_execnz", [](Wave& wave) { return wave.exec() != 0; });
+  rows.push_back({"s_call_b64", Unit::control, &execute_call, {}});
+  rows.push_back({"s_getpc_b64", Unit::control, &execute_get_program_counter, {}});
+  rows.push_back({"s_setpc_b64", Unit::control, &execute_set_program_counter, {}});
+  rows.push_back({"s_swappc_b64", Unit::control, &execute_swap_program_counter, {}});
+  rows.push_back({"s_barrier", Unit::control, [](Wave& wave, const Instruction&) { wave.at_barrier = true; }, {}});
+  rows.push_back({"s_endpgm", Unit::control, [](Wave& wave, const Instruction&) { wave.ended = true; }, {}});
+  rows.push_back({"s_waitcnt", Unit::control, &execute_wait, {}});
+  rows.push_back({"s_getreg_b32", Unit::control, &execute_get_mode, {}});
+  rows.push_back({"s_setreg_b32", Unit::control, &execute_set_mode, {}});
+  rows.push_back({"s_setreg_imm32_b32", Unit::control, &execute_set_mode, {}});
+  rows.push_back({"s_trap",
+                  Unit::control,
+                  [](Wave& wave, const Instruction&) { wave.fail(-1, "traps: the kernel found an error itself"); },
+                  {}});
+  // Delays, priorities and caches: they change no result.
+  for (const char* name : {"s_nop", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_wakeup",
+                           "buffer_wbl2", "buffer_inv", "s_sendmsg"})
+    rows.push_back({name, Unit::control, &do_nothing, {}});
+}
+
+}  // namespace gfx942sim

@@ -1,0 +1,197 @@
+// Floating-point arithmetic of the vector unit.
+#include <algorithm>
+#include <cmath>
+
+#include "gfx942sim/operations/float_functions.h"
+#include "gfx942sim/operations/vector_operation.h"
+
+namespace gfx942sim {
+namespace {
+
+// These functions of the hardware take denormals for zero and give none.
+template <class F>
+auto flushing(F function) {
+  return [](float x) { return flush_denormal(F()(flush_denormal(x))); };
+}
+
+template <class T>
+T ldexp_of(T value, int exponent) {
+  // Beyond these every finite value is 0 or infinite.
+  return static_cast<T>(std::ldexp(static_cast<double>(value), std::clamp(exponent, -2200, 2200)));
+}
+
+// Scales a and b so that the steps of a division neither overflow nor lose bits; the flag tells v_div_fmas to scale
+// back. From the ISA guide, read so that quotients come out right: s0 is the value to scale, s1 the denominator, s2 the
+// numerator.
+template <class T>
+WithFlag<T> division_scale(T s0, T s1, T s2) {
+  constexpr int scale = sizeof(T) == 8 ? 128 : 64;
+  constexpr int far = sizeof(T) == 8 ? 768 : 96;
+  constexpr int tiny = mantissa_bits<T> + (sizeof(T) == 8 ? 1 : 0);
+  auto is_denormal = [](auto value) { return value != 0 && std::fpclassify(value) == FP_SUBNORMAL; };
+  const bool same_denominator = s0 == s1, same_numerator = s0 == s2;
+  if (s2 == 0 || s1 == 0) return {std::numeric_limits<T>::quiet_NaN(), false};
+  if (biased_exponent(s2) - biased_exponent(s1) >= far) return {same_denominator ? ldexp_of(s0, scale) : s0, true};
+  if (is_denormal(s1)) return {ldexp_of(s0, scale), false};
+  const bool tiny_reciprocal = is_denormal(static_cast<T>(1 / s1)),
+             tiny_quotient = is_denormal(static_cast<T>(s2 / s1));
+  if (tiny_reciprocal && tiny_quotient) return {same_denominator ? ldexp_of(s0, -scale) : s0, true};
+  if (tiny_reciprocal) return {ldexp_of(s0, -scale), false};
+  if (tiny_quotient) return {same_numerator ? ldexp_of(s0, scale) : s0, true};
+  if (biased_exponent(s2) <= tiny) return {ldexp_of(s0, scale), false};
+  return {s0, false};
+}
+
+// Puts right the special cases behind the steps of a division: quotient, denominator, numerator.
+template <class T>
+T division_fixup(T quotient, T denominator, T numerator) {
+  const bool negative = sign_bit(denominator) != sign_bit(numerator);
+  auto with_sign = [&](T magnitude) { return negative ? -magnitude : magnitude; };
+  const T infinity = static_cast<T>(std::numeric_limits<double>::infinity());
+  if (is_nan(numerator)) return quiet(numerator);
+  if (is_nan(denominator)) return quiet(denominator);
+  const bool infinite_numerator = numerator == infinity || numerator == -infinity;
+  const bool infinite_denominator = denominator == infinity || denominator == -infinity;
+  if ((numerator == 0 && denominator == 0) || (infinite_numerator && infinite_denominator))
+    return static_cast<T>(std::numeric_limits<double>::quiet_NaN());
+  if (denominator == 0 || infinite_numerator) return with_sign(infinity);
+  if (infinite_denominator || numerator == 0) return with_sign(static_cast<T>(0));
+  const T magnitude = quotient < 0 ? -quotient : quotient;
+  if constexpr (sizeof(T) == 2) return is_nan(quotient) ? quotient : with_sign(magnitude);
+  const int difference = biased_exponent(numerator) - biased_exponent(denominator);
+  constexpr int bias = sizeof(T) == 8 ? 1023 : 127;
+  if (sizeof(T) > 2 && difference < -bias - mantissa_bits<T> + 1) return with_sign(static_cast<T>(0));
+  return with_sign(magnitude);
+}
+
+// The scale that division_scale took away, put back behind a fused multiply-add; the flag is VCC's.
+template <class T>
+void execute_division_fmas(Wave& wave, const Instruction& instruction) {
+  VectorContext context = begin_vector(wave, instruction);
+  LaneValues<T> a, b, c, result;
+  load_source(wave, instruction, context, instruction.operands[1], 0, false, a);
+  load_source(wave, instruction, context, instruction.operands[2], 1, false, b);
+  load_source(wave, instruction, context, instruction.operands[3], 2, false, c);
+  const uint64_t scaled = wave.read_uniform_pair({.kind = OperandKind::scalar, .index = vcc_register, .registers = 2});
+  constexpr int scale = sizeof(T) == 8 ? 128 : 64;
+  for (int lane = 0; lane < wave_size; ++lane) {
+    result[lane] = std::fma(a[lane], b[lane], c[lane]);
+    if (scaled >> lane & 1) {
+      // A large quotient had its denominator scaled up, a small one its numerator.
+      const int direction = biased_exponent(c[lane]) > (sizeof(T) == 8 ? 1023 : 127) ? scale : -scale;
+      result[lane] = ldexp_of(result[lane], direction);
+    }
+  }
+  store_result(wave, instruction, context, result, false);
+}
+
+template <class T>
+void add_arithmetic(Operations& rows, const std::string& type) {
+  add_vector(rows, "v_add_" + type, [](T a, T b) { return static_cast<T>(a + b); });
+  add_vector(rows, "v_mul_" + type, [](T a, T b) { return static_cast<T>(a * b); });
+  add_vector(rows, "v_min_" + type, [](T a, T b) { return minimum(a, b); });
+  add_vector(rows, "v_max_" + type, [](T a, T b) { return maximum(a, b); });
+  add_vector<preserving_high>(rows, "v_fma_" + type, [](T a, T b, T c) { return fused_multiply_add(a, b, c); });
+  add_vector<preserving_high>(rows, "v_div_fixup_" + type, [](T a, T b, T c) { return division_fixup(a, b, c); });
+  add_vector(rows, "v_floor_" + type, [](T a) { return static_cast<T>(std::floor(static_cast<double>(a))); });
+  add_vector(rows, "v_ceil_" + type, [](T a) { return static_cast<T>(std::ceil(static_cast<double>(a))); });
+  add_vector(rows, "v_trunc_" + type, [](T a) { return static_cast<T>(std::trunc(static_cast<double>(a))); });
+  add_vector(rows, "v_rndne_" + type, [](T a) { return static_cast<T>(std::nearbyint(static_cast<double>(a))); });
+  add_vector(rows, "v_frexp_mant_" + type, [](T a) {
+    int exponent;
+    return static_cast<T>(std::frexp(static_cast<double>(a), &exponent));
+  });
+}
+
+template <class T>
+T fraction(T value) {
+  // Below 1 even where the subtraction would round up to it.
+  constexpr T below_one = sizeof(T) == 8   ? static_cast<T>(0x1.fffffffffffffp-1)
+                          : sizeof(T) == 4 ? static_cast<T>(0x1.fffffep-1F)
+                                           : static_cast<T>(0x1.ffcp-1F);
+  return minimum(static_cast<T>(static_cast<double>(value) - std::floor(static_cast<double>(value))), below_one);
+}
+
+template <class T>
+int32_t frexp_exponent(T value) {
+  int exponent = 0;
+  if (std::isfinite(static_cast<double>(value)) && value != 0) std::frexp(static_cast<double>(value), &exponent);
+  return exponent;
+}
+
+void add_short_arithmetic(Operations& rows) {
+  add_vector(rows, "v_sub_f32", [](float a, float b) { return a - b; });
+  add_vector(rows, "v_subrev_f32", [](float a, float b) { return b - a; });
+  add_vector(rows, "v_sub_f16", [](f16 a, f16 b) { return static_cast<f16>(a - b); });
+  add_vector(rows, "v_subrev_f16", [](f16 a, f16 b) { return static_cast<f16>(b - a); });
+  add_vector<accumulating>(rows, "v_fmac_f32", [](float a, float b, float c) { return std::fma(a, b, c); });
+  add_vector<accumulating>(rows, "v_fmac_f64", [](double a, double b, double c) { return std::fma(a, b, c); });
+  add_vector<accumulating>(rows, "v_fmac_f16", [](f16 a, f16 b, f16 c) { return fused_multiply_add(a, b, c); });
+  for (const char* name : {"v_fmaak_f32", "v_fmamk_f32"})
+    add_vector(rows, name, [](float a, float b, float c) { return std::fma(a, b, c); });
+  // Zero times anything is zero.
+  add_vector(rows, "v_mul_legacy_f32", [](float a, float b) { return a == 0 || b == 0 ? 0.0F : a * b; });
+  add_vector(rows, "v_min3_f32", [](float a, float b, float c) { return minimum(minimum(a, b), c); });
+  add_vector(rows, "v_max3_f32", [](float a, float b, float c) { return maximum(maximum(a, b), c); });
+  add_vector(rows, "v_med3_f32", [](float a, float b, float c) { return median(a, b, c); });
+  add_vector<preserving_high>(rows, "v_min3_f16", [](f16 a, f16 b, f16 c) { return minimum(minimum(a, b), c); });
+  add_vector<preserving_high>(rows, "v_max3_f16", [](f16 a, f16 b, f16 c) { return maximum(maximum(a, b), c); });
+  add_vector<preserving_high>(rows, "v_med3_f16", [](f16 a, f16 b, f16 c) { return median(a, b, c); });
+  add_vector(rows, "v_fract_f32", [](float a) { return fraction(a); });
+  add_vector(rows, "v_fract_f16", [](f16 a) { return fraction(a); });
+  add_vector(rows, "v_fract_f64", [](double a) { return fraction(a); });
+  add_vector(rows, "v_frexp_exp_i32_f32", [](float a) { return frexp_exponent(a); });
+  add_vector(rows, "v_frexp_exp_i32_f64", [](double a) { return frexp_exponent(a); });
+  add_vector(rows, "v_frexp_exp_i16_f16", [](f16 a) { return static_cast<int16_t>(frexp_exponent(a)); });
+  add_vector(rows, "v_ldexp_f32", [](float a, int32_t b) { return ldexp_of(a, b); });
+  add_vector(rows, "v_ldexp_f64", [](double a, int32_t b) { return ldexp_of(a, b); });
+  add_vector(rows, "v_ldexp_f16", [](f16 a, int16_t b) { return ldexp_of(a, b); });
+  add_vector(rows, "v_div_scale_f32", [](float a, float b, float c) { return division_scale(a, b, c); });
+  add_vector(rows, "v_div_scale_f64", [](double a, double b, double c) { return division_scale(a, b, c); });
+  rows.push_back(
+      {"v_div_fmas_f32", Unit::vector, &execute_division_fmas<float>, {Type::f32, Type::f32, Type::f32, Type::f32}});
+  rows.push_back(
+      {"v_div_fmas_f64", Unit::vector, &execute_division_fmas<double>, {Type::f64, Type::f64, Type::f64, Type::f64}});
+}
+
+// The hardware's approximations are within 1 unit in the last place (2 for some): the correctly rounded value is one of
+// what it may give.
+void add_approximations(Operations& rows) {
+  auto reciprocal = [](float x) { return static_cast<float>(1.0 / static_cast<double>(x)); };
+  auto reciprocal_root = [](float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); };
+  auto root = [](float x) { return std::sqrt(x); };
+  auto power_of_two = [](float x) { return static_cast<float>(std::exp2(static_cast<double>(x))); };
+  auto logarithm = [](float x) { return static_cast<float>(std::log2(static_cast<double>(x))); };
+  // Angles are in turns.
+  auto sine = [](float x) { return static_cast<float>(std::sin(2 * M_PI * static_cast<double>(x))); };
+  auto cosine = [](float x) { return static_cast<float>(std::cos(2 * M_PI * static_cast<double>(x))); };
+  add_transcendental(rows, "v_rcp_f32", flushing(reciprocal));
+  add_transcendental(rows, "v_rcp_iflag_f32", flushing(reciprocal));
+  add_transcendental(rows, "v_rsq_f32", flushing(reciprocal_root));
+  add_transcendental(rows, "v_sqrt_f32", flushing(root));
+  add_transcendental(rows, "v_exp_f32", flushing(power_of_two));
+  add_transcendental(rows, "v_log_f32", flushing(logarithm));
+  add_transcendental(rows, "v_sin_f32", flushing(sine));
+  add_transcendental(rows, "v_cos_f32", flushing(cosine));
+  add_transcendental(rows, "v_rcp_f64", [](double x) { return 1.0 / x; });
+  add_transcendental(rows, "v_rsq_f64", [](double x) { return 1.0 / std::sqrt(x); });
+  add_transcendental(rows, "v_sqrt_f64", [](double x) { return std::sqrt(x); });
+  add_transcendental(rows, "v_rcp_f16", [](f16 x) { return static_cast<f16>(1.0 / static_cast<double>(x)); });
+  add_transcendental(rows, "v_rsq_f16",
+                     [](f16 x) { return static_cast<f16>(1.0 / std::sqrt(static_cast<double>(x))); });
+  add_transcendental(rows, "v_sqrt_f16", [](f16 x) { return static_cast<f16>(std::sqrt(static_cast<double>(x))); });
+  add_transcendental(rows, "v_exp_f16", [](f16 x) { return static_cast<f16>(std::exp2(static_cast<double>(x))); });
+  add_transcendental(rows, "v_log_f16", [](f16 x) { return static_cast<f16>(std::log2(static_cast<double>(x))); });
+}
+
+}  // namespace
+
+void add_vector_float_operations(Operations& rows) {
+  add_arithmetic<float>(rows, "f32");
+  add_arithmetic<double>(rows, "f64");
+  add_arithmetic<f16>(rows, "f16");
+  add_short_arithmetic(rows);
+  add_approximations(rows);
+}
+
+}  // namespace gfx942sim

@@ -1,0 +1,120 @@
+// Moves between registers and lanes, selections and permutations of the vector unit.
+#include <bit>
+
+#include "gfx942sim/operations/vector_operation.h"
+
+namespace gfx942sim {
+namespace {
+
+// Eight bytes to choose from, a signs' or a constant byte: one byte of v_perm_b32's result.
+uint32_t permuted_byte(uint64_t bytes, uint32_t selector) {
+  if (selector >= 13) return 0xff;
+  if (selector == 12) return 0;
+  if (selector >= 8) return (bytes >> (16 * (selector - 8) + 15) & 1) ? 0xff : 0;
+  return bytes >> (8 * selector) & 0xff;
+}
+
+uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selectors) {
+  const uint64_t bytes = uint64_t{a} << 32 | b;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) result |= permuted_byte(bytes, selectors >> (8 * i) & 0xff) << (8 * i);
+  return result;
+}
+
+// Each lane reads only the source that it selects, so that the other may be undefined.
+void execute_select(Wave& wave, const Instruction& instruction) {
+  VectorContext context = begin_vector(wave, instruction);
+  const uint64_t condition = wave.read_uniform_pair(instruction.operands[3]);
+  const LaneBits lanes = context.lanes;
+  LaneValues<float> when_clear, when_set;
+  context.lanes = lanes & ~condition;
+  VectorContext clear = context;
+  load_source(wave, instruction, clear, instruction.operands[1], 0, true, when_clear);
+  VectorContext set = context;
+  set.lanes = lanes & condition;
+  load_source(wave, instruction, set, instruction.operands[2], 1, true, when_set);
+  LaneWords words;
+  for (int lane = 0; lane < wave_size; ++lane)
+    words[lane] = std::bit_cast<uint32_t>((condition >> lane & 1) ? when_set[lane] : when_clear[lane]);
+  context.lanes = lanes;
+  store_words(wave, instruction, context, instruction.operands[0], 0, words);
+  if (const LaneBits unwritten = (clear.unwritten & clear.lanes) | (set.unwritten & set.lanes))
+    wave.mark_unwritten(instruction.operands[0], 0, unwritten);
+}
+
+int first_active_lane(const Wave& wave) { return wave.exec() == 0 ? 0 : std::countr_zero(wave.exec()); }
+
+void execute_read_first_lane(Wave& wave, const Instruction& instruction) {
+  const int lane = first_active_lane(wave);
+  const LaneWords& words = wave.read_vector(instruction.operands[1], 0, LaneBits{1} << lane);
+  wave.write_scalar(instruction.operands[0].index, words[lane]);
+}
+
+void execute_read_lane(Wave& wave, const Instruction& instruction) {
+  const int lane = static_cast<int>(wave.read_uniform(instruction.operands[2]) % wave_size);
+  const LaneWords& words = wave.read_vector(instruction.operands[1], 0, LaneBits{1} << lane);
+  wave.write_scalar(instruction.operands[0].index, words[lane]);
+}
+
+void execute_write_lane(Wave& wave, const Instruction& instruction) {
+  LaneWords words;
+  words.fill(wave.read_uniform(instruction.operands[1]));
+  const uint32_t lane = wave.read_uniform(instruction.operands[2]) % wave_size;
+  wave.write_vector(instruction.operands[0], 0, words, LaneBits{1} << lane);
+}
+
+// The number of bits set in the mask below each lane, over the lower or the upper half of the lanes.
+template <bool high>
+void execute_count_below(Wave& wave, const Instruction& instruction) {
+  VectorContext context = begin_vector(wave, instruction);
+  LaneValues<uint32_t> mask, addend;
+  load_source(wave, instruction, context, instruction.operands[1], 0, false, mask);
+  load_source(wave, instruction, context, instruction.operands[2], 1, false, addend);
+  for (int lane = 0; lane < wave_size; ++lane) {
+    const uint64_t below = (uint64_t{1} << lane) - 1;
+    const auto half = static_cast<uint32_t>(high ? below >> 32 : below);
+    addend[lane] += static_cast<uint32_t>(std::popcount(mask[lane] & half));
+  }
+  store_result(wave, instruction, context, addend, false);
+}
+
+void execute_swap(Wave& wave, const Instruction& instruction) {
+  const LaneWords first = wave.read_vector(instruction.operands[0], 0, wave.exec());
+  const LaneWords second = wave.read_vector(instruction.operands[1], 0, wave.exec());
+  wave.write_vector(instruction.operands[0], 0, second, wave.exec());
+  wave.write_vector(instruction.operands[1], 0, first, wave.exec());
+}
+
+// Two words, each from the half of its source that op_sel names.
+void execute_packed_move(Wave& wave, const Instruction& instruction) {
+  VectorContext contexts[2] = {begin_vector(wave, instruction), begin_vector(wave, instruction)};
+  LaneWords words[2];
+  for (int i = 0; i < 2; ++i) {
+    load_words(wave, instruction, contexts[i], instruction.operands[static_cast<size_t>(1 + i)], i,
+               instruction.op_sel >> i & 1, false, true, words[i]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    store_words(wave, instruction, contexts[i], instruction.operands[0], i, words[i]);
+    if (contexts[i].unwritten)
+      wave.mark_unwritten(instruction.operands[0], i, contexts[i].unwritten & contexts[i].lanes);
+  }
+}
+
+}  // namespace
+
+void add_vector_move_operations(Operations& rows) {
+  for (const char* name : {"v_mov_b32", "v_accvgpr_write_b32", "v_accvgpr_read_b32", "v_accvgpr_mov_b32"})
+    add_vector<copying>(rows, name, [](uint32_t a) { return a; });
+  add_vector<copying>(rows, "v_mov_b64", [](uint64_t a) { return a; });
+  add_vector<copying>(rows, "v_perm_b32", [](uint32_t a, uint32_t b, uint32_t c) { return permute_bytes(a, b, c); });
+  rows.push_back({"v_cndmask_b32", Unit::vector, &execute_select, {Type::f32, Type::f32, Type::f32, Type::lane_mask}});
+  rows.push_back({"v_readfirstlane_b32", Unit::vector, &execute_read_first_lane, {}});
+  rows.push_back({"v_readlane_b32", Unit::vector, &execute_read_lane, {}});
+  rows.push_back({"v_writelane_b32", Unit::vector, &execute_write_lane, {}});
+  rows.push_back({"v_mbcnt_lo_u32_b32", Unit::vector, &execute_count_below<false>, {}});
+  rows.push_back({"v_mbcnt_hi_u32_b32", Unit::vector, &execute_count_below<true>, {}});
+  rows.push_back({"v_swap_b32", Unit::vector, &execute_swap, {}});
+  rows.push_back({"v_pk_mov_b32", Unit::vector, &execute_packed_move, {}});
+}
+
+}  // namespace gfx942sim

@@ -1,0 +1,13 @@
+// What a launch did, for programs.
+#pragma once
+
+#include <string>
+
+#include "gfx942sim/work_group.h"
+
+namespace gfx942sim {
+
+// One line: an object with the kernel, its geometry and its counts.
+std::string to_json(const Launch& launch, const Counts& counts);
+
+}  // namespace gfx942sim

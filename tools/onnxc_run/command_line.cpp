@@ -1,0 +1,138 @@
+#include "command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <string_view>
+
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+[[noreturn]] void usage_error(std::string_view option, std::string_view text, std::string_view expected) {
+  throw UsageError(fmt::format("{} {}: expected {}", option, printable(text), expected));
+}
+
+}  // namespace
+
+void parse_dim(const std::string& text, std::map<std::string, int64_t>& dims) {
+  size_t equals = text.rfind('=');
+  std::optional<int64_t> value;
+  if (equals != std::string::npos && equals > 0)
+    value = parse_number<int64_t>(std::string_view(text).substr(equals + 1));
+  if (!value || *value < 0) usage_error("--dim", text, "NAME=SIZE, such as N=4");
+  dims[text.substr(0, equals)] = *value;
+}
+
+void parse_shapes(const std::string& text, std::map<std::string, std::vector<int64_t>>& shapes) {
+  auto fail = [&] { usage_error("--shapes", text, "NAME:DIMS, such as x:1x1x96x96x96"); };
+  std::string name;
+  for (std::string_view part : split(text, ',')) {
+    size_t colon = part.rfind(':');
+    if (colon != std::string_view::npos) {
+      name = part.substr(0, colon);
+      if (shapes.contains(name)) fail();
+      part.remove_prefix(colon + 1);
+    }
+    if (name.empty()) fail();
+    std::vector<int64_t>& dims = shapes[name];
+    if (part.empty() && colon != std::string_view::npos) continue;  // "x:" is a scalar
+    for (std::string_view digits : split(part, 'x')) {
+      std::optional<int64_t> dim = parse_number<int64_t>(digits);
+      if (!dim || *dim < 0) fail();
+      dims.push_back(*dim);
+    }
+  }
+}
+
+void parse_tolerance(const std::string& option, const std::string& text, std::optional<double>& all,
+                     std::map<std::string, double>& by_name) {
+  for (std::string_view part : split(text, ',')) {
+    size_t colon = part.rfind(':');
+    std::optional<double> value = parse_number<double>(colon == std::string_view::npos ? part : part.substr(colon + 1));
+    if (!value || !(*value >= 0)) usage_error(option, text, "a number, or NAME:NUMBER, such as 1e-4 or out0:1e-4");
+    if (colon == std::string_view::npos) {
+      all = *value;
+    } else {
+      by_name[std::string(part.substr(0, colon))] = *value;
+    }
+  }
+}
+
+std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
+  RunOptions options;
+  std::vector<std::string> dims, shapes, relative, absolute;
+  CLI::App app{"onnxc-run runs, checks and measures a model.so that onnxc made."};
+  app.footer(
+      "Exit codes: 0 done; 1 the model, an input or the machine is at fault; 2 the command line is;\n"
+      "3 a bug of onnxc; 4 a comparison failed. Data goes to stdout, messages to stderr.\n"
+      "Environment: ONNXC_THREADS, OMP_NUM_THREADS (threads), ONNXC_POISON (fills memory with NaN), TMPDIR.");
+  app.set_version_flag("--version", "onnxc-run " ONNXC_VERSION);
+  app.add_option("MODEL", options.model, "the model.so")->required();
+  app.add_option("TESTS", options.tests,
+                 "a folder that holds input_0.pb, output_0.pb, ... or such folders named "
+                 "test_data_set_N: runs each and compares");
+  app.add_option("--input", options.inputs, "NAME=FILE: an input from a .npy, or from a TensorProto in a .pb");
+  app.add_option("--random", options.random_seed, "SEED: fills the inputs that no file gives with random values");
+  app.add_option("--dim", dims, "NAME=SIZE: the size of a symbolic dim of random inputs");
+  app.add_option("--shapes", shapes, "NAME:DIMS: the dims of a random input, as x:1x1x96x96x96");
+  app.add_option("--output", options.output, "DIR: writes each output to DIR/NAME.npy");
+  app.add_option("--expect", options.expected, "NAME=FILE: compares an output with a .npy or .pb");
+  app.add_option("--rtol", relative,
+                 "relative tolerance, for all outputs or NAME:VALUE (default by dtype: 1e-4, half types 1e-2)");
+  app.add_option("--atol", absolute,
+                 "absolute tolerance, for all outputs or NAME:VALUE (default by dtype: 1e-5, half types 1e-2)");
+  app.add_flag("--equal-nan", options.tolerance.equal_nan, "NaN equals NaN, and an infinity itself");
+  app.add_option(
+      "--verify", options.verify,
+      "MODEL.onnx: compares every tensor with those of an -O0 compile, and names the first node that differs");
+  app.add_option("--trace", options.trace, "DIR: writes every tensor that is materialised, and what it holds");
+  app.add_flag("--profile", options.profile, "prints the time of each step");
+  app.add_option("--bench", options.benchmark_runs, "N: measures at least N runs (and at least 10, and 3 s)")
+      ->expected(0, 1)
+      ->default_str("10")
+      ->check(CLI::Range(1, 1'000'000'000));
+  app.add_option("--threads", options.threads, "threads of a run (default: what the machine and its cgroup allow)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--device", options.device, "where to run")->check(CLI::IsMember({"cpu", "hip"}));
+  app.add_flag("--info", options.information, "prints what the model is");
+  app.add_flag("--json", options.json, "prints --info, --bench, --profile, --trace, comparisons as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  for (const std::string& text : dims) parse_dim(text, options.dims);
+  for (const std::string& text : shapes) parse_shapes(text, options.shapes);
+  for (const std::string& text : relative)
+    parse_tolerance("--rtol", text, options.tolerance.relative, options.tolerance.relative_by_name);
+  for (const std::string& text : absolute)
+    parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
+  if (!options.tests.empty() && (!options.inputs.empty() || options.random_seed || !options.expected.empty()))
+    throw UsageError(
+        "a folder of tests holds its own inputs and outputs: --input, --random and --expect cannot be given with it");
+  return options;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,14 @@
+// What this machine can do at most, as the measure for what steps reach.
+#pragma once
+
+namespace onnxc {
+
+struct MachinePeak {
+  double gflops;  // float32 fused multiply-adds of the widest vectors, two operations each, all threads together
+  double gigabytes_read;  // a second, from memory
+};
+
+// Measures for about a quarter of a second. `threads`: how many compute at once.
+MachinePeak measure_machine_peak(int threads);
+
+}  // namespace onnxc

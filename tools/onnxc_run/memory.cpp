@@ -1,0 +1,64 @@
+#include "memory.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "inputs.h"
+
+namespace onnxc {
+namespace {
+
+int64_t bytes_of(const std::vector<Tensor>& tensors) {
+  return std::accumulate(tensors.begin(), tensors.end(), int64_t{0}, [](int64_t sum, const Tensor& tensor) {
+    return sum + static_cast<int64_t>(tensor.bytes().size());
+  });
+}
+
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+  const onnxc_api& api = session.api();
+  return {api.weights_bytes, api.working_bytes(session.instance()), api.least_working_bytes(session.instance()),
+          bytes_of(inputs) + bytes_of(outputs)};
+}
+
+std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options) {
+  std::vector<Tensor> inputs;
+  try {
+    for (int32_t i = 0; i < library.api().input_count; ++i) {
+      const onnxc_value_info& info = *library.api().input(i);
+      inputs.push_back(Tensor::zeros(dtype_of(info), evaluate_dims(info, options.dims)));
+    }
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+  Session session(library, options.threads, options.device);
+  return memory_use(session, inputs, session.make_outputs(inputs));
+}
+
+int64_t process_peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return 1024 * std::stoll(line.substr(6));
+  return 0;
+}
+
+Json memory_json(const MemoryUse& use) {
+  return {{"weights", use.weights},
+          {"working", use.working},
+          {"least_working", use.least_working},
+          {"inputs_and_outputs", use.values}};
+}
+
+std::string memory_text(const MemoryUse& use) {
+  return fmt::format(
+      "memory: {:.1f} MiB of weights, {:.1f} MiB of working memory (least possible {:.1f}), {:.1f} MiB of "
+      "inputs and outputs",
+      mebibytes(use.weights), mebibytes(use.working), mebibytes(use.least_working), mebibytes(use.values));
+}
+
+}  // namespace onnxc

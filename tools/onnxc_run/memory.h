@@ -1,0 +1,33 @@
+// What memory a model needs, and what this process held.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "json.h"
+#include "options.h"
+#include "session.h"
+
+namespace onnxc {
+
+// All in bytes.
+struct MemoryUse {
+  int64_t weights;
+  int64_t working;        // planned for tensors between steps and for scratch
+  int64_t least_working;  // no plan needs less
+  int64_t values;         // inputs and outputs
+};
+
+// Of the dims that the session is bound to.
+MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+
+// Without running; nothing when the dims of the inputs have symbols that `options` gives no size.
+std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options);
+
+// The most memory that this process has held so far, in bytes; 0 where the system does not tell.
+int64_t process_peak_bytes();
+
+Json memory_json(const MemoryUse& use);
+std::string memory_text(const MemoryUse& use);
+
+}  // namespace onnxc

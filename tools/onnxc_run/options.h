@@ -1,0 +1,44 @@
+// What the command line of onnxc-run asks for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace onnxc {
+
+// How far two results may be apart: |actual - expected| <= absolute + relative * |expected|.
+struct Tolerance {
+  double relative;
+  double absolute;
+};
+
+// A tolerance for all outputs, and others for some by name.
+struct ToleranceOptions {
+  std::optional<double> relative, absolute;  // absent: by dtype
+  std::map<std::string, double> relative_by_name, absolute_by_name;
+  bool equal_nan = false;  // NaN equals NaN, and an infinity itself
+};
+
+struct RunOptions {
+  std::filesystem::path model;
+  std::filesystem::path tests;                // a folder in ONNX's test layout; empty: none
+  std::vector<std::string> inputs, expected;  // NAME=FILE
+  std::optional<uint64_t> random_seed;
+  std::map<std::string, int64_t> dims;                 // --dim N=4
+  std::map<std::string, std::vector<int64_t>> shapes;  // --shapes x:1x1x96x96x96
+  std::optional<std::filesystem::path> output, trace, verify;
+  ToleranceOptions tolerance;
+  std::optional<int> benchmark_runs;
+  bool profile = false;
+  bool information = false;
+  bool json = false;
+  int threads = 0;
+  std::string device = "cpu";
+};
+
+}  // namespace onnxc

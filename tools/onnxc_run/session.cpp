@@ -1,0 +1,163 @@
+#include "session.h"
+
+#include <dlfcn.h>
+
+#include <exception>
+
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+template <class Info>
+int32_t find(const std::string& name, int32_t count, const char* role, Info info) {
+  std::string names;
+  for (int32_t i = 0; i < count; ++i) {
+    if (name == info(i)->name) return i;
+    names += (i > 0 ? ", " : "") + quote(info(i)->name);
+  }
+  throw UsageError(fmt::format("the model has no {} {}; it has {}", role, quote(name), names.empty() ? "none" : names));
+}
+
+onnxc_value value_of(const Tensor& tensor) {
+  onnxc_value value = {};
+  value.dtype = static_cast<onnxc_dtype>(tensor.dtype());
+  value.rank = static_cast<int32_t>(tensor.dims().size());
+  value.dims = tensor.dims().data();
+  value.data = const_cast<std::byte*>(tensor.bytes().data());
+  value.bytes = static_cast<int64_t>(tensor.bytes().size());
+  return value;
+}
+
+std::vector<onnxc_value> values_of(const std::vector<Tensor>& tensors) {
+  std::vector<onnxc_value> values;
+  for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
+  return values;
+}
+
+// Exceptions may not pass through the runtime: they wait here until it has returned.
+struct HookCall {
+  const StepHook& hook;
+  std::exception_ptr exception = {};
+
+  static int32_t call(void* context, onnxc_instance*, int32_t step, int32_t when) noexcept {
+    HookCall& self = *static_cast<HookCall*>(context);
+    try {
+      self.hook(step, when);
+      return 0;
+    } catch (...) {
+      self.exception = std::current_exception();
+      return 1;
+    }
+  }
+};
+
+}  // namespace
+
+ModelLibrary::ModelLibrary(const std::filesystem::path& path) : path_(path) {
+  // With a folder in its name, so that the loader does not search for it.
+  std::string file = std::filesystem::absolute(path).string();
+  user_check(std::filesystem::exists(file), "{}: no such file", quote(path.string()));
+  library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library_ == nullptr) {
+    const char* reason = dlerror();
+    user_error("{} cannot be loaded: {}", quote(path.string()),
+               printable(reason != nullptr ? reason : "no reason known"));
+  }
+  auto get_api = reinterpret_cast<onnxc_get_api_function>(dlsym(library_, "onnxc_get_api"));
+  if (get_api != nullptr) api_ = get_api(ONNXC_ABI_VERSION);
+  if (api_ != nullptr) return;
+  dlclose(library_);
+  user_check(get_api != nullptr, "{} is a library, but not a model that onnxc compiled", quote(path.string()));
+  user_error("{} was compiled by an older onnxc than this onnxc-run knows: compile the model again",
+             quote(path.string()));
+}
+
+ModelLibrary::~ModelLibrary() { dlclose(library_); }
+
+int32_t ModelLibrary::find_input(const std::string& name) const {
+  return find(name, api_->input_count, "input", api_->input);
+}
+
+int32_t ModelLibrary::find_output(const std::string& name) const {
+  return find(name, api_->output_count, "output", api_->output);
+}
+
+DType dtype_of(const onnxc_value_info& info) {
+  const DTypeInfo* row = find_dtype(info.dtype);
+  user_check(row != nullptr && row->size > 0, "{} has a type that onnxc-run cannot hold (ONNX's number {})",
+             quote(info.name), info.dtype);
+  return row->dtype;
+}
+
+Session::Session(const ModelLibrary& library, int threads, const std::string& device) : library_(library) {
+  onnxc_options options = {};
+  options.struct_size = sizeof options;
+  options.threads = threads;
+  options.device = device == "hip" ? ONNXC_HIP : ONNXC_CPU;
+  char error[ONNXC_ERROR_SIZE] = "";
+  if (api().create(&options, &instance_, error, sizeof error) != ONNXC_OK)
+    user_error("{}: {}", quote(library.path().string()), error);
+}
+
+Session::~Session() { api().destroy(instance_); }
+
+void Session::check(onnxc_status status) const {
+  if (status == ONNXC_OK) return;
+  std::string text = fmt::format("{}: {}", quote(library_.path().string()), api().last_error(instance_));
+  if (status == ONNXC_INTERNAL_ERROR) internal_error(text);
+  throw UserError(text);
+}
+
+std::vector<Tensor> Session::make_outputs(const std::vector<Tensor>& inputs) {
+  std::vector<const int64_t*> input_dims;
+  for (int32_t i = 0; i < api().input_count; ++i) {
+    const onnxc_value_info& info = *api().input(i);
+    const Tensor& input = inputs.at(static_cast<size_t>(i));
+    user_check(static_cast<int32_t>(input.dims().size()) == info.rank, "input {}: expected rank {}, found rank {}",
+               quote(info.name), info.rank, input.dims().size());
+    input_dims.push_back(input.dims().data());
+  }
+  std::vector<std::vector<int64_t>> dims;
+  std::vector<int64_t*> output_dims;
+  for (int32_t i = 0; i < api().output_count; ++i) dims.emplace_back(api().output(i)->rank);
+  for (std::vector<int64_t>& one : dims) output_dims.push_back(one.data());
+  check(api().output_dims(instance_, input_dims.data(), output_dims.data()));
+  std::vector<Tensor> outputs;
+  for (int32_t i = 0; i < api().output_count; ++i)
+    outputs.push_back(Tensor::zeros(dtype_of(*api().output(i)), dims[static_cast<size_t>(i)]));
+  return outputs;
+}
+
+void Session::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const StepHook& hook) {
+  std::vector<onnxc_value> input_values = values_of(inputs), output_values = values_of(outputs);
+  onnxc_run_options options = {};
+  options.struct_size = sizeof options;
+  HookCall hook_call{hook};
+  if (hook) {
+    options.hook = HookCall::call;
+    options.hook_context = &hook_call;
+  }
+  onnxc_status status = api().run(instance_, input_values.data(), static_cast<int32_t>(inputs.size()),
+                                  output_values.data(), static_cast<int32_t>(outputs.size()), &options);
+  if (hook_call.exception) std::rethrow_exception(hook_call.exception);
+  check(status);
+}
+
+std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, const StepHook& hook) {
+  std::vector<Tensor> outputs = make_outputs(inputs);
+  run(inputs, outputs, hook);
+  return outputs;
+}
+
+Tensor Session::step_output(int32_t step, int32_t output) {
+  const onnxc_value_info& info = *api().step_output(step, output);
+  std::vector<int64_t> dims(static_cast<size_t>(info.rank));
+  check(api().step_output_dims(instance_, step, output, dims.data()));
+  Tensor tensor = Tensor::zeros(dtype_of(info), dims);
+  check(api().step_output_data(instance_, step, output, tensor.mutable_bytes(),
+                               static_cast<int64_t>(tensor.bytes().size())));
+  return tensor;
+}
+
+}  // namespace onnxc

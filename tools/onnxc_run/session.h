@@ -1,0 +1,69 @@
+// A model.so, opened and run through its C ABI.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/tensor.h"
+#include "onnxc.h"
+
+namespace onnxc {
+
+// The library; unloaded at the end.
+class ModelLibrary {
+ public:
+  // UserError where the file is missing, is no library or none that onnxc made, or is newer than this program.
+  explicit ModelLibrary(const std::filesystem::path& path);
+  ~ModelLibrary();
+  ModelLibrary(const ModelLibrary&) = delete;
+  ModelLibrary& operator=(const ModelLibrary&) = delete;
+
+  const onnxc_api& api() const { return *api_; }
+  const std::filesystem::path& path() const { return path_; }
+  // The index of an input or output; UsageError that lists the names there are.
+  int32_t find_input(const std::string& name) const;
+  int32_t find_output(const std::string& name) const;
+
+ private:
+  std::filesystem::path path_;
+  void* library_ = nullptr;
+  const onnxc_api* api_ = nullptr;
+};
+
+// The element type of a value; UserError when this program cannot hold it.
+DType dtype_of(const onnxc_value_info& info);
+
+// Called before and after each step; see onnxc_step_hook.
+using StepHook = std::function<void(int32_t step, int32_t when)>;
+
+// An instance of a model. Errors of the runtime become UserError with its text.
+class Session {
+ public:
+  Session(const ModelLibrary& library, int threads, const std::string& device);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const onnxc_api& api() const { return library_.api(); }
+  const ModelLibrary& library() const { return library_; }
+  onnxc_instance* instance() const { return instance_; }
+  int threads() const { return api().threads(instance_); }
+
+  // Tensors for the outputs that these inputs give, zeroed.
+  std::vector<Tensor> make_outputs(const std::vector<Tensor>& inputs);
+  void run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const StepHook& hook = {});
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, const StepHook& hook = {});
+
+  // What a step wrote; only from the hook after it.
+  Tensor step_output(int32_t step, int32_t output);
+
+ private:
+  void check(onnxc_status status) const;
+
+  const ModelLibrary& library_;
+  onnxc_instance* instance_ = nullptr;
+};
+
+}  // namespace onnxc

@@ -1,0 +1,40 @@
+#include "steps.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+std::vector<std::string> lines(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    size_t end = text.find('\n');
+    result.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (end != std::string_view::npos && text.empty()) result.emplace_back();
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> step_nodes(const onnxc_api& api, int32_t step) {
+  std::vector<std::string> names = lines(api.step_nodes(step)), operators = lines(api.step_operators(step));
+  std::vector<std::string> result;
+  for (size_t i = 0; i < operators.size(); ++i) {
+    bool named = i < names.size() && !names[i].empty();
+    result.push_back(named ? fmt::format("{} ({})", names[i], operators[i]) : operators[i]);
+  }
+  return result;
+}
+
+std::string step_title(const onnxc_api& api, int32_t step) {
+  std::vector<std::string> nodes = step_nodes(api, step);
+  return printable(nodes.empty() ? api.step_name(step) : fmt::format("{}", fmt::join(nodes, " + ")));
+}
+
+}  // namespace onnxc

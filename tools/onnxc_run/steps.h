@@ -1,0 +1,18 @@
+// Names of steps as people read them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onnxc.h"
+
+namespace onnxc {
+
+// The ONNX nodes that a step computes, each "name (operator)"; a node without a name is its operator alone. As in the
+// model: for JSON, not for a terminal.
+std::vector<std::string> step_nodes(const onnxc_api& api, int32_t step);
+
+// "conv1 (Conv) + relu1 (Relu)"; the step's own name when no node stands behind it. Fit for a terminal.
+std::string step_title(const onnxc_api& api, int32_t step);
+
+}  // namespace onnxc

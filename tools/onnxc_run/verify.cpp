@@ -1,0 +1,130 @@
+#include "verify.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "compare.h"
+#include "steps.h"
+#include "support/subprocess.h"
+#include "support/temporary_folder.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+std::string find_onnxc() {
+  std::error_code error;
+  std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "onnxc";
+  return !error && std::filesystem::exists(beside) ? beside.string() : "onnxc";
+}
+
+void compile_reference(const std::filesystem::path& model, const std::filesystem::path& output) {
+  ProcessOptions options;
+  options.install_hint = "put the folder of onnxc into PATH";
+  ProcessResult result = run_process(
+      {find_onnxc(), std::filesystem::absolute(model).string(), "-O0", "-q", "-o", output.string()}, options);
+  user_check(result.succeeded(), "onnxc -O0 cannot compile {} ({}):\n{}", quote(model.string()), result.describe(),
+             printable_message(result.errors));
+}
+
+// Every tensor that a run materialises, by its ONNX name.
+std::map<std::string, Tensor> collect(Session& session, const std::vector<Tensor>& inputs) {
+  const onnxc_api& api = session.api();
+  std::map<std::string, Tensor> tensors;
+  std::vector<Tensor> outputs = session.run(inputs, [&](int32_t step, int32_t when) {
+    if (when != ONNXC_AFTER_STEP) return;
+    for (int32_t output = 0; output < api.step_output_count(step); ++output)
+      tensors.insert_or_assign(api.step_output(step, output)->name, session.step_output(step, output));
+  });
+  for (int32_t i = 0; i < api.output_count; ++i)
+    tensors.insert_or_assign(api.output(i)->name, outputs[static_cast<size_t>(i)]);
+  return tensors;
+}
+
+// Relative to the largest magnitude of the tensor. Errors of rounding grow through a deep network, so a tensor may also
+// be some times as far off as the worst before it; what a wrong kernel does is larger by orders.
+constexpr double growth = 8;
+
+Comparison compare_scaled(const Tensor& actual, const Tensor& expected, const std::string& name,
+                          const ToleranceOptions& options, double worst_before) {
+  Tolerance tolerance = tolerance_for(options, name, expected.dtype());
+  double largest = compare(expected, expected, {0, 0}, true).largest_magnitude;
+  double relative = std::max(tolerance.relative, growth * worst_before);
+  // NaN and infinities that the model itself makes are right when both compiles make them.
+  return compare(actual, expected, {.relative = 0, .absolute = tolerance.absolute + relative * largest}, true);
+}
+
+// All that comes after a wrong tensor differs, so that more would tell nothing.
+constexpr int most_printed = 10;
+
+class Verification {
+ public:
+  Verification(const std::map<std::string, Tensor>& reference, const RunOptions& options)
+      : reference_(reference), options_(options) {}
+
+  void check(const std::string& name, const Tensor& actual, const std::string& nodes) {
+    auto expected = reference_.find(name);
+    if (expected == reference_.end()) return;
+    ++compared_;
+    Comparison comparison = compare_scaled(actual, expected->second, name, options_.tolerance, worst_);
+    if (comparison.equal) {
+      worst_ = std::max(worst_, comparison.largest_difference / std::max(comparison.largest_magnitude, 1e-300));
+      return;
+    }
+    if (different_++ == 0) first_ = nodes;
+    if (options_.json) {
+      rows_.push_back(to_json(name, comparison));
+      rows_.back()["nodes"] = nodes;
+    } else if (different_ <= most_printed) {
+      fmt::print("{}\n    computed by {}\n", describe("tensor " + quote(name), comparison), nodes);
+    }
+  }
+
+  bool report() const {
+    bool passed = different_ == 0;
+    if (options_.json) {
+      Json json = {{"passed", passed}, {"compared", compared_}, {"different", rows_}};
+      json["first_node"] = passed ? Json() : Json(first_);
+      fmt::print("{}\n", json_text(json));
+    } else if (passed) {
+      fmt::print("PASSED: {} tensors equal those of -O0 (largest difference over largest magnitude {:.3g})\n",
+                 compared_, worst_);
+    } else {
+      fmt::print("FAILED: {} of {} tensors differ from those of -O0; the first is computed by {}\n", different_,
+                 compared_, first_);
+    }
+    return passed;
+  }
+
+ private:
+  const std::map<std::string, Tensor>& reference_;
+  const RunOptions& options_;
+  int compared_ = 0, different_ = 0;
+  double worst_ = 0;  // of the tensors that are equal: largest difference over largest magnitude
+  std::string first_;
+  Json rows_ = Json::array();
+};
+
+}  // namespace
+
+bool verify(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options) {
+  TemporaryFolder folder("verify");
+  std::filesystem::path reference_file = folder.path() / "reference.so";
+  spdlog::info("compiling {} at -O0", quote(options.verify->string()));
+  compile_reference(*options.verify, reference_file);
+  ModelLibrary library(reference_file);
+  Session reference(library, options.threads, "cpu");
+  std::map<std::string, Tensor> tensors = collect(reference, inputs);
+
+  Verification verification(tensors, options);
+  const onnxc_api& api = session.api();
+  session.run(inputs, [&](int32_t step, int32_t when) {
+    if (when != ONNXC_AFTER_STEP) return;
+    for (int32_t output = 0; output < api.step_output_count(step); ++output)
+      verification.check(api.step_output(step, output)->name, session.step_output(step, output), step_title(api, step));
+  });
+  return verification.report();
+}
+
+}  // namespace onnxc

@@ -1,0 +1,20 @@
+// Checks a model.so against an -O0 compile of the model it came from: default schedules, nothing fused, every tensor
+// materialised.
+#pragma once
+
+#include <vector>
+
+#include "options.h"
+#include "session.h"
+
+namespace onnxc {
+
+// Compiles options.verify with `onnxc -O0` (the onnxc beside this program, else that in PATH), runs both on the same
+// inputs and compares each tensor that both materialise, by its ONNX name, in the order of the run. A tensor is equal
+// when |actual - expected| <= atol + rtol * (largest magnitude of the tensor): a fused kernel sums in another order, so
+// an element near zero has no small relative error; or when it is not many times as far off as the tensors before it,
+// since rounding errors grow through a deep network. Prints what differs, and names the first node that does. True when
+// nothing does.
+bool verify(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options);
+
+}  // namespace onnxc

@@ -10,12 +10,12 @@
 // weights stay in the second, else in the second: a store there costs three times as much, so that no more than a line
 // point is transformed at once.
 //
-// Limits: one rounding more than a direct sum in each transform, about twice its error; a NaN or an infinity reaches
-// all outputs of the tiles that read it, as NaN; products are up to 8 times as large as the inputs, so that inputs
-// beyond FLT_MAX / 8 overflow. Bound by: FMA throughput of the matrix products.
+// Limits: one rounding more than a direct sum in each transform, about twice its error. What is not finite in the end
+// is computed again (conv_winograd_recompute.h). Bound by: FMA throughput of the matrix products.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
+#include "codegen/cpu/kernels/conv_winograd_recompute.h"
 #include "codegen/cpu/kernels/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -308,6 +308,7 @@ class WinogradConvolution {
     const BlockedView& view = arguments.output_view;
     const int64_t blocks = packing.chunk_blocks(chunk);
     constexpr Axes outputs = form.outputs();
+    const Input* image = arguments.input + task.batch * arguments.input_view.batch_stride;
     for (int64_t output = 0; output < outputs.product(); ++output) {
       const Axes corner{output / (outputs.h * outputs.w), output / outputs.w % outputs.h, output % outputs.w};
       const float* sums = task.outputs(output, chunk);
@@ -326,7 +327,11 @@ class WinogradConvolution {
                                   at.w,
                                   task.batch * view.batch_stride + block * view.channel_block_stride +
                                       at.d * view.d_stride + at.h * view.h_stride + at.w * lanes};
-          vec value = epilogue(load(sums + b * lanes), position);
+          vec sum = load(sums + b * lanes);
+          if (!all_finite(sum)) [[unlikely]]
+            sum =
+                winograd_recompute(packing, arguments.sizes, arguments.input_view, image, arguments.weights, at, block);
+          vec value = epilogue(sum, position);
           if constexpr (shape.output_channels % lanes != 0)
             value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
           store(arguments.output + position.offset, value);

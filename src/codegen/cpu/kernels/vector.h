@@ -196,6 +196,12 @@ template <class T>
 [[gnu::always_inline]] inline float square_root(float a) { return __builtin_elementwise_sqrt(a); }
 [[gnu::always_inline]] inline vec square_root(vec a) { return __builtin_elementwise_sqrt(a); }
 
+// Whether no lane holds NaN or an infinity.
+[[gnu::always_inline]] inline bool all_finite(vec value) {
+  const vec_mask is_finite = value - value == splat(0.0f);
+  return __builtin_reduce_and(is_finite) != 0;
+}
+
 // The sum of the lanes, in the same order on every machine of one lane count.
 [[gnu::always_inline]] inline float sum_lanes(vec value) {
   float partial[lanes];

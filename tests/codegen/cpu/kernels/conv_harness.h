@@ -93,7 +93,9 @@ struct BlockedTensor {
           written[static_cast<size_t>(at + view.channel_block_stride)] = true;
           const float value = static_cast<float>(data()[at]);
           const float reference = c < channels ? expected.at(n, c, d, h, w) : 0.0f;
-          if (!(std::abs(static_cast<double>(value) - reference) <= (c < channels ? tolerance : 0.0)) && ++wrong <= 5)
+          const bool is_equal = value == reference || (std::isnan(value) && std::isnan(reference)) ||
+                                std::abs(static_cast<double>(value) - reference) <= (c < channels ? tolerance : 0.0);
+          if (!is_equal && ++wrong <= 5)
             ADD_FAILURE() << "at n=" << n << " c=" << c << " d=" << d << " h=" << h << " w=" << w << ": " << value
                           << " instead of " << reference;
         });

@@ -1,0 +1,72 @@
+// One voxel of a Winograd convolution by the definition.
+//
+// Problem: a NaN or an infinity in the input reaches all outputs of the tile that reads it, as NaN, and inputs beyond
+// FLT_MAX / 8 overflow in the transforms, where a direct sum gives the same as PyTorch. Method: where an output is not
+// finite, it is summed again over its own taps. Their weights are taken back out of the transformed ones: along each
+// axis tap 0 is point 0, tap 2 is point 3, and tap 1 is point 1 minus point 2 (G of conv_winograd_geometry.h).
+// Limits: a weight may differ in its last bits from the one that was packed. Bound by: nothing that matters, as long as
+// such inputs are rare; some ten times as slow as a direct convolution.
+#pragma once
+
+#include "codegen/cpu/kernels/conv_winograd_geometry.h"
+#include "codegen/cpu/kernels/vector.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// The points of one axis whose sum, with signs, is the weight of a tap.
+struct WinogradTap {
+  int count;
+  int point[2];
+  float sign[2];
+
+  constexpr WinogradTap(bool is_transformed, int64_t tap)
+      : count(is_transformed && tap == 1 ? 2 : 1),
+        point{!is_transformed || tap == 0 ? 0
+              : tap == 1                  ? 1
+                                          : 3,
+              2},
+        sign{1.0f, -1.0f} {}
+};
+
+// The weights of a tap, given in the kernel's order of axes, from an input channel to a block of output channels.
+inline vec winograd_tap_weights(const WinogradPacking& packing, const float* weights, const Axes& tap,
+                                int64_t input_channel, int64_t output_block) {
+  const WinogradForm form = packing.form();
+  const WinogradTap outer(form.outer, tap.d), row(form.row, tap.h), column(form.column, tap.w);
+  vec sum = splat(0.0f);
+  for (int o = 0; o < outer.count; ++o)
+    for (int r = 0; r < row.count; ++r)
+      for (int c = 0; c < column.count; ++c) {
+        const int64_t line_point = outer.point[o] * (form.row ? 4 : 1) + row.point[r];
+        const float* at = weights + packing.offset(line_point, column.point[c], output_block * lanes, input_channel);
+        sum = fma(splat(outer.sign[o] * row.sign[r] * column.sign[c]), load(at), sum);
+      }
+  return sum;
+}
+
+// The output at voxel `at` for a block of output channels, before the epilogue. `image` is one element of the batch.
+template <class Input>
+[[gnu::noinline, gnu::cold]] static vec winograd_recompute(const WinogradPacking& packing, const ConvSizes& sizes,
+                                                           const BlockedView& view, const Input* image,
+                                                           const float* weights, const Axes& at, int64_t output_block) {
+  const Axes& kernel = packing.shape.kernel;
+  const WinogradForm form = packing.form();
+  vec sum = splat(0.0f);
+  for (int64_t d = 0; d < kernel.d; ++d)
+    for (int64_t h = 0; h < kernel.h; ++h)
+      for (int64_t w = 0; w < kernel.w; ++w) {
+        const Axes from{at.d + d - sizes.begin_pads.d, at.h + h - sizes.begin_pads.h, at.w + w - sizes.begin_pads.w};
+        const bool is_inside = from.d >= 0 && from.d < sizes.input.d && from.h >= 0 && from.h < sizes.input.h &&
+                               from.w >= 0 && from.w < sizes.input.w;
+        if (!is_inside) continue;
+        const Input* voxel = image + from.d * view.d_stride + from.h * view.h_stride + from.w * lanes;
+        for (int64_t channel = 0; channel < packing.shape.input_channels; ++channel) {
+          const vec element = load_splat(voxel + channel / lanes * view.channel_block_stride + channel % lanes);
+          const Axes tap = form.ordered({d, h, w});
+          sum = fma(element, winograd_tap_weights(packing, weights, tap, channel, output_block), sum);
+        }
+      }
+  return sum;
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

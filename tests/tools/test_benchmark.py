@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.onnxc_commands import BINARIES, REPOSITORY
-from tools.benchmark import layers, report
-from tools.benchmark.measurement import ModelResults, Result, best
+from tools.benchmark import layers, record, report
+from tools.benchmark.dynamic import Cost
+from tools.benchmark.measurement import Compiled, ModelResults, Result, best
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,6 +70,28 @@ def test_intensity_counts_what_enters_and_leaves_a_step() -> None:
     assert layer.intensity == pytest.approx(1e6 / (4 * (10 + 5 + 7)))
 
 
+def test_a_record_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    compiled = Compiled(Path("m.onnx"), Path("m.so"), 12.5, 100)
+    first, second = results("a", 2.0, 4.0), results("b", 3.0, 24.0)
+    first.compiled = compiled
+    profile = layers.Profile(1, 100.0, 10.0, [layers.Layer("conv_direct", 1.0, 50.0, 8.0)])
+    measured = record.Record({"cpu": "a CPU"})
+    measured.add(first, {1: profile})
+    measured.add(second, {})
+    measured.add_dynamic(Cost("d", {"N": 2}, compiled, compiled, {1: {"minimum_ms": 1.0}}, {1: {"minimum_ms": 0.5}}))
+    measured.save(tmp_path)
+    again = record.load(tmp_path)
+    assert again == measured
+
+    again.add(results("a", 1.0, 4.0), {})
+    assert [each.model for each in again.models] == ["a", "b"]
+    assert again.models[0].threads[1]["onnxc"]["minimum_ms"] == 1.0
+
+
+def test_a_folder_without_results_has_no_record(tmp_path: Path) -> None:
+    assert record.load(tmp_path) is None
+
+
 @pytest.mark.usefixtures("commands")
 def test_short_run(tmp_path: Path) -> None:
     limits = ["--engines", "onnxc", "onnxruntime", "--threads", "1", "--rounds", "1", "--seconds", "0.05"]
@@ -86,6 +109,15 @@ def test_short_run(tmp_path: Path) -> None:
         assert row[engine]["errors"][0] < 1e-5  # float32 sums of 81 products
     assert content["profiles"]["1"]["seed_convolution"]["layers"]
     assert set(content["machine"]) >= {"cpu", "cores", "instructions"}
+    assert record.load(tmp_path).models[0].model == "seed_convolution"
+
+
+@pytest.mark.usefixtures("commands")
+def test_an_engine_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    limits = ["--engines", "onnxruntime", "--threads", "1", "--limit", "0.01"]
+    done = bench("seed_convolution", *limits, "--no-pictures", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "onnxruntime failed: not done after 0 s" in done.stdout
 
 
 def test_unknown_models_are_refused() -> None:

@@ -3,31 +3,34 @@
     make bench
     make bench BENCH="r3d_18 unet3d --threads 2 --rounds 1 --seconds 1"
     make bench BENCH="--group dynamic"
+    make bench BENCH="c3d --keep"
 
 The engines take turns on each model, each time in a new process, with the same number of threads and in float32. A time
 is the least of all iterations, since other programs only ever add to one; in brackets, how many times as fast onnxc is.
 Machines differ: only ratios within one run mean anything. The error is the largest difference from a float64 run of the
 same model over its largest magnitude. Under build/bench: results.json, table.md, speed-N.png (bars by model, N threads)
-and roofline-N.png (each step a dot).
+and roofline-N.png (each step a dot). A model's rows are printed and its results saved as soon as it is measured; with
+--keep, models that an earlier run measured stay in the results beside those of this run.
 """
 
 import argparse
-import dataclasses
-import json
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.models.export import export
 from tests.models.zoo import ROWS
-from tools.benchmark import dynamic, report
+from tools.benchmark import dynamic, record, report
 from tools.benchmark.engine import ENGINES
 from tools.benchmark.layers import Profile, profile_model
 from tools.benchmark.machine import describe_machine
-from tools.benchmark.measurement import ModelResults, Plan, measure_model
+from tools.benchmark.measurement import ModelResults, Plan, last_line, measure_model, reference_outputs
+from tools.benchmark.record import Record
 
 GROUPS = {
-    "networks": ("seed_convolution", "c3d", "r3d_18", "r2plus1d_18", "unet3d", "x3d_s"),
-    "monai": ("monai_unet", "monai_dynunet", "monai_segresnet", "monai_swin_unetr", "monai_densenet121"),
+    "networks": ("r3d_18", "unet3d", "c3d", "x3d_s", "r2plus1d_18", "seed_convolution"),
+    "monai": ("monai_unet", "monai_dynunet", "monai_segresnet", "monai_densenet121", "monai_swin_unetr"),
     "dynamic": ("unet3d_dynamic", "r3d_18_dynamic", "x3d_s_dynamic"),
 }
 
@@ -42,7 +45,15 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="how often all take turns (default %(default)s)")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=300.0,
+        help="seconds of a model without a further round, and of one engine's process (default %(default)s)",
+    )
     parser.add_argument("--output", type=Path, default=Path("build/bench"))
+    parser.add_argument("--keep", action="store_true", help="keep the results of other models in the output folder")
+    parser.add_argument("--prepare", action="store_true", help="export models, run them in float64, and stop")
     parser.add_argument("--no-pictures", action="store_true")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.models if name not in ROWS]
@@ -51,12 +62,11 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def profile_all(all_results: list[ModelResults], threads: int) -> dict[str, Profile]:
-    return {
-        results.model: profile_model(results.compiled.model, results.compiled.shared_object, threads)
-        for results in all_results
-        if results.compiled
-    }
+def profiles_of(results: ModelResults, threads: Sequence[int]) -> dict[int, Profile]:
+    compiled = results.compiled
+    if compiled is None:
+        return {}
+    return {count: profile_model(compiled.model, compiled.shared_object, count) for count in threads}
 
 
 def versions(all_results: list[ModelResults]) -> dict[str, str]:
@@ -64,59 +74,79 @@ def versions(all_results: list[ModelResults]) -> dict[str, str]:
     return {engine: result["version"] for row in rows for engine, result in row.items() if "version" in result}
 
 
-def to_json(value: object) -> object:
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else str(value)
+def summary_lines(measured: Record) -> list[str]:
+    """The whole table, and what it comes to."""
+    all_results = measured.models
+    lines = [", ".join(f"{name} {version}" for name, version in versions(all_results).items()), ""]
+    if all_results:
+        engines = [engine for engine in ENGINES if any(report.took_part(results, engine) for results in all_results)]
+        threads = sorted({count for results in all_results for count in results.threads})
+        lines += [report.table(all_results, engines), "", *report.failures(all_results)]
+        for count in threads:
+            lines += report.summary(all_results, engines, count)
+        if len(threads) > 1:
+            lines += report.scaling(all_results, engines, threads[0], threads[-1])
+    if measured.dynamic:
+        lines += ["", dynamic.table(measured.dynamic)]
+    return lines
+
+
+def measure(folder: Path, plan: Plan, output: Path, measured: Record) -> str:
+    """Adds a model to what has been measured, and returns its table."""
+    if folder.name in GROUPS["dynamic"]:
+        cost = dynamic.measure(folder, plan, output)
+        measured.add_dynamic(cost)
+        return dynamic.table([cost])
+    results = measure_model(folder, plan, output)
+    measured.add(results, profiles_of(results, plan.threads))
+    return "\n".join([report.table([results], plan.engines), *report.failures([results])])
 
 
 def main() -> None:
     arguments = parse_arguments()
     output: Path = arguments.output
+    output.mkdir(parents=True, exist_ok=True)
     groups = arguments.group or ([] if arguments.models else list(GROUPS))
     names = [*arguments.models, *(name for group in groups for name in GROUPS[group])]
-    folders = [export(ROWS[name]).model.parent for name in names]
-    plan = Plan(tuple(arguments.engines), tuple(arguments.threads), arguments.seconds, arguments.rounds)
+    plan = Plan(
+        tuple(arguments.engines), tuple(arguments.threads), arguments.seconds, arguments.rounds, arguments.limit
+    )
     machine = describe_machine()
-    print(", ".join(f"{key}: {value}" for key, value in machine.items()))
+    print(", ".join(f"{key}: {value}" for key, value in machine.items()), flush=True)
+    measured = (record.load(output) if arguments.keep else None) or Record(machine)
+    measured.machine = machine
 
-    all_results: list[ModelResults] = []
-    dynamic_results: list[dynamic.Cost] = []
-    for folder in folders:
-        print(f"measuring {folder.name}", file=sys.stderr, flush=True)
-        if folder.name in GROUPS["dynamic"]:
-            dynamic_results.append(dynamic.measure(folder, plan, output))
-        else:
-            all_results.append(measure_model(folder, plan, output))
+    for number, name in enumerate(names):
+        folder = export(ROWS[name]).model.parent
+        if arguments.prepare:
+            reference_outputs(folder, output / "float64")
+            continue
+        print(f"measuring {name} ({number + 1} of {len(names)})", file=sys.stderr, flush=True)
+        try:
+            print(measure(folder, plan, output, measured), flush=True)
+        except subprocess.CalledProcessError as error:  # one model must not end the others
+            print(f"{name}: {last_line(error.stderr or '') or error}", file=sys.stderr, flush=True)
+        measured.save(output)
+        (output / "table.md").write_text("\n".join(summary_lines(measured)) + "\n")
+    if arguments.prepare:
+        return
 
-    lines = [", ".join(f"{name} {version}" for name, version in versions(all_results).items()), ""]
-    if all_results:
-        lines += [report.table(all_results, plan.engines), "", *report.failures(all_results)]
-        for threads in plan.threads:
-            lines += report.summary(all_results, plan.engines, threads)
-        if len(plan.threads) > 1:
-            lines += report.scaling(all_results, plan.engines, min(plan.threads), max(plan.threads))
-    if dynamic_results:
-        lines += ["", dynamic.table(dynamic_results)]
-    print("\n".join(lines))
-
-    profiles = {threads: profile_all(all_results, threads) for threads in plan.threads}
-    content = {"machine": machine, "models": all_results, "dynamic": dynamic_results, "profiles": profiles}
-    (output / "results.json").write_text(json.dumps(content, indent=1, default=to_json))
-    (output / "table.md").write_text("\n".join(lines) + "\n")
-    if all_results and not arguments.no_pictures:
-        draw(all_results, plan, profiles, machine["cpu"], output)
-    print(f"written: {output}/results.json, table.md" + ("" if arguments.no_pictures else ", *.png"))
+    print("\n" + "\n".join(summary_lines(measured)))
+    if measured.models and not arguments.no_pictures:
+        draw(measured, plan, output)
+    print(f"written: {output}/{record.FILE}, table.md" + ("" if arguments.no_pictures else ", *.png"))
 
 
-def draw(
-    all_results: list[ModelResults], plan: Plan, profiles: dict[int, dict[str, Profile]], cpu: str, output: Path
-) -> None:
+def draw(measured: Record, plan: Plan, output: Path) -> None:
     from tools.benchmark import pictures
 
     for threads in plan.threads:
+        models = [results for results in measured.models if threads in results.threads]
+        cpu = measured.machine["cpu"]
         title = f"{cpu}, {threads} thread{'s' if threads > 1 else ''}, float32, least of {plan.rounds} rounds"
-        pictures.draw_bars(all_results, plan.engines, threads, title, output / f"speed-{threads}.png")
-        if profiles[threads]:
-            pictures.draw_rooflines(profiles[threads], title, output / f"roofline-{threads}.png")
+        pictures.draw_bars(models, plan.engines, threads, title, output / f"speed-{threads}.png")
+        if measured.profiles.get(threads):
+            pictures.draw_rooflines(measured.profiles[threads], title, output / f"roofline-{threads}.png")
 
 
 if __name__ == "__main__":

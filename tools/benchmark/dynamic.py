@@ -42,7 +42,7 @@ def measure(folder: Path, plan: Plan, output: Path) -> Cost:
         for _ in range(plan.rounds):
             for compiled, collected in zip((opened, bound), rounds, strict=True):
                 arguments = ["--shared-object", str(compiled.shared_object), "--seconds", str(plan.seconds)]
-                collected.append(run_engine("onnxc", folder, arguments, threads))
+                collected.append(run_engine("onnxc", folder, arguments, threads, plan.limit))
         for by_threads, collected in zip(results, rounds, strict=True):
             by_threads[threads] = best(collected)
     return Cost(folder.name, symbols, opened, bound, *results)

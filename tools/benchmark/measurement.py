@@ -16,12 +16,16 @@ Result = dict[str, Any]  # of one engine: the keys of engine.py, or "error" alon
 
 @dataclass(frozen=True)
 class Plan:
-    """threads: how many each engine may use. seconds: of each measurement. rounds: how often all engines take turns."""
+    """threads: how many each engine may use. seconds: of each measurement. rounds: how often all engines take turns.
+
+    limit: seconds of a model after which no further round begins, and after which an engine's process is ended.
+    """
 
     engines: tuple[str, ...]
     threads: tuple[int, ...]
     seconds: float
     rounds: int
+    limit: float = 300.0
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,14 @@ def reference_outputs(folder: Path, cache: Path) -> Path | None:
     return partial.rename(path)
 
 
-def run_engine(engine: str, folder: Path, arguments: list[str], threads: int) -> Result:
+def run_engine(engine: str, folder: Path, arguments: list[str], threads: int, limit: float) -> Result:
     command = [sys.executable, "-m", "tools.benchmark.engine", engine, str(folder), *arguments]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(
-        [*command, "--threads", str(threads)], capture_output=True, text=True, env=environment, check=False
-    )
+    command += ["--threads", str(threads)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done after {limit:.0f} s"}
     if done.returncode != 0:
         return {"error": last_line(done.stderr) or f"exit code {done.returncode}"}
     result: Result = json.loads(last_line(done.stdout))
@@ -106,14 +112,17 @@ def measure_model(folder: Path, plan: Plan, output: Path) -> ModelResults:
             engines.remove("onnxc")
     arguments = ["--shared-object", str(shared_object)]
     reference = reference_outputs(folder, output / "float64")
+    end = time.perf_counter() + plan.limit
     for threads in plan.threads:
         collected: dict[str, list[Result]] = {engine: [] for engine in engines}
         for number in range(plan.rounds):
+            if number > 0 and time.perf_counter() > end:
+                break
             for engine in engines:
                 # PyTorch's network has the export's shapes and other weights.
                 wants_errors = number == 0 and reference is not None and engine != "pytorch"
                 extra = ["--seconds", str(plan.seconds)] + (["--reference", str(reference)] if wants_errors else [])
-                collected[engine].append(run_engine(engine, folder, arguments + extra, threads))
+                collected[engine].append(run_engine(engine, folder, arguments + extra, threads, plan.limit))
         row = {engine: dict(best(rounds)) for engine, rounds in collected.items()}
         for engine, rounds in collected.items():
             if "errors" in rounds[0]:

@@ -10,10 +10,14 @@ OURS = "onnxc"
 
 def ratio(results: ModelResults, threads: int, peer: str, key: str = "minimum_ms") -> float | None:
     """How many times as much of `key` the peer has as onnxc; None where one of them failed."""
-    row = results.threads[threads]
+    row = results.threads.get(threads, {})
     if key not in row.get(OURS, {}) or key not in row.get(peer, {}):
         return None
     return float(row[peer][key] / row[OURS][key])
+
+
+def took_part(results: ModelResults, engine: str) -> bool:
+    return any(engine in row for row in results.threads.values())
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -25,7 +29,9 @@ def largest_error(result: Result) -> float | None:
 
 
 def time_cell(results: ModelResults, threads: int, engine: str) -> str:
-    result = results.threads[threads][engine]
+    result = results.threads[threads].get(engine)
+    if result is None:
+        return "-"
     if "error" in result:
         return "failed"
     text = f"{result['minimum_ms']:.1f}" if result["minimum_ms"] >= 10 else f"{result['minimum_ms']:.2f}"
@@ -56,9 +62,9 @@ def cells(results: ModelResults, threads: int, engines: Sequence[str]) -> list[s
     others = [engine for engine in engines if engine != "pytorch"]
 
     def values(names: Sequence[str], key: str) -> str:
-        return joined(f"{row[name][key]:.0f}" if key in row[name] else None for name in names)
+        return joined(f"{row[name][key]:.0f}" if key in row.get(name, {}) else None for name in names)
 
-    errors = (largest_error(row[name]) for name in others)
+    errors = (largest_error(row.get(name, {})) for name in others)
     compiled = results.compiled
     return [
         results.model,
@@ -118,7 +124,7 @@ def scaling(all_results: Sequence[ModelResults], engines: Sequence[str], few: in
     for results in all_results:
         parts = []
         for engine in engines:
-            before, after = results.threads[few][engine], results.threads[many][engine]
+            before, after = (results.threads.get(count, {}).get(engine, {}) for count in (few, many))
             if "minimum_ms" in before and "minimum_ms" in after:
                 parts.append(f"{engine} {before['minimum_ms'] / after['minimum_ms']:.2f}")
         lines.append(f"{results.model}: {many} threads over {few}: {', '.join(parts)}")

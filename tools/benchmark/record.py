@@ -65,9 +65,9 @@ def read_model(content: dict[str, Any]) -> ModelResults:
 
 
 def read_cost(content: dict[str, Any]) -> Cost:
-    compiles = {key: read_compiled(content[key]) for key in ("open", "bound")}
-    results = {key: by_threads(content[key]) for key in ("open_results", "bound_results")}
-    return Cost(content["model"], content["symbols"], **compiles, **results)
+    opened, bound = read_compiled(content["open"]), read_compiled(content["bound"])
+    opened_results, bound_results = by_threads(content["open_results"]), by_threads(content["bound_results"])
+    return Cost(content["model"], content["symbols"], opened, bound, opened_results, bound_results)
 
 
 def read_profile(content: dict[str, Any]) -> Profile:

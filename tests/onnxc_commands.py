@@ -26,8 +26,10 @@ class CommandFailure(Exception):
         self.message = message
 
 
+# The GPU of the tests: a libamdhip64 that runs gfx942's machine code on the CPU.
+SIMULATOR = BINARIES.parent / "gfx942sim" / "libamdhip64.so.6"
 # Outputs and working memory begin as NaN, so that what was never written shows.
-ENVIRONMENT = {**os.environ, "ONNXC_POISON": "1"}
+ENVIRONMENT = {**os.environ, "ONNXC_POISON": "1", "ONNXC_HIP_LIBRARY": str(SIMULATOR)}
 
 
 def execute(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -52,6 +52,15 @@ def test_compiles_and_runs_without_the_checkout(prefix: Path, tmp_path: Path) ->
     assert np.load(tmp_path / "out" / "y.npy").shape == (1, 6, 3, 7, 7)
 
 
+def test_compiles_for_a_gpu_without_the_checkout(prefix: Path, tmp_path: Path) -> None:
+    onnx.save(build_model(), tmp_path / "model.onnx")
+    hidden(
+        f"{prefix}/bin/onnxc {tmp_path}/model.onnx -o {tmp_path}/model.so --target hip\n"
+        f"{prefix}/bin/onnxc-run {tmp_path}/model.so --info > {tmp_path}/info"
+    )
+    assert "hip gfx942" in (tmp_path / "info").read_text()
+
+
 def test_a_project_that_finds_the_package(prefix: Path, tmp_path: Path) -> None:
     onnx.save(build_model(), tmp_path / "model.onnx")
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)

@@ -171,11 +171,16 @@ void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch
   auto* self = static_cast<DeviceInstance*>(frame.instance);
   if (self->launched_ != hipSuccess) return;
   const HipLibrary& hip = self->module_->hip();
+  // HIP counts threads in 32 bits, and some versions of it cut off the rest without a word.
+  if (launch.blocks > static_cast<int64_t>(UINT32_MAX / launch.threads)) {
+    self->launched_ = hipErrorInvalidConfiguration;
+    return;
+  }
   size_t size = launch.arguments_size;
   void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(launch.arguments), HIP_LAUNCH_PARAM_BUFFER_SIZE,
                    &size, HIP_LAUNCH_PARAM_END};
-  self->launched_ = hip.module_launch_kernel(self->module_->kernel(launch.kernel), launch.blocks, 1, 1, launch.threads,
-                                             1, 1, 0, self->stream_, nullptr, extra);
+  self->launched_ = hip.module_launch_kernel(self->module_->kernel(launch.kernel), static_cast<uint32_t>(launch.blocks),
+                                             1, 1, launch.threads, 1, 1, 0, self->stream_, nullptr, extra);
   if (self->launched_ == hipSuccess) self->launched_ = hip.get_last_error();
 }
 

@@ -9,7 +9,8 @@ namespace onnxc::runtime {
 // One launch of a kernel: blocks and threads along one axis.
 struct DeviceLaunch {
   int32_t kernel;  // index into DeviceProgram::kernels
-  uint32_t blocks, threads;
+  int64_t blocks;
+  uint32_t threads;       // of a block
   const void* arguments;  // as the kernel's one argument, a structure, lies in memory
   size_t arguments_size;
 };
@@ -50,22 +51,24 @@ struct DeviceProgram {
 // More blocks would only wait in the queue: 304 compute units hold 32 wavefronts each.
 inline constexpr int64_t most_blocks = int64_t{1} << 20;
 
-// Launches a kernel of a loop nest, in which a block computes `points_a_block` points at a time. `arguments.points` is
-// set; how far a thread goes to its next point follows from the number of blocks.
+// Launches a kernel of a loop nest, in which a block of `threads` computes `points_a_block` points at a time.
+// `arguments.points` is set; how far a thread goes to its next point follows from the number of blocks.
 template <class Arguments>
-void launch_points(const DeviceFrame& frame, int32_t kernel, int64_t points_a_block, Arguments& arguments) {
+void launch_points(const DeviceFrame& frame, int32_t kernel, int64_t points_a_block, uint32_t threads,
+                   Arguments& arguments) {
   if (arguments.points == 0) return;
   const int64_t needed = (arguments.points - 1) / points_a_block + 1;
   const int64_t blocks = needed < most_blocks ? needed : most_blocks;
   arguments.point_stride = blocks * points_a_block;
-  frame.launch(frame, {kernel, static_cast<uint32_t>(blocks), 256, &arguments, sizeof arguments});
+  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments});
 }
 
-// Launches a kernel on so many blocks of 256 threads.
+// Launches a kernel on so many blocks.
 template <class Arguments>
-void launch_blocks(const DeviceFrame& frame, int32_t kernel, int64_t blocks, const Arguments& arguments) {
+void launch_blocks(const DeviceFrame& frame, int32_t kernel, int64_t blocks, uint32_t threads,
+                   const Arguments& arguments) {
   if (blocks == 0) return;
-  frame.launch(frame, {kernel, static_cast<uint32_t>(blocks), 256, &arguments, sizeof arguments});
+  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments});
 }
 
 }  // namespace onnxc::runtime

@@ -12,7 +12,6 @@ from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
 from tests.models.zoo import SMALL, ModelRow
 
-SIMULATOR = onnxc_commands.BINARIES.parent / "gfx942sim" / "libamdhip64.so.6"
 ELF = b"\x7fELF"
 MACHINE_AMDGPU = 0xE0
 
@@ -35,8 +34,7 @@ def code_object(shared_object: Path) -> bytes:
 
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("row", PARAMETERS)
-def test_matches_pytorch_on_the_simulator(row: ModelRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_HIP_LIBRARY", str(SIMULATOR))
+def test_matches_pytorch_on_the_simulator(row: ModelRow, tmp_path: Path) -> None:
     shared_object = compile_for_gpu(row, tmp_path)
     for index, run in enumerate(export(row).runs):
         folder = tmp_path / f"run_{index}"

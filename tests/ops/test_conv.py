@@ -13,7 +13,7 @@ from tests.ops import convolution_reference
 from tests.ops.case import Case, Constant, case, graph_case, random, small_integers
 from tests.ops.convolution_cases import conv_case
 from tests.ops.oracle import expected_outputs
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 BFLOAT16 = ml_dtypes.bfloat16
 
@@ -637,7 +637,7 @@ CASES = [
     *tile_edges(),
     *types_and_versions(),
 ]
-test_conv = table_test("conv", CASES)
+test_conv = table_test("conv", CASES, EVERYWHERE)
 
 
 def test_references_agree() -> None:

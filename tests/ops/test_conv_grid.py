@@ -1,13 +1,14 @@
 """Conv and ConvTranspose over the whole product of groups, strides, dilations, pads, kernels and ranks, tiny.
 
-Small integers, so that every result is exact. A thirteenth of the product runs always, the rest with --slow.
+Small integers, so that every result is exact, on the CPU and on the simulated GPU. A thirteenth of the product runs
+always, the rest with --slow.
 """
 
 import itertools
 
 from tests.ops.case import Case
 from tests.ops.convolution_cases import conv_case
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 CHANNELS = 6
 FILTERS = {1: 5, 2: 4, 3: 9, CHANNELS: 12}
@@ -66,4 +67,4 @@ def build(op_type: str) -> list[Case]:
 
 
 CASES = [*build("Conv"), *build("ConvTranspose")]
-test_conv_grid = table_test("conv_grid", CASES)
+test_conv_grid = table_test("conv_grid", CASES, EVERYWHERE)

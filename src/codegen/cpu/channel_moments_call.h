@@ -1,7 +1,8 @@
 // Calls of the statistics kernels (kernels/channel_moments.h), for normalisations and global average pools.
 #pragma once
 
-#include "codegen/cpu/kernel_call.h"
+#include "codegen/cpu/kernel_spec.h"
+#include "codegen/kernel_call.h"
 
 namespace onnxc {
 

@@ -1,8 +1,8 @@
 #include "codegen/hip/conv_kernel.h"
 
-#include "codegen/cpu/convolution_call.h"
 #include "codegen/hip/kernel_spec.h"
 #include "codegen/hip/kernels/conv_geometry.h"
+#include "codegen/kernel_convolution.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

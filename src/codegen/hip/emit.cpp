@@ -37,7 +37,7 @@ class HipEmitter {
   std::string device_header() const {
     TextWriter writer;
     writer.line(fmt::format("// The GPU code of a model compiled by onnxc {}.", ONNXC_VERSION));
-    writer.line(fmt::format("//   model    {}", comment_text(options_.model_hash)));
+    writer.line(fmt::format("//   model    {}", options_.model_hash));
     writer.line(fmt::format("//   target   hip {}", comment_text(options_.gpu_arch)));
     writer.line(fmt::format("//   options  {}", comment_text(options_.options)));
     writer.line("");
@@ -140,7 +140,7 @@ class HipEmitter {
     declare_dims(host_, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
     host_.line(fmt::format("const Kernel{}_arguments arguments{{{}, {}}};", kernel.number,
                            spec->arguments(call, kernel_text(context_, call)), members));
-    host_.line(fmt::format("launch_blocks(frame, {}, {}, arguments);", kernel.number, spec->blocks()));
+    host_.line(fmt::format("launch_blocks(frame, {}, {}, nest_threads, arguments);", kernel.number, spec->blocks()));
     return spec->describe();
   }
 
@@ -186,7 +186,7 @@ class HipEmitter {
   const HipEmitOptions& options_;
   EmitContext context_;
   TextWriter device_, host_;
-  std::set<std::string> device_headers_, host_headers_;
+  std::set<std::string> device_headers_, host_headers_ = {"codegen/hip/kernels/launch.h"};
   std::string comment_;  // of the step that is printed, over the kernel that it is the first to use
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
   std::vector<std::string> kernels_, steps_;

@@ -224,7 +224,8 @@ void print_launch(TextWriter& writer, const DeviceSchedule& schedule, const std:
                             places.at(static_cast<size_t>(storage))));
   for (const Symbol& dim : dims) writer.line(fmt::format("arguments.{0} = {0};", names.symbols.at(dim)));
   const bool is_block_a_point = schedule.form == DeviceSchedule::Form::block_a_point;
-  writer.line(fmt::format("launch_points(frame, {}, {}, arguments);", kernel, is_block_a_point ? 1 : 256));
+  writer.line(fmt::format("launch_points(frame, {}, {}, nest_threads, arguments);", kernel,
+                          is_block_a_point ? "1" : "nest_threads"));
 }
 
 }  // namespace onnxc

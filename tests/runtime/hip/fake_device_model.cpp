@@ -48,7 +48,7 @@ void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage 
   arguments.left = static_cast<float*>(frame.buffers[left]);
   arguments.right = static_cast<float*>(frame.buffers[right]);
   arguments.result = static_cast<float*>(frame.buffers[result]);
-  launch_points(frame, kernel, 256, arguments);
+  launch_points(frame, kernel, 256, 256, arguments);
 }
 const DeviceStep device_steps[] = {
     {"loops multiply", "mul", "Mul",

@@ -1,11 +1,11 @@
 // What the compiler, the host and the implicit-GEMM convolution must agree on: tiles, how weights are packed, how many
-// blocks are launched. Pure functions; shapes and views are those of the CPU's kernels.
+// blocks are launched. Pure functions.
 //
 // Activations are in blocks of 16 channels (nCdhw16c): 64 bytes a voxel and block, aligned and padded with zeros
 // whatever the number of channels, and voxels of a row next to each other.
 #pragma once
 
-#include "codegen/cpu/kernels/conv_geometry.h"
+#include "codegen/kernels/conv_shape.h"
 
 namespace onnxc::kernels {
 

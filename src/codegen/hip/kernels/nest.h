@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/hip/kernels/elementary.h"
+#include "codegen/hip/kernels/launch.h"
 
 // What both targets read has no word of HIP's in it: it is meant for the device too. After the elementary functions,
 // which its templates call.
@@ -10,9 +11,6 @@
 #pragma clang force_cuda_host_device end
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// Threads of a block: four wavefronts, one for each SIMD of a compute unit.
-inline constexpr int nest_threads = 256;
 
 // The values of all threads of the block as one, in an order that does not depend on the machine; every thread has the
 // result. All threads of the block must come here.

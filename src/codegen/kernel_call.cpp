@@ -1,4 +1,4 @@
-#include "codegen/cpu/kernel_call.h"
+#include "codegen/kernel_call.h"
 
 #include <fmt/ranges.h>
 

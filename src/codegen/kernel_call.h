@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/kernel_spec.h"
-#include "codegen/cpu/kernels/conv_geometry.h"
+#include "codegen/kernel_text.h"
+#include "codegen/kernels/conv_shape.h"
 #include "ir/conv_spec.h"
 #include "passes/lower.h"
 

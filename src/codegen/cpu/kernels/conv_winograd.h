@@ -131,7 +131,7 @@ struct WinogradLines {
       const int64_t plane = tile.d * planes - task.pads.d + (planes == 1 ? 0 : i == 0 ? p.first : p.second);
       for (int j = 0; j < rows; ++j) {
         const int64_t row = tile.h * rows - task.pads.h + (rows == 1 ? 0 : j == 0 ? r.first : r.second);
-        const bool inside = plane >= 0 && plane < task.input.d && row >= 0 && row < task.input.h;
+        const bool inside = plane >= 0 && plane < task.input.d && row >= 0 && row < task.input.h && width > 0;
         source[i][j] = inside ? image + plane * task.outer_stride + row * task.row_stride : zeros;
         channel_block_stride[i][j] = inside ? task.channel_block_stride : 0;
         step[i][j] = inside ? lanes : 0;
@@ -145,10 +145,9 @@ struct WinogradLines {
       for (int j = 0; j < rows; ++j) source[i][j] += channel_block_stride[i][j];
   }
 
-  // The sum over planes and rows at one column.
+  // The sum over planes and rows at a column that lies inside the lines.
   template <bool inside>
   [[gnu::always_inline]] vec column(int64_t at) const {
-    if (at < 0 || at >= width) return splat(0.0f);
     vec sum[planes];
     for (int i = 0; i < planes; ++i) {
       sum[i] = load(source[i][0] + at * (inside ? lanes : step[i][0]));
@@ -159,26 +158,47 @@ struct WinogradLines {
     return sum[0];
   }
 
-  // Transforms `count` tiles, the first of which begins at column `at`, to [column point][tile][lane].
+  // Transforms `count` tiles, the first of which begins at column `at`, to [column point][tile][lane]. Tiles whose
+  // columns all lie inside the lines, nearly all of them, are free of tests.
   template <bool inside, bool transforms_column>
   [[gnu::always_inline]] void run(int64_t at, int64_t count, float* to, int64_t point_stride) const {
-    const float* const end = to + count * lanes;
+    const WinogradLines lines = *this;  // of this function's own: what the loops use stays in registers
+    const auto any_column = [&](int64_t c) {
+      const vec value = lines.template column<inside>(larger(0, smaller(c, lines.width - 1)));
+      return keep_lanes(static_cast<vec_mask>(c >= 0 && c < lines.width ? -1 : 0), value);
+    };
+    const auto inner_column = [&](int64_t c) { return lines.template column<inside>(c); };
     if constexpr (!transforms_column) {
-      for (; to < end; to += lanes) store(to, column<inside>(at++));
-      return;
-    }
-    vec d[4] = {splat(0.0f), splat(0.0f), column<inside>(at), column<inside>(at + 1)};
+      const int64_t inner = larger(0, smaller(-at, count)), outer = larger(inner, smaller(lines.width - at, count));
+      const auto move = [&](int64_t tiles, const auto& column) {
 #pragma clang loop unroll(disable)
-    for (; to < end; to += lanes) {
-      at += 2;  // from tile to tile; the other two columns are those of the tile before
-      d[0] = d[2];
-      d[1] = d[3];
-      d[2] = column<inside>(at);
-      d[3] = column<inside>(at + 1);
-      store(to, d[0] - d[2]);
-      store(to + point_stride, d[1] + d[2]);
-      store(to + 2 * point_stride, d[2] - d[1]);
-      store(to + 3 * point_stride, d[1] - d[3]);
+        for (; tiles > 0; --tiles, to += lanes) store(to, column(at++));
+      };
+      move(inner, any_column);
+      move(outer - inner, inner_column);
+      move(count - outer, any_column);
+    } else {
+      // From tile to tile two columns are new; the other two are those of the tile before.
+      vec d[4] = {splat(0.0f), splat(0.0f), any_column(at), any_column(at + 1)};
+      const int64_t inner = larger(0, smaller(divide_up(-at - 2, 2), count));
+      const int64_t outer = larger(inner, smaller((lines.width - at - 2) / 2, count));
+      const auto transform = [&](int64_t tiles, const auto& column) {
+#pragma clang loop unroll(disable)
+        for (; tiles > 0; --tiles, to += lanes) {
+          at += 2;
+          d[0] = d[2];
+          d[1] = d[3];
+          d[2] = column(at);
+          d[3] = column(at + 1);
+          store(to, d[0] - d[2]);
+          store(to + point_stride, d[1] + d[2]);
+          store(to + 2 * point_stride, d[2] - d[1]);
+          store(to + 3 * point_stride, d[1] - d[3]);
+        }
+      };
+      transform(inner, any_column);
+      transform(outer - inner, inner_column);
+      transform(count - outer, any_column);
     }
   }
 };
@@ -202,6 +222,28 @@ template <class Input, bool outer, bool row, bool column>
     }
     tile += count;
     to += count * lanes;
+  }
+}
+
+// Brings one of the lines of the input (of a plane and a row) that the range of tiles after the task's reads towards
+// the second-level cache. A range reads short pieces of many lines: the processor's own prefetch finds no stream.
+template <class Input, bool outer, bool row, bool column>
+[[gnu::noinline]] static void winograd_prefetch_input(const WinogradTask& task, const Input* image, int64_t line) {
+  constexpr int64_t voxels = larger(1, 64 / (lanes * static_cast<int64_t>(sizeof(Input))));  // of a cache line
+  constexpr int64_t row_lines = row ? 4 : 1;
+  const int64_t end = smaller(task.end + task.geometry.range_tiles, task.geometry.tiles.product());
+  for (int64_t tile = task.end; tile < end;) {
+    const Axes at = task.locate(tile);
+    const int64_t count = smaller(task.geometry.tiles.w - at.w, end - tile);
+    tile += count;
+    const int64_t plane = at.d * (outer ? 2 : 1) - task.pads.d + line / row_lines;
+    const int64_t line_row = at.h * (row ? 2 : 1) - task.pads.h + line % row_lines;
+    if (plane < 0 || plane >= task.input.d || line_row < 0 || line_row >= task.input.h) continue;
+    const int64_t first = at.w * (column ? 2 : 1) - task.pads.w;
+    const int64_t last = smaller(first + count * (column ? 2 : 1) + (column ? 2 : 0), task.input.w);
+    const Input* source = image + plane * task.outer_stride + line_row * task.row_stride;
+    for (int64_t block = 0; block < task.packing.input_blocks(); ++block, source += task.channel_block_stride)
+      for (int64_t w = larger(first, 0); w < last; w += voxels) __builtin_prefetch(source + w * lanes, 0, 2);
   }
 }
 
@@ -294,6 +336,7 @@ class WinogradConvolution {
     constexpr int row_points = form.row ? 4 : 1;
     const int plane_point = point / row_points, row_point = point % row_points;
     winograd_transform_input<Input, form.outer, form.row, form.column>(task, image, plane_point, row_point);
+    if (task.geometry.prefetches) winograd_prefetch_input<Input, form.outer, form.row, form.column>(task, image, point);
     for (int64_t chunk = task.chunk_begin; chunk < task.chunk_end; ++chunk) {
       if (packing.chunk_blocks(chunk) == 2)
         winograd_multiply_points<2>(task, weights + packing.chunk_offset(point, chunk));

@@ -103,6 +103,7 @@ struct WinogradGeometry {
   int64_t ranges;        // of an image
   int64_t task_chunks;   // the last task of a range may have fewer
   int64_t splits;        // tasks that share a range
+  bool prefetches;       // the input of the next range: where a range is small and little else wants the cache
   int64_t passes;        // how often the weights of an image come from memory: once where they stay in the cache
   int64_t block_stride;  // of an input block in scratch; this and all below in elements
   int64_t input_stride, product_stride, output_stride;  // of a column point or of an output of a tile
@@ -137,6 +138,8 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   result.task_chunks =
       larger(smaller(most_task_chunks, divide_up(packing.chunks(), wished_splits)), smaller(2, packing.chunks()));
   result.splits = divide_up(packing.chunks(), result.task_chunks);
+
+  result.prefetches = is_resident && result.splits == 1;
 
   const int64_t padded = winograd_padded_tiles(smaller(result.range_tiles, tiles), packing.lanes);
   result.block_stride = padded * packing.lanes + line;

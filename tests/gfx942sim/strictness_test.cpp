@@ -71,13 +71,15 @@ const std::vector<AssemblyKernel> kernels = {
      prologue + "s_mov_b32 s8, s4\ns_mov_b32 s9, s5\ns_movk_i32 s10, 256\ns_mov_b32 s11, 0x27000\ns_movk_i32 s12, 4\n"
                 "buffer_load_dword v2, v1, s[8:11], s12 offen\ns_waitcnt vmcnt(0)"},
     {"lds_from_memory",
-     prologue + "s_mov_b32 s8, s4\ns_mov_b32 s9, s5\ns_movk_i32 s10, 256\ns_mov_b32 s11, 0x27000\ns_mov_b32 m0, 0\n"
-                "buffer_load_dword v1, s[8:11], 0 offen lds\ns_waitcnt vmcnt(0)\nds_read_b32 v2, v1\n"
-                "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
+     prologue +
+         "s_mov_b32 s8, s4\ns_mov_b32 s9, s5\ns_movk_i32 s10, 256\ns_mov_b32 s11, 0x27000\ns_mov_b32 m0, 0\ns_nop 0\n"
+         "buffer_load_dword v1, s[8:11], 0 offen lds\ns_waitcnt vmcnt(0)\nds_read_b32 v2, v1\n"
+         "s_waitcnt lgkmcnt(0)\nglobal_store_dword v1, v2, s[6:7]",
      256},
     {"lds_from_memory_without_wait",
-     prologue + "s_mov_b32 s8, s4\ns_mov_b32 s9, s5\ns_movk_i32 s10, 256\ns_mov_b32 s11, 0x27000\ns_mov_b32 m0, 0\n"
-                "buffer_load_dword v1, s[8:11], 0 offen lds\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)",
+     prologue +
+         "s_mov_b32 s8, s4\ns_mov_b32 s9, s5\ns_movk_i32 s10, 256\ns_mov_b32 s11, 0x27000\ns_mov_b32 m0, 0\ns_nop 0\n"
+         "buffer_load_dword v1, s[8:11], 0 offen lds\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)",
      256},
 };
 

@@ -374,6 +374,8 @@ Instruction parse_instruction(std::string_view text) {
       first = false;
     }
   }
+  if (instruction.operation->name == "s_nop" && !instruction.operands.empty())
+    instruction.nop_states = static_cast<int>(instruction.operands[0].bits);
   return instruction;
 }
 

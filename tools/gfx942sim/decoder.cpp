@@ -15,6 +15,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -30,6 +31,42 @@ void LLVMInitializeAMDGPUDisassembler();
 
 namespace gfx942sim {
 namespace {
+
+// The registers behind LLVM's name of one or several, such as "SGPR4_SGPR5"; none for what is no register of a wave.
+RegisterUse register_range(std::string_view name) {
+  struct Family {
+    std::string_view prefix;
+    int first;
+  };
+  static constexpr Family families[] = {{"SGPR", 0},
+                                        {"TTMP", trap_temporary_register},
+                                        {"VGPR", first_vector_number},
+                                        {"AGPR", first_accumulator_number}};
+  for (const Family& family : families) {
+    if (!name.starts_with(family.prefix)) continue;
+    int number = 0, count = 0;
+    std::from_chars(name.data() + family.prefix.size(), name.data() + name.size(), number);
+    for (size_t at = 0; at != std::string_view::npos; at = name.find(family.prefix, at + 1)) ++count;
+    return {family.first + number, count};
+  }
+  static constexpr std::pair<std::string_view, RegisterUse> others[] = {
+      {"VCC_LO", {vcc_register, 1}},
+      {"VCC_HI", {vcc_register + 1, 1}},
+      {"VCC", {vcc_register, 2}},
+      {"EXEC_LO", {exec_register, 1}},
+      {"EXEC_HI", {exec_register + 1, 1}},
+      {"EXEC", {exec_register, 2}},
+      {"M0", {m0_register, 1}},
+      {"FLAT_SCR_LO", {flat_scratch_register, 1}},
+      {"FLAT_SCR_HI", {flat_scratch_register + 1, 1}},
+      {"FLAT_SCR", {flat_scratch_register, 2}},
+      {"SCC", {scc_number, 1}},
+      {"SRC_SCC", {scc_number, 1}},
+  };
+  for (const auto& [prefix, use] : others)
+    if (name.starts_with(prefix)) return use;
+  return {};
+}
 
 class Disassembler {
  public:
@@ -56,23 +93,49 @@ class Disassembler {
     printer_->setPrintImmHex(false);
   }
 
-  // The size and the text of the instruction at the start of the code, or zero when there is none.
-  std::pair<int, std::string> read(std::span<const std::byte> code, uint64_t address) {
+  struct Text {
+    int size = 0;  // of the instruction in bytes; zero when there is none
+    std::string text;
+    std::vector<RegisterUse> reads, writes;
+  };
+
+  // The instruction at the start of the code.
+  Text read(std::span<const std::byte> code, uint64_t address) {
     llvm::MCInst instruction;
     uint64_t size = 0;
     const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t*>(code.data()), code.size());
     if (disassembler_->getInstruction(instruction, size, bytes, address, llvm::nulls()) !=
         llvm::MCDisassembler::Success)
-      return {0, ""};
-    std::string text;
+      return {};
+    Text result;
+    result.size = static_cast<int>(size);
+    collect_registers(instruction, result);
+    std::string& text = result.text;
     llvm::raw_string_ostream stream(text);
     printer_->printInst(&instruction, address, "", *subtarget_, stream);
     std::replace(text.begin(), text.end(), '\t', ' ');
     text.erase(0, text.find_first_not_of(' '));
-    return {static_cast<int>(size), text};
+    return result;
   }
 
  private:
+  void collect_registers(const llvm::MCInst& instruction, Text& result) const {
+    const llvm::MCInstrDesc& description = instructions_->get(instruction.getOpcode());
+    for (unsigned i = 0; i < instruction.getNumOperands(); ++i) {
+      if (!instruction.getOperand(i).isReg()) continue;
+      auto& uses = i < description.getNumDefs() ? result.writes : result.reads;
+      add_register(instruction.getOperand(i).getReg(), static_cast<int>(i), uses);
+    }
+    for (llvm::MCPhysReg number : description.implicit_uses()) add_register(number, -1, result.reads);
+    for (llvm::MCPhysReg number : description.implicit_defs()) add_register(number, -1, result.writes);
+  }
+
+  void add_register(llvm::MCRegister number, int position, std::vector<RegisterUse>& uses) const {
+    RegisterUse use = register_range(registers_->getName(number));
+    use.position = position;
+    if (use.count > 0) uses.push_back(use);
+  }
+
   std::unique_ptr<llvm::MCRegisterInfo> registers_;
   std::unique_ptr<llvm::MCAsmInfo> assembly_;
   std::unique_ptr<llvm::MCInstrInfo> instructions_;
@@ -91,15 +154,17 @@ Instruction unknown_word(std::span<const std::byte> code) {
 }
 
 Instruction decode(Disassembler& disassembler, std::span<const std::byte> code, uint64_t address) {
-  auto [size, text] = disassembler.read(code, address);
-  if (size == 0) return unknown_word(code);
+  Disassembler::Text read = disassembler.read(code, address);
+  if (read.size == 0) return unknown_word(code);
   Instruction instruction;
   try {
-    instruction = parse_instruction(text);
+    instruction = parse_instruction(read.text);
   } catch (const std::invalid_argument& error) {
-    instruction.text = fmt::format("{} ({})", text, error.what());
+    instruction.text = fmt::format("{} ({})", read.text, error.what());
   }
-  instruction.size = size;
+  instruction.size = read.size;
+  instruction.reads = std::move(read.reads);
+  instruction.writes = std::move(read.writes);
   return instruction;
 }
 

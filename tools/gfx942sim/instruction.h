@@ -103,12 +103,30 @@ struct DataParallelPrimitive {
   bool bound_control = false;  // lanes without a source read zero, and are not left alone
 };
 
+// Registers of all kinds in one numbering: scalars by their encoding, SCC, then vectors and accumulators.
+inline constexpr int scc_number = scalar_register_count;
+inline constexpr int first_vector_number = 256;
+inline constexpr int first_accumulator_number = 512;
+inline constexpr int register_number_count = 768;
+
+// A run of registers that an instruction reads or writes.
+struct RegisterUse {
+  int first = 0;
+  int count = 0;
+  int position = -1;  // of the operand in the instruction's encoding; -1: not written in the text
+  bool is_vector() const { return first >= first_vector_number; }
+  bool overlaps(const RegisterUse& other) const {
+    return first < other.first + other.count && other.first < first + count;
+  }
+};
+
 struct Instruction {
   const Operation* operation = nullptr;  // null: not known to the simulator
   std::string text;
   uint64_t address = 0;
   int size = 4;  // bytes
   std::vector<Operand> operands;
+  std::vector<RegisterUse> reads, writes;
 
   // Modifiers, as they are written behind the operands.
   bool clamp = false;
@@ -124,6 +142,7 @@ struct Instruction {
   bool sc0 = false;  // an atomic returns the value before
   bool offset_enabled = false, index_enabled = false, to_lds = false;
   int vmcnt = -1, lgkmcnt = -1;  // s_waitcnt; -1: not waited for
+  int nop_states = 0;            // s_nop: wait states beyond one
   int cbsz = 0, abid = 0, blgp = 0;
   int hardware_register = -1, hardware_offset = 0, hardware_size = 32;
   std::vector<int> swizzle_arguments;

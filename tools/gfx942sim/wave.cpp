@@ -56,6 +56,7 @@ void Wave::reset(WorkGroup& group, int number, int vector_registers, int accumul
   scratch_bytes_.assign(size_t{scratch_size_} * wave_size, 0xff);
   scratch_written_.assign(size_t{scratch_size_} * wave_size, 0);
   counters = {};
+  history = {};
   mode = {};
   at_barrier = ended = false;
 }
@@ -186,6 +187,10 @@ uint64_t Wave::read_uniform_pair(const Operand& operand) {
 void Wave::write_uniform_pair(const Operand& operand, uint64_t value) {
   if (operand.kind != OperandKind::scalar) fail(-1, "has a destination that must be a pair of scalar registers");
   set_scalar_pair(operand.index, value);
+}
+
+void Wave::mark_unwritten_pair(const Operand& operand) {
+  scalar_written_[operand.index] = scalar_written_[operand.index + 1] = false;
 }
 
 bool Wave::read_scc() {

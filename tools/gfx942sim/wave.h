@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gfx942sim/fault.h"
+#include "gfx942sim/hazards.h"
 #include "gfx942sim/instruction.h"
 #include "gfx942sim/wait_counters.h"
 
@@ -70,6 +71,7 @@ class Wave {
   uint32_t read_uniform(const Operand&, int word = 0);
   uint64_t read_uniform_pair(const Operand&);
   void write_uniform_pair(const Operand&, uint64_t value);
+  void mark_unwritten_pair(const Operand&);
   bool read_scc();
   void write_scc(bool value);
   uint64_t scalar_pair(int index) const { return scalars_[index] | uint64_t{scalars_[index + 1]} << 32; }
@@ -81,6 +83,7 @@ class Wave {
   uint64_t program_counter = 0;
   Mode mode;
   WaitCounters counters;
+  IssueHistory history;
   bool at_barrier = false;
   bool ended = false;
 

@@ -32,6 +32,7 @@ WorkGroup::WorkGroup(const DeviceMemory& memory, const LoadedModule& module, con
       addresses_(addresses),
       instruction_limit_(instruction_limit),
       waves_((launch.threads() + wave_size - 1) / wave_size),
+      hazards_(module.program().instructions()),
       lds_operations_(waves_.size()) {}
 
 void WorkGroup::run(std::array<uint32_t, 3> id) {
@@ -117,6 +118,7 @@ void WorkGroup::run_to_barrier(Wave& wave) {
       if (!instruction->operation) wave.fail(-1, "is not known to the simulator");
       if (executed == instruction_limit_)
         wave.fail(-1, fmt::format("runs for {} instructions without a barrier: does it ever end?", executed));
+      if (auto hazard = hazards_.issue(wave.history, *instruction)) wave.fail(-1, *hazard);
       wave.program_counter += static_cast<uint64_t>(instruction->size);
       counts.count(*instruction->operation);
       instruction->operation->execute(wave, *instruction);

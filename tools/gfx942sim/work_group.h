@@ -73,6 +73,7 @@ class WorkGroup {
   uint64_t instruction_limit_;
   std::array<uint32_t, 3> id_{};
   std::vector<Wave> waves_;
+  HazardChecker hazards_;
   std::vector<std::vector<LdsOperation>> lds_operations_;  // of each wave
   const Allocation* last_allocation_ = nullptr;
 };

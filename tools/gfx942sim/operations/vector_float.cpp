@@ -126,7 +126,6 @@ void add_short_arithmetic(Operations& rows) {
   add_vector(rows, "v_subrev_f16", [](f16 a, f16 b) { return static_cast<f16>(b - a); });
   add_vector<accumulating>(rows, "v_fmac_f32", [](float a, float b, float c) { return std::fma(a, b, c); });
   add_vector<accumulating>(rows, "v_fmac_f64", [](double a, double b, double c) { return std::fma(a, b, c); });
-  add_vector<accumulating>(rows, "v_fmac_f16", [](f16 a, f16 b, f16 c) { return fused_multiply_add(a, b, c); });
   for (const char* name : {"v_fmaak_f32", "v_fmamk_f32"})
     add_vector(rows, name, [](float a, float b, float c) { return std::fma(a, b, c); });
   // Zero times anything is zero.

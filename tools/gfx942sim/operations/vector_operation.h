@@ -246,7 +246,10 @@ void execute_vector(Wave& wave, const Instruction& instruction) {
         wave.mark_unwritten(instruction.operands[0], word, context.unwritten & context.lanes);
   }
   if constexpr (traits.carries_upward) {
-    if (context.unwritten) wave.mark_unwritten(instruction.operands[0], 1, context.unwritten & context.lanes);
+    if (context.unwritten) {
+      wave.mark_unwritten(instruction.operands[0], 1, context.unwritten & context.lanes);
+      wave.mark_unwritten_pair(instruction.operands[1]);
+    }
   }
 }
 

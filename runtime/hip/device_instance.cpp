@@ -50,6 +50,7 @@ DeviceInstance::~DeviceInstance() {
     ignore(hip.stream_destroy(own_stream_));
   }
   if (arena_ != nullptr) ignore(hip.free(arena_));
+  free_apart();
   DeviceModule::release(module_);
 }
 
@@ -61,8 +62,9 @@ onnxc_status DeviceInstance::set_up(int32_t device_index, ErrorText& error) {
   const hipError_t result = hip.stream_create(&own_stream_, hipStreamNonBlocking);
   if (!succeeded(hip, result, "hipStreamCreateWithFlags", error)) return status_of(result);
   const int64_t temporaries = count_temporaries(program_);
-  if (buffers_.allocate(program_.buffer_count) && buffer_bytes_.allocate(program_.buffer_count) &&
-      plan_.allocate(temporaries) && plan_workspace_.allocate(2 * temporaries))
+  if (buffers_.allocate(program_.buffer_count) && (!poison_ || apart_.allocate(program_.buffer_count)) &&
+      buffer_bytes_.allocate(program_.buffer_count) && plan_.allocate(temporaries) &&
+      plan_workspace_.allocate(2 * temporaries))
     return ONNXC_OK;
   error.append("no memory for an instance");
   return ONNXC_OUT_OF_MEMORY;
@@ -109,6 +111,40 @@ onnxc_status DeviceInstance::reserve(int64_t bytes, hipStream_t stream, ErrorTex
   return ONNXC_OK;
 }
 
+void DeviceInstance::free_apart() {
+  for (int64_t i = 0; i < apart_.size(); ++i) {
+    if (apart_[i] != nullptr) ignore(module_->hip().free(apart_[i]));
+    apart_[i] = nullptr;
+  }
+}
+
+// While memory is poisoned, each temporary and each place for host memory is an allocation of its own, so that a
+// simulator or a checker of addresses sees an access that leaves its buffer.
+onnxc_status DeviceInstance::place_apart(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  hipError_t result = hip.stream_synchronize(stream);  // the run before may still use them
+  if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
+  free_apart();
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
+    if (buffer.kind == BufferKind::constant) {
+      buffers_[i] = module_->weights() + buffer.offset;
+    } else if (buffer.kind == BufferKind::temporary || host_value(run, buffer) != nullptr) {
+      buffers_[i] = nullptr;
+      if (buffer_bytes_[i] == 0) continue;
+      const auto bytes = static_cast<size_t>(buffer_bytes_[i]);
+      result = hip.malloc(&apart_[i], bytes);
+      if (!succeeded(hip, result, "hipMalloc of a buffer", error)) return status_of(result);
+      buffers_[i] = apart_[i];
+      result = hip.memset_async(apart_[i], 0xff, bytes, stream);
+      if (!succeeded(hip, result, "hipMemsetAsync", error)) return status_of(result);
+    } else {
+      buffers_[i] = buffer.kind == BufferKind::input ? run.inputs[buffer.index].data : run.output_data[buffer.index];
+    }
+  }
+  return ONNXC_OK;
+}
+
 // Temporaries where the plan has them, then a place for each input and output that is host memory.
 onnxc_status DeviceInstance::place_buffers(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
   int64_t bytes = planned_bytes_;
@@ -132,10 +168,7 @@ onnxc_status DeviceInstance::place_buffers(const DeviceRun& run, hipStream_t str
       buffers_[i] = buffer.kind == BufferKind::input ? run.inputs[buffer.index].data : run.output_data[buffer.index];
     }
   }
-  if (!poison_ || bytes == 0) return ONNXC_OK;
-  const HipLibrary& hip = module_->hip();
-  const hipError_t result = hip.memset_async(arena_, 0xff, static_cast<size_t>(bytes), stream);
-  return succeeded(hip, result, "hipMemsetAsync", error) ? ONNXC_OK : status_of(result);
+  return ONNXC_OK;
 }
 
 onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
@@ -210,7 +243,7 @@ onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
   const hipError_t result = hip.set_device(module_->device());
   if (!succeeded(hip, result, "hipSetDevice", error)) return status_of(result);
   const auto stream = run.stream != nullptr ? static_cast<hipStream_t>(run.stream) : own_stream_;
-  onnxc_status status = place_buffers(run, stream, error);
+  onnxc_status status = poison_ ? place_apart(run, stream, error) : place_buffers(run, stream, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
   if (status == ONNXC_OK) status = launch_steps(run, stream, error);
   if (status == ONNXC_OK) return copy_outputs(run, stream, error);

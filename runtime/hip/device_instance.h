@@ -23,6 +23,8 @@ class DeviceInstance {
 
   onnxc_status set_up(int32_t device_index, ErrorText& error);
   onnxc_status reserve(int64_t bytes, hipStream_t stream, ErrorText& error);
+  onnxc_status place_apart(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  void free_apart();
   onnxc_status place_buffers(const DeviceRun& run, hipStream_t stream, ErrorText& error);
   onnxc_status copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
   onnxc_status launch_steps(const DeviceRun& run, hipStream_t stream, ErrorText& error);
@@ -45,6 +47,7 @@ class DeviceInstance {
   char* arena_ = nullptr;
   int64_t arena_bytes_ = 0;
   Array<void*> buffers_;
+  Array<void*> apart_;  // memory of single buffers, where they do not share the arena
 
   // Of the run that is being launched.
   hipStream_t stream_ = nullptr;

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "gfx942sim/hip/device_properties.h"
@@ -337,13 +336,10 @@ hipError_t hipModuleLoadDataEx(hipModule_t* module, const void* image, unsigned 
 }
 
 hipError_t hipModuleLoad(hipModule_t* module, const char* file) {
-  std::ifstream stream(file, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (!stream || bytes.size() < 64)
-    return call("hipModuleLoad", [&](SimulatedDevice&) {
-      throw Refusal(hipErrorFileNotFound, fmt::format("{} is no code object", file));
-    });
-  return hipModuleLoadData(module, bytes.data());
+  return call("hipModuleLoad", [&](SimulatedDevice& device) {
+    const std::string bytes = file_content(file);
+    *module = reinterpret_cast<hipModule_t>(device.load(bytes.data()));
+  });
 }
 
 hipError_t hipModuleUnload(hipModule_t module) {

@@ -44,6 +44,9 @@ class Refusal : public std::runtime_error {
   hipError_t code;
 };
 
+// A code object's bytes; throws Refusal.
+std::string file_content(const char* path);
+
 class SimulatedDevice {
  public:
   static SimulatedDevice& instance();

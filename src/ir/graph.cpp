@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/tensor_text.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -174,7 +175,7 @@ std::string to_string(const Graph& graph) {
   std::string text;
   for (const Value* input : graph.inputs) text += fmt::format("input {}\n", describe(*input));
   for (const auto& value : graph.values())
-    if (value->constant) text += fmt::format("constant {}\n", describe(*value));
+    if (value->constant) text += fmt::format("constant {}{}\n", describe(*value), print_elements(*value->constant));
   for (const auto& node : graph.nodes()) {
     std::vector<std::string> outputs, inputs, attributes;
     for (const Value* output : node->outputs) outputs.push_back(output == nullptr ? "_" : describe(*output));
@@ -183,6 +184,9 @@ std::string to_string(const Graph& graph) {
       attributes.push_back(attribute.name + "=" + std::visit(AttributePrinter{}, attribute.value));
     text += fmt::format("{} = {}({})", fmt::join(outputs, ", "), printable(node->origin.type), fmt::join(inputs, ", "));
     if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
+    // What is known of a tensor of integers.
+    for (const Value* output : node->outputs)
+      if (output != nullptr && output->elements) text += "  # " + to_string(Shape(*output->elements));
     text += "\n";
   }
   for (const Guard& guard : graph.guards)

@@ -6,6 +6,7 @@
 
 #include "ir/program.h"
 #include "ir/program_text.h"
+#include "ir/tensor_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -32,15 +33,6 @@ std::optional<BufferKind> parse_buffer_kind(std::string_view text) {
 }
 
 namespace {
-
-constexpr int64_t maximum_printed_elements = 16;
-
-// " = {1, 2.5, -3}"
-std::string print_constant(const Tensor& tensor) {
-  if (info(tensor.dtype()).kind == DTypeKind::string || tensor.size() > maximum_printed_elements) return "";
-  if (!is_floating(tensor.dtype())) return fmt::format(" = {{{}}}", fmt::join(tensor.as_int64(), ", "));
-  return fmt::format(" = {{{}}}", fmt::join(tensor.as_double(), ", "));
-}
 
 // Dims of which more is known than that they are not negative: "dim N 1..8".
 std::string print_dims(const Program& program) {
@@ -77,7 +69,7 @@ std::string print_buffer(BufferId id, const Buffer& buffer) {
   if (buffer.view) text += fmt::format(" view b{} {}", buffer.view->parent, to_string(buffer.view->shift));
   if (buffer.alias) text += fmt::format(" alias b{}", buffer.alias->parent);
   if (buffer.is_packed) text += " packed";
-  if (buffer.constant && !buffer.is_packed) text += print_constant(*buffer.constant);
+  if (buffer.constant && !buffer.is_packed) text += print_elements(*buffer.constant);
   return text + " " + c_string_literal(buffer.name) + "\n";
 }
 

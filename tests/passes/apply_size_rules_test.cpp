@@ -1,102 +1,112 @@
 #include "passes/apply_size_rules.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "passes/graph_builder.h"
-#include "passes/infer_shapes.h"
+#include <regex>
+
+#include "passes/graph_text.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
 
-const Expr n = Symbol::dim("N"), d = Symbol::dim("D"), e = Symbol::dim("E");
+using testing::HasSubstr;
 
-void infer(GraphBuilder& builder) {
-  infer_shapes(builder.graph);
-  apply_size_rules(builder.graph);
+// The graph after the pass, without attributes, which it does not touch, and in front of it the rules.
+std::string ruled(const std::string& before) {
+  const std::unique_ptr<Graph> graph = read_shaped_graph(before);
+  apply_size_rules(*graph);
+  verify(*graph);
+  std::string text;
+  for (const SizeRule& rule : graph->size_rules) {
+    text += fmt::format("rule {} = {}", rule.symbol.name(), rule.legal);
+    for (const SizeRule::Place& place : rule.places)
+      text += fmt::format(", dim {} of %{}", place.axis, graph->inputs[place.input]->name);
+    text += "\n";
+  }
+  return text + std::regex_replace(to_string(*graph), std::regex(R"(\) \{.*\})"), ")");
 }
 
-std::string shape_of(const Value* value) { return to_string(*value->shape); }
-
-std::vector<std::string> rules(const Graph& graph) {
-  std::vector<std::string> texts;
-  for (const SizeRule& rule : graph.size_rules) texts.push_back(rule.symbol.name() + " = " + rule.legal);
-  return texts;
-}
-
-using Rules = std::vector<std::string>;
-
-// Down by a pool of 2, `times` times, up again, and a Concat with what it began with.
-Value* skip_connection(GraphBuilder& builder, Value* x, int times) {
-  Value* inner = x;
-  for (int i = 0; i < times; ++i)
-    inner = builder.node("MaxPool", {inner},
-                         {{"kernel_shape", std::vector<int64_t>{2}}, {"strides", std::vector<int64_t>{2}}});
-  Value* scales = builder.constant<float>(DType::float32, {3}, {1, 1, static_cast<float>(1 << times)});
-  Value* up = builder.node("Resize", {inner, nullptr, scales});
-  return builder.node("Concat", {x, up}, {{"axis", int64_t{1}}});
-}
-
+// Halved and doubled again, with a Concat of what it was before; then the same by an eighth.
 TEST(ApplySizeRules, FindsTheMultiplesThatASkipConnectionNeeds) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {n, 4, d});
-  Value* y = skip_connection(builder, skip_connection(builder, x, 1), 3);
-  builder.output(y);
-  infer(builder);
-  EXPECT_EQ(rules(builder.graph), Rules{"D = 8*n"});
-  EXPECT_EQ(shape_of(x), "[N, 4, D]");
-  EXPECT_EQ(shape_of(y), "[N, 16, D]");
-  EXPECT_TRUE(builder.graph.guards.empty());
-  EXPECT_EQ(builder.graph.size_rules[0].places, (std::vector<SizeRule::Place>{{0, 2}}));
+  EXPECT_EQ(ruled(R"((float[N, 4, D] x) => (y) <float[3] twice = {1, 1, 2}, float[3] eightfold = {1, 1, 8}> {
+    half = MaxPool <kernel_shape = [2], strides = [2]> (x)
+    same = Resize(half, "", twice)
+    first = Concat <axis = 1> (x, same)
+    a = MaxPool <kernel_shape = [2], strides = [2]> (first)
+    b = MaxPool <kernel_shape = [2], strides = [2]> (a)
+    c = MaxPool <kernel_shape = [2], strides = [2]> (b)
+    up = Resize(c, "", eightfold)
+    y = Concat <axis = 1> (first, up)
+  })"),
+            R"(rule D = 8*n, dim 2 of %x
+input %x: float32[N, 4, D]
+constant %twice: float32[3] = {1, 1, 2}
+constant %eightfold: float32[3] = {1, 1, 8}
+%half: float32[N, 4, D//2] = MaxPool(%x)
+%same: float32[N, 4, D] = Resize(%half, _, %twice)
+%first: float32[N, 8, D] = Concat(%x, %same)
+%a: float32[N, 8, D//2] = MaxPool(%first)
+%b: float32[N, 8, D//4] = MaxPool(%a)
+%c: float32[N, 8, D//8] = MaxPool(%b)
+%up: float32[N, 8, D] = Resize(%c, _, %eightfold)
+%y: float32[N, 16, D] = Concat(%first, %up)
+output %y
+)");
 }
 
 TEST(ApplySizeRules, MakesEqualDimsTheSame) {
-  GraphBuilder builder;
-  Value* a = builder.input("a", DType::float32, {n, d});
-  Value* b = builder.input("b", DType::float32, {n, e});
-  Value* y = builder.node("Concat", {a, b}, {{"axis", int64_t{0}}});
-  builder.output(y);
-  infer(builder);
-  EXPECT_EQ(rules(builder.graph), Rules{"E = D"});
-  EXPECT_EQ(shape_of(b), "[N, D]");
-  EXPECT_EQ(shape_of(y), "[2*N, D]");
+  EXPECT_EQ(ruled("(float[N, D] a, float[N, E] b) => (y) { y = Concat <axis = 0> (a, b) }"), R"(rule E = D, dim 1 of %b
+input %a: float32[N, D]
+input %b: float32[N, D]
+%y: float32[2*N, D] = Concat(%a, %b)
+output %y
+)");
 }
 
 TEST(ApplySizeRules, KnowsTheOneSizeThatIsLegal) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {n, 6});
-  Value* y = builder.node("Reshape", {x, builder.integers({3, 8})});
-  builder.output(y);
-  infer(builder);
-  EXPECT_EQ(rules(builder.graph), Rules{"N = 4"});
-  EXPECT_EQ(shape_of(x), "[4, 6]");
+  EXPECT_EQ(ruled("(float[N, 6] x) => (y) <int64[2] shape = {3, 8}> { y = Reshape(x, shape) }"),
+            R"(rule N = 4, dim 0 of %x
+input %x: float32[4, 6]
+constant %shape: int64[2] = {3, 8}
+%y: float32[3, 8] = Reshape(%x, %shape)
+output %y
+)");
 }
 
 TEST(ApplySizeRules, LeavesSeveralRemaindersToTheGuard) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {1, 4, d});
-  const std::vector<NamedAttribute> every_second = {{"kernel_shape", std::vector<int64_t>{1}},
-                                                    {"strides", std::vector<int64_t>{2}}};
-  Value* y = skip_connection(builder, builder.node("MaxPool", {x}, every_second), 1);
-  builder.output(y);
-  infer(builder);
-  EXPECT_EQ(rules(builder.graph), (Rules{"D = 4*n or 4*n + 3"}));
-  EXPECT_EQ(shape_of(y), "[1, 8, (D + 1)//2]");
-  EXPECT_EQ(builder.graph.guards.size(), 1U);
+  EXPECT_EQ(ruled(R"((float[1, 4, D] x) => (y) <float[3] twice = {1, 1, 2}> {
+    every_second = MaxPool <kernel_shape = [1], strides = [2]> (x)
+    half = MaxPool <kernel_shape = [2], strides = [2]> (every_second)
+    up = Resize(half, "", twice)
+    y = Concat <axis = 1> (every_second, up)
+  })"),
+            R"(rule D = 4*n or 4*n + 3, dim 2 of %x
+input %x: float32[1, 4, D]
+constant %twice: float32[3] = {1, 1, 2}
+%every_second: float32[1, 4, (D + 1)//2] = MaxPool(%x)
+%half: float32[1, 4, (D + 1)//4] = MaxPool(%every_second)
+%up: float32[1, 4, 2*((D + 1)//4)] = Resize(%half, _, %twice)
+%y: float32[1, 8, (D + 1)//2] = Concat(%every_second, %up)
+guard (D + 1)//2 == 2*((D + 1)//4)  # node 'y' (Concat): dim 2 of every input must agree
+output %y
+)");
 }
 
 TEST(ApplySizeRules, RefusesAModelThatNoSizeFits) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {n, 6});
-  builder.output(builder.node("Reshape", {x, builder.integers({4, 6})}));
-  builder.output(builder.node("Reshape", {x, builder.integers({3, 8})}));
-  builder.output(builder.node("Reshape", {x, builder.integers({5, 6})}));
+  const std::unique_ptr<Graph> graph = read_shaped_graph(R"((float[N, 6] x) => (a, b, c)
+      <int64[2] four = {4, 6}, int64[2] three = {3, 8}, int64[2] five = {5, 6}> {
+    a = Reshape(x, four)
+    b = Reshape(x, three)
+    c = Reshape(x, five)
+  })");
   try {
-    infer(builder);
+    apply_size_rules(*graph);
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("no size of N is legal"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("Reshape"), std::string::npos) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr("no size of N is legal"));
+    EXPECT_THAT(error.what(), HasSubstr("(Reshape)"));
   }
 }
 

@@ -3,104 +3,95 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "passes/graph_builder.h"
+#include "passes/graph_text.h"
 
 namespace onnxc {
 namespace {
 
-using testing::ElementsAre;
 using testing::ElementsAreArray;
 
-void infer_and_fold(Graph& graph, const FoldLimits& limits = {}) {
-  infer_shapes(graph);
-  fold_constants(graph, limits);
-  verify(graph);
-}
-
-std::vector<std::string> node_types(const Graph& graph) {
-  std::vector<std::string> types;
-  for (const auto& node : graph.nodes()) types.push_back(node->origin.type);
-  return types;
+std::string folded(const std::string& before, const FoldLimits& limits = {}) {
+  return after(before, [&](Graph& graph) { fold_constants(graph, limits); });
 }
 
 TEST(FoldConstants, ComputesChainsOfConstants) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {2, 3});
-  Value* weight = builder.constant<float>(DType::float32, {3, 2}, {1, 2, 3, 4, 5, 6});
-  Value* turned = builder.node("Transpose", {weight}, {{"perm", std::vector<int64_t>{1, 0}}});
-  Value* doubled = builder.node("Add", {turned, turned});
-  builder.output(builder.node("Mul", {x, doubled}));
-  infer_and_fold(builder.graph);
-  EXPECT_THAT(node_types(builder.graph), ElementsAre("Mul"));
-  const Value* folded = builder.graph.nodes().front()->inputs[1];
-  ASSERT_TRUE(folded->constant.has_value());
-  EXPECT_THAT(folded->constant->dims(), ElementsAre(2, 3));
-  EXPECT_THAT(folded->constant->values<float>(), ElementsAre(2, 6, 10, 4, 8, 12));
+  EXPECT_EQ(folded(R"((float[2, 3] x) => (y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> {
+    turned = Transpose <perm = [1, 0]> (w)
+    doubled = Add(turned, turned)
+    y = Mul(x, doubled)
+  })"),
+            R"(input %x: float32[2, 3]
+constant %doubled: float32[2, 3] = {2, 6, 10, 4, 8, 12}
+%y: float32[2, 3] = Mul(%x, %doubled)
+output %y
+)");
 }
 
 TEST(FoldConstants, AConstantMayBecomeAnOutputOfTheModel) {
-  GraphBuilder builder;
-  Value* a = builder.constant<float>(DType::float32, {2}, {1, 2});
-  Value* sum = builder.node("Add", {a, a});
-  const std::string name = sum->name;
-  builder.output(sum);
-  infer_and_fold(builder.graph);
-  EXPECT_TRUE(builder.graph.nodes().empty());
-  ASSERT_TRUE(builder.graph.outputs[0]->constant.has_value());
-  EXPECT_EQ(builder.graph.outputs[0]->name, name);
-  EXPECT_THAT(builder.graph.outputs[0]->constant->values<float>(), ElementsAre(2, 4));
+  EXPECT_EQ(folded("(float[1] x) => (y) <float[2] a = {1, 2}> { y = Add(a, a) }"), R"(input %x: float32[1]
+constant %y: float32[2] = {2, 4}
+output %y
+)");
 }
 
 TEST(FoldConstants, KnownShapesBecomeConstants) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {2, 3, 4});
-  Value* dims = builder.node("Shape", {x});
-  Value* last = builder.node("Gather", {dims, builder.integers({2})});
-  Value* target = builder.node("Concat", {last, builder.integers({-1})}, {{"axis", int64_t{0}}});
-  builder.output(builder.node("Reshape", {x, target}));
-  infer_and_fold(builder.graph);
-  EXPECT_THAT(node_types(builder.graph), ElementsAre("Reshape"));
-  EXPECT_EQ(to_string(*builder.graph.outputs[0]->shape), "[4, 6]");
-  EXPECT_THAT(builder.graph.nodes().front()->inputs[1]->constant->as_int64(), ElementsAre(4, -1));
+  EXPECT_EQ(folded(R"((float[2, 3, 4] x) => (y) <int64[1] two = {2}, int64[1] free = {-1}> {
+    shape = Shape(x)
+    last = Gather(shape, two)
+    target = Concat <axis = 0> (last, free)
+    y = Reshape(x, target)
+  })"),
+            R"(input %x: float32[2, 3, 4]
+constant %target: int64[2] = {4, -1}
+%y: float32[4, 6] = Reshape(%x, %target) {allowzero=0}
+output %y
+)");
 }
 
 TEST(FoldConstants, WhatGrowsIsLeftToTheRun) {
-  GraphBuilder builder;
-  Value* one = builder.constant<float>(DType::float32, {1}, {1});
-  Value* small = builder.node("Expand", {one, builder.integers({100})});
-  Value* large = builder.node("Expand", {one, builder.integers({100000})});
-  builder.output(small);
-  builder.output(large);
-  infer_and_fold(builder.graph);
-  EXPECT_THAT(node_types(builder.graph), ElementsAre("Expand"));
-  EXPECT_TRUE(builder.graph.outputs[0]->constant.has_value());
-  EXPECT_FALSE(builder.graph.outputs[1]->constant.has_value());
+  EXPECT_EQ(folded(R"((float[1] x) => (small, large) <float[1] one = {1}, int64[1] hundred = {100},
+                                                      int64[1] more = {100000}> {
+    small = Expand(one, hundred)
+    large = Expand(one, more)
+  })"),
+            R"(input %x: float32[1]
+constant %one: float32[1] = {1}
+constant %more: int64[1] = {100000}
+constant %small: float32[100]
+%large: float32[100000] = Expand(%one, %more)
+output %small
+output %large
+)");
 }
 
 TEST(FoldConstants, WhatIsLargeOrTakesLongIsLeftToTheRun) {
-  auto folds = [](const FoldLimits& limits) {
-    GraphBuilder builder;
-    std::vector<float> values(200, 1.0f);
-    Value* a = builder.constant(DType::float32, {200}, values);
-    builder.output(builder.node("Neg", {a}));
-    infer_and_fold(builder.graph, limits);
-    return builder.graph.nodes().empty();
-  };
-  EXPECT_TRUE(folds({}));
-  EXPECT_TRUE(folds({.maximum_bytes = 800, .always_bytes = 0}));
-  EXPECT_FALSE(folds({.maximum_bytes = 799, .always_bytes = 0}));
-  EXPECT_FALSE(folds({.maximum_steps = 199}));
+  const std::string before = "(float[1] x) => (y) <float[200] a> { y = Neg(a) }";
+  const std::string computed = R"(input %x: float32[1]
+constant %y: float32[200]
+output %y
+)";
+  const std::string left = R"(input %x: float32[1]
+constant %a: float32[200]
+%y: float32[200] = Neg(%a)
+output %y
+)";
+  EXPECT_EQ(folded(before), computed);
+  EXPECT_EQ(folded(before, {.maximum_bytes = 800, .always_bytes = 0}), computed);
+  EXPECT_EQ(folded(before, {.maximum_bytes = 799, .always_bytes = 0}), left);
+  EXPECT_EQ(folded(before, {.maximum_steps = 199}), left);
 }
 
 TEST(FoldConstants, WidensWeights) {
-  GraphBuilder builder;
-  std::vector<int8_t> values(20000);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int8_t>(i % 251 - 125);
-  Value* weight = builder.constant(DType::int8, {20000}, values);
-  builder.output(builder.node("Cast", {weight}, {{"to", int64_t{1}}}));
-  infer_and_fold(builder.graph);
-  ASSERT_TRUE(builder.graph.outputs[0]->constant.has_value());
-  EXPECT_THAT(builder.graph.outputs[0]->constant->values<float>(), ElementsAreArray(values));
+  const std::unique_ptr<Graph> graph =
+      read_shaped_graph("(float[1] x) => (y) <int8[20000] w> { y = Cast <to = 1> (w) }");
+  const Tensor narrow = *graph->nodes().front()->inputs[0]->constant;
+  fold_constants(*graph, {});
+  verify(*graph);
+  EXPECT_EQ(to_string(*graph), R"(input %x: float32[1]
+constant %y: float32[20000]
+output %y
+)");
+  EXPECT_THAT(graph->outputs[0]->constant->values<float>(), ElementsAreArray(narrow.values<int8_t>()));
 }
 
 }  // namespace

@@ -2,20 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "passes/graph_builder.h"
+#include "passes/graph_text.h"
 #include "passes/test_target.h"
 
 namespace onnxc {
 namespace {
 
-// x -> Conv -> Relu -> Neg -> y, for [N, 8, D] and a kernel of one.
-void build_convolution(GraphBuilder& builder) {
-  Value* x = builder.input("x", DType::float32, {Symbol::dim("N"), 8, Symbol::dim("D")});
-  Value* weights = builder.constant(DType::float32, {4, 8, 1}, std::vector<float>(32, 1.0F));
-  Value* convolved = builder.node("Conv", {x, weights});
-  builder.output(builder.node("Neg", {builder.node("Relu", {convolved})}));
-  infer_shapes(builder.graph);
-}
+const std::string convolution = R"((float[N, 8, D] x) => (y) <float[4, 8, 1] w> {
+  a = Conv(x, w)
+  b = Relu(a)
+  y = Neg(b)
+})";
 
 std::string lowered(const Graph& graph, bool use_templates) {
   Program program = lower(graph, TestTarget(), use_templates);
@@ -23,24 +20,26 @@ std::string lowered(const Graph& graph, bool use_templates) {
   return to_string(program);
 }
 
+std::string lowered(const std::string& before, bool use_templates) {
+  return lowered(*read_shaped_graph(before), use_templates);
+}
+
 TEST(Lower, WithoutTemplatesEachNodeIsItsDefinition) {
-  GraphBuilder builder;
-  build_convolution(builder);
-  EXPECT_EQ(lowered(builder.graph, false), R"(b0 input float32 [N, 8, D] "x"
-b1 constant float32 [4, 8, 1] "c0"
-b2 temporary float32 [N, 4, D] "v2"
-b3 temporary float32 [N, 4, D] "v4"
-b4 output float32 [N, 4, D] "v6"
+  EXPECT_EQ(lowered(convolution, false), R"(b0 input float32 [N, 8, D] "x"
+b1 constant float32 [4, 8, 1] "w"
+b2 temporary float32 [N, 4, D] "a"
+b3 temporary float32 [N, 4, D] "b"
+b4 output float32 [N, 4, D] "y"
 inputs b0
 outputs b4
-# "n1" Conv-22
+# "a" Conv-22
 nest conv  axes i0<N, i1<4, i2<D  reduce i3<8, i4<1
   acc0: float32 = sum b0[i0, i3, i2 + i4] * b1[i1, i3, i4]
   b2[i0, i1, i2] = acc0
-# "n3" Relu-22
+# "b" Relu-22
 nest Relu  axes i0<N, i1<4, i2<D
   b3[i0, i1, i2] = max(b2[i0, i1, i2], 0.0)
-# "n5" Neg-22
+# "y" Neg-22
 nest Neg  axes i0<N, i1<4, i2<D
   b4[i0, i1, i2] = -b3[i0, i1, i2]
 )");
@@ -48,59 +47,57 @@ nest Neg  axes i0<N, i1<4, i2<D
 
 // The kernel's output is blocked, and Relu, which follows any layout, stays so; the model's input and output do not.
 TEST(Lower, WithTemplatesLayoutsSpreadFromKernels) {
-  GraphBuilder builder;
-  build_convolution(builder);
-  EXPECT_EQ(lowered(builder.graph, true), R"(b0 input float32 [N, 8, D] "x"
+  EXPECT_EQ(lowered(convolution, true), R"(b0 input float32 [N, 8, D] "x"
 b1 temporary float32 [N, 8, D] layout 0 1/4 2 1%4 "x"
-b2 constant float32 [4, 8, 1] "c0"
-b3 temporary float32 [N, 4, D] layout 0 1/4 2 1%4 "v2"
-b4 temporary float32 [N, 4, D] layout 0 1/4 2 1%4 "v4"
-b5 output float32 [N, 4, D] "v6"
+b2 constant float32 [4, 8, 1] "w"
+b3 temporary float32 [N, 4, D] layout 0 1/4 2 1%4 "a"
+b4 temporary float32 [N, 4, D] layout 0 1/4 2 1%4 "b"
+b5 output float32 [N, 4, D] "y"
 inputs b0
 outputs b5
-# "n1" Conv-22
+# "a" Conv-22
 nest copy  axes i0<N, i1<8, i2<D
   b1[i0, i1, i2] = b0[i0, i1, i2]
-# "n1" Conv-22
+# "a" Conv-22
 kernel test_conv  b3 = b1, b2
-# "n3" Relu-22
+# "b" Relu-22
 nest Relu  axes i0<N, i1<4, i2<D
   b4[i0, i1, i2] = max(b3[i0, i1, i2], 0.0)
-# "n5" Neg-22
+# "y" Neg-22
 nest Neg  axes i0<N, i1<4, i2<D
   b5[i0, i1, i2] = -b4[i0, i1, i2]
 )");
 }
 
 TEST(Lower, AValueIsCopiedToALayoutOnce) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {1, 8, 5});
-  for (int i = 0; i < 2; ++i) {
-    Value* weights = builder.constant(DType::float32, {4, 8, 1}, std::vector<float>(32, 1.0F));
-    builder.output(builder.node("Neg", {builder.node("Conv", {x, weights})}));
-  }
-  infer_shapes(builder.graph);
-  EXPECT_EQ(lowered(builder.graph, true), R"(b0 input float32 [1, 8, 5] "x"
+  EXPECT_EQ(lowered(R"((float[1, 8, 5] x) => (y, z) <float[4, 8, 1] v, float[4, 8, 1] w> {
+    a = Conv(x, v)
+    y = Neg(a)
+    b = Conv(x, w)
+    z = Neg(b)
+  })",
+                    true),
+            R"(b0 input float32 [1, 8, 5] "x"
 b1 temporary float32 [1, 8, 5] layout 0 1/4 2 1%4 "x"
-b2 constant float32 [4, 8, 1] "c0"
-b3 temporary float32 [1, 4, 5] layout 0 1/4 2 1%4 "v2"
-b4 output float32 [1, 4, 5] "v4"
-b5 constant float32 [4, 8, 1] "c5"
-b6 temporary float32 [1, 4, 5] layout 0 1/4 2 1%4 "v7"
-b7 output float32 [1, 4, 5] "v9"
+b2 constant float32 [4, 8, 1] "v"
+b3 temporary float32 [1, 4, 5] layout 0 1/4 2 1%4 "a"
+b4 output float32 [1, 4, 5] "y"
+b5 constant float32 [4, 8, 1] "w"
+b6 temporary float32 [1, 4, 5] layout 0 1/4 2 1%4 "b"
+b7 output float32 [1, 4, 5] "z"
 inputs b0
 outputs b4, b7
-# "n1" Conv-22
+# "a" Conv-22
 nest copy  axes i0<1, i1<8, i2<5
   b1[i0, i1, i2] = b0[i0, i1, i2]
-# "n1" Conv-22
+# "a" Conv-22
 kernel test_conv  b3 = b1, b2
-# "n3" Neg-22
+# "y" Neg-22
 nest Neg  axes i0<1, i1<4, i2<5
   b4[i0, i1, i2] = -b3[i0, i1, i2]
-# "n6" Conv-22
+# "b" Conv-22
 kernel test_conv  b6 = b1, b5
-# "n8" Neg-22
+# "z" Neg-22
 nest Neg  axes i0<1, i1<4, i2<5
   b7[i0, i1, i2] = -b6[i0, i1, i2]
 )");
@@ -108,24 +105,21 @@ nest Neg  axes i0<1, i1<4, i2<5
 
 // Each output is memory of the caller's own: what is an input, a constant or an output already is copied.
 TEST(Lower, OutputsAreBuffersOfTheirOwn) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {4});
-  Value* y = builder.node("Neg", {x});
-  for (Value* output : {x, y, y}) builder.output(output);
-  infer_shapes(builder.graph);
-  EXPECT_EQ(lowered(builder.graph, true), R"(b0 input float32 [4] "x"
-b1 output float32 [4] "v1"
+  const auto graph = read_shaped_graph("(float[4] x) => (y) { y = Neg(x) }");
+  graph->outputs = {graph->inputs[0], graph->outputs[0], graph->outputs[0]};
+  EXPECT_EQ(lowered(*graph, true), R"(b0 input float32 [4] "x"
+b1 output float32 [4] "y"
 b2 output float32 [4] "x"
-b3 output float32 [4] "v1"
+b3 output float32 [4] "y"
 inputs b0
 outputs b2, b1, b3
-# "n0" Neg-22
+# "y" Neg-22
 nest Neg  axes i0<4
   b1[i0] = -b0[i0]
 # "x" Identity-0
 nest copy  axes i0<4
   b2[i0] = b0[i0]
-# "v1" Identity-0
+# "y" Identity-0
 nest copy  axes i0<4
   b3[i0] = b1[i0]
 )");

@@ -9,7 +9,7 @@
 #include "passes/eliminate_copies.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_nests.h"
-#include "passes/graph_builder.h"
+#include "passes/graph_text.h"
 #include "passes/lower.h"
 #include "passes/place_stores.h"
 #include "passes/test_target.h"
@@ -30,121 +30,118 @@ Tensor integers_tensor(const Shape& shape, unsigned seed) {
   return Tensor::of(DType::float32, dims, values);
 }
 
-class ProgramPassesTest : public testing::Test {
- protected:
-  // Infers, lowers and runs the passes; checks that the results of both programs are the same bytes, and returns the
-  // program after the passes.
-  Program check() {
-    infer_shapes(builder_.graph);
-    LoopsTarget target;
-    Program before = lower(builder_.graph, target, false);
-    Program after = lower(builder_.graph, target, true);
-    fuse_nests(after);
-    verify(after);
-    place_stores(after);
-    verify(after);
-    fuse_epilogues(after, target);
-    eliminate_copies(after);
-    verify(after);
-    std::vector<Tensor> inputs;
-    for (const Value* input : builder_.graph.inputs)
-      inputs.push_back(integers_tensor(*input->shape, static_cast<unsigned>(inputs.size())));
-    std::vector<Tensor> expected = interpret(before, {}, inputs), found = interpret(after, {}, inputs);
-    EXPECT_EQ(expected.size(), found.size());
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_TRUE(std::ranges::equal(expected[i].bytes(), found[i].bytes())) << "output " << i << "\n"
-                                                                             << to_string(after);
-    return after;
-  }
-
-  Value* weights(std::vector<int64_t> dims) {
-    Shape shape(dims.begin(), dims.end());
-    return builder_.graph.add_constant("w" + std::to_string(count_++), integers_tensor(shape, 3));
-  }
-
-  GraphBuilder builder_;
-  int count_ = 0;
-};
-
-TEST_F(ProgramPassesTest, AnElementwiseChainBecomesOneNest) {
-  Value* x = builder_.input("x", DType::float32, {2, 3, 5});
-  Value* sum = builder_.node("Add", {x, weights({3, 1})});
-  builder_.output(builder_.node("Relu", {builder_.node("Mul", {sum, weights({5})})}));
-  EXPECT_EQ(check().steps.size(), 1u);
+// Lowers the graph and runs the passes; checks that the results of both programs are the same bytes, and returns the
+// program after the passes.
+Program check(const Graph& graph) {
+  LoopsTarget target;
+  Program before = lower(graph, target, false);
+  Program after = lower(graph, target, true);
+  fuse_nests(after);
+  verify(after);
+  place_stores(after);
+  verify(after);
+  fuse_epilogues(after, target);
+  eliminate_copies(after);
+  verify(after);
+  std::vector<Tensor> inputs;
+  for (const Value* input : graph.inputs)
+    inputs.push_back(integers_tensor(*input->shape, static_cast<unsigned>(inputs.size())));
+  std::vector<Tensor> expected = interpret(before, {}, inputs), found = interpret(after, {}, inputs);
+  EXPECT_EQ(expected.size(), found.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(expected[i].bytes(), found[i].bytes())) << "output " << i << "\n"
+                                                                           << to_string(after);
+  return after;
 }
 
-TEST_F(ProgramPassesTest, WhatIsReadTwiceIsComputedOnce) {
-  Value* x = builder_.input("x", DType::float32, {2, 3});
-  Value* relu = builder_.node("Relu", {x});
-  builder_.output(builder_.node("Add", {builder_.node("Neg", {relu}), builder_.node("Exp", {relu})}));
-  EXPECT_EQ(check().steps.size(), 2u);
+Program check(const std::string& text) { return check(*read_shaped_graph(text)); }
+
+TEST(ProgramPasses, AnElementwiseChainBecomesOneNest) {
+  EXPECT_EQ(check(R"((float[2, 3, 5] x) => (y) <float[3, 1] v, float[5] w> {
+    a = Add(x, v)
+    b = Mul(a, w)
+    y = Relu(b)
+  })")
+                .steps.size(),
+            1u);
 }
 
-TEST_F(ProgramPassesTest, APartOfAConcatIsWrittenInPlace) {
-  Value* x = builder_.input("x", DType::float32, {2, 3, 4});
-  Value* w = builder_.input("y", DType::float32, {2, 5, 4});
-  Value* a = builder_.node("ReduceSum", {x, builder_.integers({2})});
-  Value* b = builder_.node("ReduceSum", {w, builder_.integers({2})});
-  builder_.output(builder_.node("Concat", {a, b}, {{"axis", int64_t{1}}}));
-  EXPECT_EQ(check().steps.size(), 2u);
+TEST(ProgramPasses, WhatIsReadTwiceIsComputedOnce) {
+  EXPECT_EQ(check(R"((float[2, 3] x) => (y) {
+    a = Relu(x)
+    b = Neg(a)
+    c = Exp(a)
+    y = Add(b, c)
+  })")
+                .steps.size(),
+            2u);
 }
 
-TEST_F(ProgramPassesTest, AReshapeCostsNothing) {
-  Value* x = builder_.input("x", DType::float32, {2, 3, 4});
-  Value* sum = builder_.node("ReduceSum", {x, builder_.integers({0})});
-  Value* reshaped = builder_.node("Reshape", {sum, builder_.integers({4, 3})});
-  builder_.output(builder_.node("ReduceMax", {reshaped, builder_.integers({1})}));
-  EXPECT_EQ(check().steps.size(), 2u);
+TEST(ProgramPasses, APartOfAConcatIsWrittenInPlace) {
+  EXPECT_EQ(check(R"((float[2, 3, 4] x, float[2, 5, 4] z) => (y) <int64[1] axes = {2}> {
+    a = ReduceSum(x, axes)
+    b = ReduceSum(z, axes)
+    y = Concat <axis = 1> (a, b)
+  })")
+                .steps.size(),
+            2u);
 }
 
-TEST_F(ProgramPassesTest, AReshapeOfPartOfAConcatStaysRight) {
-  Value* x = builder_.input("x", DType::float32, {2, 3, 4});
-  Value* sum = builder_.node("ReduceSum", {x, builder_.integers({2})});
-  builder_.output(builder_.node("Concat", {sum, sum}, {{"axis", int64_t{1}}}));
-  Value* flat = builder_.node("Reshape", {sum, builder_.integers({6})});
-  builder_.output(builder_.node("ReduceMax", {flat, builder_.integers({0})}));
-  check();
+TEST(ProgramPasses, AReshapeCostsNothing) {
+  EXPECT_EQ(check(R"((float[2, 3, 4] x) => (y) <int64[1] first = {0}, int64[2] shape = {4, 3}, int64[1] second = {1}> {
+    a = ReduceSum(x, first)
+    b = Reshape(a, shape)
+    y = ReduceMax(b, second)
+  })")
+                .steps.size(),
+            2u);
+}
+
+TEST(ProgramPasses, AReshapeOfPartOfAConcatStaysRight) {
+  check(R"((float[2, 3, 4] x) => (y, z) <int64[1] last = {2}, int64[1] shape = {6}, int64[1] first = {0}> {
+    a = ReduceSum(x, last)
+    y = Concat <axis = 1> (a, a)
+    flat = Reshape(a, shape)
+    z = ReduceMax(flat, first)
+  })");
 }
 
 // A U-Net's level in small: convolutions with odd channel counts, a skip, a Concat of blocked tensors on and off block
 // boundaries, a pool, a resize, padding, and a row-major end.
-TEST_F(ProgramPassesTest, BlockedTensorsStayRight) {
-  std::vector<NamedAttribute> same{{"pads", std::vector<int64_t>{1, 1, 1, 1}}};
-  Value* x = builder_.input("x", DType::float32, {2, 3, 6, 4});
-  Value* skip = builder_.node("Relu", {builder_.node("Conv", {x, weights({8, 3, 3, 3})}, same)});
-  Value* pooled = builder_.node(
-      "MaxPool", {skip}, {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
-  Value* deep = builder_.node("Conv", {pooled, weights({5, 8, 3, 3})}, same);
-  Value* scales = builder_.constant<float>(DType::float32, {4}, {1, 1, 2, 2});
-  Value* up = builder_.node("Resize", {deep, nullptr, scales});
-  Value* joined = builder_.node("Concat", {skip, up}, {{"axis", int64_t{1}}});
-  Value* shifted = builder_.node("Concat", {up, skip, up}, {{"axis", int64_t{1}}});
-  Value* a = builder_.node("Conv", {joined, weights({6, 13, 1, 1})});
-  Value* b = builder_.node("Conv", {shifted, weights({6, 18, 1, 1})});
-  Value* sum = builder_.node("Relu", {builder_.node("Add", {a, b})});
-  Value* padded = builder_.node("Pad", {sum, builder_.integers({0, 0, 1, 0, 0, 0, 0, 2})});
-  builder_.output(padded);
-  builder_.output(builder_.node("Flatten", {padded}));
-  builder_.output(builder_.node("Transpose", {sum}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}}));
-  builder_.output(builder_.node("GlobalAveragePool", {sum}));
-  check();
+TEST(ProgramPasses, BlockedTensorsStayRight) {
+  check(R"((float[2, 3, 6, 4] x) => (padded, flat, turned, mean)
+      <float[8, 3, 3, 3] wa, float[5, 8, 3, 3] wb, float[6, 13, 1, 1] wc, float[6, 18, 1, 1] wd,
+       float[4] scales = {1, 1, 2, 2}, int64[8] pads = {0, 0, 1, 0, 0, 0, 0, 2}> {
+    a = Conv <pads = [1, 1, 1, 1]> (x, wa)
+    skip = Relu(a)
+    pooled = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (skip)
+    deep = Conv <pads = [1, 1, 1, 1]> (pooled, wb)
+    up = Resize(deep, "", scales)
+    joined = Concat <axis = 1> (skip, up)
+    shifted = Concat <axis = 1> (up, skip, up)
+    c = Conv(joined, wc)
+    d = Conv(shifted, wd)
+    e = Add(c, d)
+    sum = Relu(e)
+    padded = Pad(sum, pads)
+    flat = Flatten(padded)
+    turned = Transpose <perm = [0, 2, 3, 1]> (sum)
+    mean = GlobalAveragePool(sum)
+  })");
 }
 
-TEST_F(ProgramPassesTest, AScatterDoesNotWriteIntoWhatIsStillRead) {
-  Value* x = builder_.input("x", DType::float32, {4, 3});
-  Value* data = builder_.node("Relu", {x});
-  Value* updates = builder_.constant<float>(DType::float32, {2, 3}, {1, 2, 3, 4, 5, 6});
-  Value* indices = builder_.constant<int64_t>(DType::int64, {2, 1}, {3, 0});
-  builder_.output(builder_.node("ScatterND", {data, indices, updates}));
-  builder_.output(builder_.node("Neg", {data}));
-  check();
+TEST(ProgramPasses, AScatterDoesNotWriteIntoWhatIsStillRead) {
+  check(R"((float[4, 3] x) => (y, z) <float[2, 3] updates = {1, 2, 3, 4, 5, 6}, int64[2, 1] indices = {3, 0}> {
+    data = Relu(x)
+    y = ScatterND(data, indices, updates)
+    z = Neg(data)
+  })");
 }
 
-TEST_F(ProgramPassesTest, AnInputThatIsAnOutputIsCopied) {
-  Value* x = builder_.input("x", DType::float32, {4});
-  builder_.output(x);
-  builder_.output(builder_.node("Identity", {x}));
-  check();
+TEST(ProgramPasses, AnInputThatIsAnOutputIsCopied) {
+  const auto graph = read_shaped_graph("(float[4] x) => (y) { y = Identity(x) }");
+  graph->outputs.push_back(graph->inputs[0]);
+  check(*graph);
 }
 
 }  // namespace

@@ -5,88 +5,97 @@
 
 #include "codegen/cpu/cpu_target.h"
 #include "ir/interpreter.h"
-#include "passes/graph_builder.h"
+#include "passes/graph_text.h"
 #include "passes/lower.h"
 
 namespace onnxc {
 namespace {
 
-using testing::ElementsAre;
 using testing::FloatNear;
 using testing::Pointwise;
 
-class RecognizeOperatorsTest : public testing::Test {
- protected:
-  Value* constant(std::vector<int64_t> dims, const std::vector<float>& values) {
-    return builder_.constant(DType::float32, std::move(dims), values);
-  }
-  Value* reshape(Value* x, const std::vector<int64_t>& dims) {
-    return builder_.node("Reshape", {x, builder_.integers(dims)});
-  }
+// What the interpreter makes of the first output.
+std::vector<float> results(const Graph& graph) {
+  const Program program = lower(graph, CpuTarget(8), false);
+  const std::vector<int64_t> dims = *constant_dims(*graph.inputs[0]->shape);
+  std::vector<float> values(static_cast<size_t>(checked_product(dims)));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 17) - 3;
+  const std::vector<Tensor> inputs{Tensor::of(DType::float32, dims, values)};
+  const Tensor result = interpret(program, {}, inputs).front();
+  return {result.values<float>().begin(), result.values<float>().end()};
+}
 
-  // The operators after the pass, whose results must be those before it.
-  std::vector<std::string> operators() {
-    infer_shapes(builder_.graph);
-    const std::vector<float> before = results();
-    recognize_operators(builder_.graph);
-    verify(builder_.graph);
-    EXPECT_THAT(results(), Pointwise(FloatNear(1e-5F), before));
-    std::vector<std::string> names;
-    for (const auto& node : builder_.graph.nodes()) names.emplace_back(node->op->name);
-    return names;
-  }
+// The graph after the pass, whose results must be those before it.
+std::string recognized(const std::string& before) {
+  return after(before, [](Graph& graph) {
+    const std::vector<float> expected = results(graph);
+    recognize_operators(graph);
+    EXPECT_THAT(results(graph), Pointwise(FloatNear(1e-5F), expected));
+  });
+}
 
-  std::vector<float> results() {
-    const Program program = lower(builder_.graph, CpuTarget(8), false);
-    const std::vector<int64_t> dims = *constant_dims(*builder_.graph.inputs[0]->shape);
-    std::vector<float> values(static_cast<size_t>(checked_product(dims)));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 17) - 3;
-    const std::vector<Tensor> inputs{Tensor::of(DType::float32, dims, values)};
-    const Tensor result = interpret(program, {}, inputs).front();
-    return {result.values<float>().begin(), result.values<float>().end()};
-  }
+TEST(RecognizeOperators, AnInstanceNormalizationBetweenReshapesIsOneOfGroups) {
+  EXPECT_EQ(recognized(R"((float[2, 6, 3, 5] x) => (y)
+      <int64[3] groups = {0, 3, -1}, int64[4] channels = {2, 6, 3, 5},
+       float[3] scale = {1, 2, 3}, float[3] bias = {4, 5, 6}, float[6, 1, 1] w = {1, 2, 3, 4, 5, 6}> {
+    grouped = Reshape(x, groups)
+    normalized = InstanceNormalization(grouped, scale, bias)
+    back = Reshape(normalized, channels)
+    y = Mul(back, w)
+  })"),
+            R"(input %x: float32[2, 6, 3, 5]
+constant %w: float32[6, 1, 1] = {1, 2, 3, 4, 5, 6}
+constant %scale/repeated: float32[6] = {1, 1, 2, 2, 3, 3}
+constant %bias/repeated: float32[6] = {4, 4, 5, 5, 6, 6}
+%back: float32[2, 6, 3, 5] = GroupNormalization(%x, %scale/repeated, %bias/repeated) {num_groups=3, epsilon=1.e-05}
+%y: float32[2, 6, 3, 5] = Mul(%back, %w)
+output %y
+)");
+}
 
-  GraphBuilder builder_;
+TEST(RecognizeOperators, AMeanOverSpaceIsAGlobalPool) {
+  EXPECT_EQ(recognized("(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {-1, 2}> { y = ReduceMean(x, axes) }"),
+            R"(input %x: float32[2, 6, 3, 5]
+%y: float32[2, 6, 1, 1] = GlobalAveragePool(%x)
+output %y
+)");
+}
+
+struct Case {
+  const char* name;
+  const char* before;
 };
 
-TEST_F(RecognizeOperatorsTest, AnInstanceNormalizationBetweenReshapesIsOneOfGroups) {
-  Value* x = builder_.input("x", DType::float32, {2, 6, 3, 5});
-  Value* normalized = builder_.node("InstanceNormalization",
-                                    {reshape(x, {0, 3, -1}), constant({3}, {1, 2, 3}), constant({3}, {4, 5, 6})});
-  builder_.output(builder_.node("Mul", {reshape(normalized, {2, 6, 3, 5}), constant({6, 1, 1}, {1, 2, 3, 4, 5, 6})}));
-  EXPECT_THAT(operators(), ElementsAre("GroupNormalization", "Mul"));
+class RecognizeOperatorsKeeps : public testing::TestWithParam<Case> {};
+
+TEST_P(RecognizeOperatorsKeeps, TheGraph) {
+  EXPECT_EQ(recognized(GetParam().before), to_string(*read_shaped_graph(GetParam().before)));
 }
 
-TEST_F(RecognizeOperatorsTest, ReshapesThatDoNotGroupChannelsStay) {
-  Value* x = builder_.input("x", DType::float32, {2, 6, 3, 5});
-  Value* normalized = builder_.node(
-      "InstanceNormalization",
-      {reshape(x, {1, 12, -1}), constant({12}, std::vector<float>(12, 1)), constant({12}, std::vector<float>(12, 0))});
-  builder_.output(reshape(normalized, {2, 6, 3, 5}));
-  EXPECT_THAT(operators(), ElementsAre("Reshape", "InstanceNormalization", "Reshape"));
-}
+const Case kept[] = {
+    {"ReshapesThatDoNotGroupChannels", R"((float[2, 6, 3, 5] x) => (y)
+        <int64[3] groups = {1, 12, -1}, int64[4] channels = {2, 6, 3, 5}, float[12] scale, float[12] bias> {
+      grouped = Reshape(x, groups)
+      normalized = InstanceNormalization(grouped, scale, bias)
+      y = Reshape(normalized, channels)
+    })"},
+    {"AGroupedTensorThatIsUsedElsewhere", R"((float[2, 6, 3, 5] x) => (y, normalized)
+        <int64[3] groups = {0, 3, -1}, int64[4] channels = {2, 6, 3, 5},
+         float[3] scale = {1, 2, 3}, float[3] bias = {4, 5, 6}> {
+      grouped = Reshape(x, groups)
+      normalized = InstanceNormalization(grouped, scale, bias)
+      y = Reshape(normalized, channels)
+    })"},
+    {"AMeanOverOtherAxes", R"((float[2, 6, 3, 5] x) => (y) <int64[1] last = {3}, int64[2] others = {1, 2}> {
+      part = ReduceMean(x, last)
+      y = ReduceMean <keepdims = 0> (part, others)
+    })"},
+    {"AMeanThatDropsItsAxes",
+     "(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {2, 3}> { y = ReduceMean <keepdims = 0> (x, axes) }"},
+};
 
-TEST_F(RecognizeOperatorsTest, AGroupedTensorThatIsUsedElsewhereStays) {
-  Value* x = builder_.input("x", DType::float32, {2, 6, 3, 5});
-  Value* normalized = builder_.node("InstanceNormalization",
-                                    {reshape(x, {0, 3, -1}), constant({3}, {1, 2, 3}), constant({3}, {4, 5, 6})});
-  builder_.output(reshape(normalized, {2, 6, 3, 5}));
-  builder_.output(normalized);
-  EXPECT_THAT(operators(), ElementsAre("Reshape", "InstanceNormalization", "Reshape"));
-}
-
-TEST_F(RecognizeOperatorsTest, AMeanOverSpaceIsAGlobalPool) {
-  Value* x = builder_.input("x", DType::float32, {2, 6, 3, 5});
-  builder_.output(builder_.node("ReduceMean", {x, builder_.integers({-1, 2})}));
-  EXPECT_THAT(operators(), ElementsAre("GlobalAveragePool"));
-}
-
-TEST_F(RecognizeOperatorsTest, AMeanOverOtherAxesStays) {
-  Value* x = builder_.input("x", DType::float32, {2, 6, 3, 5});
-  Value* part = builder_.node("ReduceMean", {x, builder_.integers({3})});
-  builder_.output(builder_.node("ReduceMean", {part, builder_.integers({1, 2})}, {{"keepdims", int64_t{0}}}));
-  EXPECT_THAT(operators(), ElementsAre("ReduceMean", "ReduceMean"));
-}
+INSTANTIATE_TEST_SUITE_P(Graphs, RecognizeOperatorsKeeps, testing::ValuesIn(kept),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace onnxc

@@ -2,121 +2,89 @@
 
 #include <gtest/gtest.h>
 
-#include "passes/graph_builder.h"
+#include "passes/graph_text.h"
 
 namespace onnxc {
 namespace {
 
-std::string simplified(GraphBuilder& builder) {
-  infer_shapes(builder.graph);
-  simplify(builder.graph);
-  verify(builder.graph);
-  return to_string(builder.graph);
-}
-
-using AddNode = Value* (*)(GraphBuilder&, Value*);
-
-// One node that does nothing to a [2, 3] tensor.
-struct Nothing {
+struct Case {
   const char* name;
-  AddNode add;
+  const char* before;
 };
 
-const Nothing nothings[] = {
-    {"Identity", [](GraphBuilder& builder, Value* x) { return builder.node("Identity", {x}); }},
-    {"Dropout", [](GraphBuilder& builder, Value* x) { return builder.node("Dropout", {x}); }},
-    {"CastToItsType", [](GraphBuilder& builder, Value* x) { return builder.node("Cast", {x}, {{"to", int64_t{1}}}); }},
-    {"ReshapeToItsShape",
-     [](GraphBuilder& builder, Value* x) { return builder.node("Reshape", {x, builder.integers({2, -1})}); }},
-    {"FlattenOfAMatrix", [](GraphBuilder& builder, Value* x) { return builder.node("Flatten", {x}); }},
-    {"ExpandToItsShape",
-     [](GraphBuilder& builder, Value* x) { return builder.node("Expand", {x, builder.integers({1, 3})}); }},
-    {"TransposeThatKeepsTheOrder",
-     [](GraphBuilder& builder, Value* x) {
-       return builder.node("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 1}}});
-     }},
-    {"ConcatOfOne",
-     [](GraphBuilder& builder, Value* x) { return builder.node("Concat", {x}, {{"axis", int64_t{0}}}); }},
-    {"SumOfOne", [](GraphBuilder& builder, Value* x) { return builder.node("Sum", {x}); }},
-};
+std::string name_of(const testing::TestParamInfo<Case>& test) { return test.param.name; }
 
-class SimplifyDrops : public testing::TestWithParam<Nothing> {};
+class SimplifyDrops : public testing::TestWithParam<Case> {};
 
 TEST_P(SimplifyDrops, WhatDoesNothing) {
-  GraphBuilder builder;
-  Value* negated = builder.node("Neg", {builder.input("x", DType::float32, {2, 3})});
-  builder.output(builder.node("Exp", {GetParam().add(builder, negated)}));
-  const std::string between = negated->name, last = builder.graph.outputs[0]->name;
-  EXPECT_EQ(simplified(builder), fmt::format("input %x: float32[2, 3]\n"
-                                             "%{0}: float32[2, 3] = Neg(%x)\n"
-                                             "%{1}: float32[2, 3] = Exp(%{0})\n"
-                                             "output %{1}\n",
-                                             between, last));
+  EXPECT_EQ(after(GetParam().before, simplify), R"(input %x: float32[2, 3]
+%a: float32[2, 3] = Neg(%x)
+%y: float32[2, 3] = Exp(%a)
+output %y
+)");
 }
 
-INSTANTIATE_TEST_SUITE_P(Nodes, SimplifyDrops, testing::ValuesIn(nothings),
-                         [](const auto& test) { return std::string(test.param.name); });
-
-// One node of the same kinds that does something.
-const Nothing somethings[] = {
-    {"Cast", [](GraphBuilder& builder, Value* x) { return builder.node("Cast", {x}, {{"to", int64_t{11}}}); }},
-    {"Reshape", [](GraphBuilder& builder, Value* x) { return builder.node("Reshape", {x, builder.integers({3, 2})}); }},
-    {"Expand",
-     [](GraphBuilder& builder, Value* x) { return builder.node("Expand", {x, builder.integers({2, 2, 3})}); }},
-    {"Transpose", [](GraphBuilder& builder, Value* x) { return builder.node("Transpose", {x}); }},
-    {"Concat", [](GraphBuilder& builder, Value* x) { return builder.node("Concat", {x, x}, {{"axis", int64_t{0}}}); }},
+const Case nothings[] = {
+    {"Identity", "(float[2, 3] x) => (y) { a = Neg(x)  b = Identity(a)  y = Exp(b) }"},
+    {"Dropout", "(float[2, 3] x) => (y) { a = Neg(x)  b = Dropout(a)  y = Exp(b) }"},
+    {"CastToItsType", "(float[2, 3] x) => (y) { a = Neg(x)  b = Cast <to = 1> (a)  y = Exp(b) }"},
+    {"ReshapeToItsShape",
+     "(float[2, 3] x) => (y) <int64[2] shape = {2, -1}> { a = Neg(x)  b = Reshape(a, shape)  y = Exp(b) }"},
+    {"FlattenOfAMatrix", "(float[2, 3] x) => (y) { a = Neg(x)  b = Flatten(a)  y = Exp(b) }"},
+    {"ExpandToItsShape",
+     "(float[2, 3] x) => (y) <int64[2] shape = {1, 3}> { a = Neg(x)  b = Expand(a, shape)  y = Exp(b) }"},
+    {"TransposeThatKeepsTheOrder",
+     "(float[2, 3] x) => (y) { a = Neg(x)  b = Transpose <perm = [0, 1]> (a)  y = Exp(b) }"},
+    {"ConcatOfOne", "(float[2, 3] x) => (y) { a = Neg(x)  b = Concat <axis = 0> (a)  y = Exp(b) }"},
+    {"SumOfOne", "(float[2, 3] x) => (y) { a = Neg(x)  b = Sum(a)  y = Exp(b) }"},
 };
 
-class SimplifyKeeps : public testing::TestWithParam<Nothing> {};
+INSTANTIATE_TEST_SUITE_P(Nodes, SimplifyDrops, testing::ValuesIn(nothings), name_of);
+
+class SimplifyKeeps : public testing::TestWithParam<Case> {};
 
 TEST_P(SimplifyKeeps, WhatDoesSomething) {
-  GraphBuilder builder;
-  Value* negated = builder.node("Neg", {builder.input("x", DType::float32, {2, 3})});
-  builder.output(builder.node("Neg", {GetParam().add(builder, negated)}));
-  infer_shapes(builder.graph);
-  const std::string before = to_string(builder.graph);
-  EXPECT_EQ(simplified(builder), before);
+  EXPECT_EQ(after(GetParam().before, simplify), to_string(*read_shaped_graph(GetParam().before)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Nodes, SimplifyKeeps, testing::ValuesIn(somethings),
-                         [](const auto& test) { return std::string(test.param.name); });
+const Case somethings[] = {
+    {"Cast", "(float[2, 3] x) => (y) { a = Neg(x)  b = Cast <to = 11> (a)  y = Neg(b) }"},
+    {"Reshape", "(float[2, 3] x) => (y) <int64[2] shape = {3, 2}> { a = Neg(x)  b = Reshape(a, shape)  y = Neg(b) }"},
+    {"Expand", "(float[2, 3] x) => (y) <int64[3] shape = {2, 2, 3}> { a = Neg(x)  b = Expand(a, shape)  y = Neg(b) }"},
+    {"Transpose", "(float[2, 3] x) => (y) { a = Neg(x)  b = Transpose(a)  y = Neg(b) }"},
+    {"Concat", "(float[2, 3] x) => (y) { a = Neg(x)  b = Concat <axis = 0> (a, a)  y = Neg(b) }"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Nodes, SimplifyKeeps, testing::ValuesIn(somethings), name_of);
 
 // Users of the model know the output by its name, so the value that takes its place takes the name too.
 TEST(Simplify, AnOutputKeepsItsName) {
-  GraphBuilder builder;
-  Value* negated = builder.node("Neg", {builder.input("x", DType::float32, {2})});
-  Value* same = builder.node("Identity", {negated});
-  same->name = "result";
-  builder.output(same);
-  EXPECT_EQ(simplified(builder),
-            "input %x: float32[2]\n"
-            "%result: float32[2] = Neg(%x)\n"
-            "output %result\n");
+  EXPECT_EQ(after("(float[2] x) => (result) { a = Neg(x)  result = Identity(a) }", simplify),
+            R"(input %x: float32[2]
+%result: float32[2] = Neg(%x)
+output %result
+)");
 }
 
 TEST(Simplify, AnInputDoesNotBecomeAnOutput) {
-  GraphBuilder builder;
-  Value* same = builder.node("Identity", {builder.input("x", DType::float32, {2})});
-  same->name = "result";
-  builder.output(same);
-  EXPECT_EQ(simplified(builder),
-            "input %x: float32[2]\n"
-            "%result: float32[2] = Identity(%x)\n"
-            "output %result\n");
+  EXPECT_EQ(after("(float[2] x) => (result) { result = Identity(x) }", simplify),
+            R"(input %x: float32[2]
+%result: float32[2] = Identity(%x)
+output %result
+)");
 }
 
+// The importer leaves out what no output needs; passes before this one may leave more behind.
 TEST(Simplify, WhatNobodyUsesGoes) {
-  GraphBuilder builder;
-  Value* x = builder.input("x", DType::float32, {2});
-  Value* unused = builder.node("Exp", {x});
-  builder.node("Mul", {unused, builder.constant<float>(DType::float32, {1}, {2})});
-  Value* used = builder.node("Neg", {x});
-  used->name = "y";
-  builder.output(used);
-  EXPECT_EQ(simplified(builder),
-            "input %x: float32[2]\n"
-            "%y: float32[2] = Neg(%x)\n"
-            "output %y\n");
+  const auto graph = read_shaped_graph(
+      "(float[2] x) => (y, unused) <float[1] w = {2}> { y = Neg(x)  a = Exp(x)  unused = Mul(a, w) }");
+  graph->outputs.pop_back();
+  simplify(*graph);
+  verify(*graph);
+  EXPECT_EQ(to_string(*graph), R"(input %x: float32[2]
+%y: float32[2] = Neg(%x)
+output %y
+)");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_nests.h"
-#include "passes/graph_builder.h"
+#include "passes/graph_text.h"
 #include "passes/place_stores.h"
 
 namespace onnxc {
@@ -15,80 +15,76 @@ namespace {
 
 using testing::ElementsAre;
 
-class CpuTargetTest : public testing::Test {
- protected:
-  static constexpr int lanes = 8;
-
-  Value* input(Shape shape) { return builder_.input("x" + std::to_string(count_++), DType::float32, std::move(shape)); }
-  Value* weights(std::vector<int64_t> dims) {
-    const std::vector<float> values(static_cast<size_t>(checked_product(dims)), 1.0F);
-    return builder_.constant(DType::float32, std::move(dims), values);
+// What the steps of a graph are after lowering and fusion, the kernels' by their descriptions.
+std::vector<std::string> steps(const std::string& graph) {
+  const CpuTarget target(8);
+  Program program = lower(*read_shaped_graph(graph), target, true);
+  fuse_nests(program);
+  place_stores(program);
+  fuse_epilogues(program, target);
+  verify(program);
+  std::vector<std::string> names;
+  for (const Step& step : program.steps) {
+    const auto* call = std::get_if<KernelCall>(&step.work);
+    names.push_back(call != nullptr ? call->spec->describe() : std::get<LoopNest>(step.work).name);
   }
-  Value* conv(Value* x, std::vector<int64_t> dims, int64_t groups = 1) {
-    return builder_.node("Conv", {x, weights(std::move(dims))}, {{"group", groups}});
-  }
-
-  // What the steps are after lowering and fusion, the kernels' by their descriptions.
-  std::vector<std::string> steps() {
-    infer_shapes(builder_.graph);
-    Program program = lower(builder_.graph, target_, true);
-    fuse_nests(program);
-    place_stores(program);
-    fuse_epilogues(program, target_);
-    verify(program);
-    std::vector<std::string> names;
-    for (const Step& step : program.steps) {
-      const auto* call = std::get_if<KernelCall>(&step.work);
-      names.push_back(call != nullptr ? call->spec->describe() : std::get<LoopNest>(step.work).name);
-    }
-    return names;
-  }
-
-  GraphBuilder builder_;
-  CpuTarget target_{lanes};
-  int count_ = 0;
-};
-
-TEST_F(CpuTargetTest, AConvolutionTakesWhatFollows) {
-  Value* x = conv(input({1, 3, 9, 9}), {16, 3, 3, 3});
-  Value* y = builder_.node("Relu", {conv(builder_.node("Relu", {x}), {16, 16, 3, 3})});
-  builder_.output(conv(builder_.node("Add", {y, conv(x, {16, 16, 3, 3})}), {5, 16, 1, 1}));
-  EXPECT_THAT(steps(), ElementsAre("conv_direct 1x3x3 3->16", "Relu", "conv_direct 1x3x3 16->16",
-                                   "conv_direct 1x3x3 16->16", "conv_direct 1x1x1 16->5", "copy"));
+  return names;
 }
 
-TEST_F(CpuTargetTest, GroupsOfOneChannelAreDepthwise) {
-  builder_.output(conv(input({1, 54, 5, 9, 9}), {54, 1, 3, 3, 3}, 54));
-  EXPECT_THAT(steps(), ElementsAre("copy", "conv_depthwise 3x3x3 54->54 groups 54", "copy"));
+TEST(CpuTarget, AConvolutionTakesWhatFollows) {
+  EXPECT_THAT(steps(R"((float[1, 3, 9, 9] x) => (y)
+      <float[16, 3, 3, 3] wa, float[16, 16, 3, 3] wb, float[16, 16, 3, 3] wc, float[5, 16, 1, 1] wd> {
+    a = Conv(x, wa)
+    activated = Relu(a)
+    b = Conv(activated, wb)
+    left = Relu(b)
+    right = Conv(a, wc)
+    sum = Add(left, right)
+    y = Conv(sum, wd)
+  })"),
+              ElementsAre("conv_direct 1x3x3 3->16", "Relu", "conv_direct 1x3x3 16->16", "conv_direct 1x3x3 16->16",
+                          "conv_direct 1x1x1 16->5", "copy"));
 }
 
-TEST_F(CpuTargetTest, ATransposedConvolutionStoresIntoAConcat) {
-  Value* x = conv(input({1, 3, 4, 4}), {24, 3, 1, 1});
-  Value* up = builder_.node("ConvTranspose", {x, weights({24, 16, 2, 2})}, {{"strides", std::vector<int64_t>{2, 2}}});
-  Value* skip = conv(input({1, 3, 8, 8}), {16, 3, 1, 1});
-  builder_.output(conv(builder_.node("Concat", {up, skip}, {{"axis", int64_t{1}}}), {16, 32, 3, 3}));
-  EXPECT_THAT(steps(), ElementsAre("conv_direct 1x1x1 3->24", "conv_transpose 1x2x2 24->16 stride 1x2x2",
-                                   "conv_direct 1x1x1 3->16", "conv_direct 1x3x3 32->16", "copy"));
+TEST(CpuTarget, GroupsOfOneChannelAreDepthwise) {
+  EXPECT_THAT(steps("(float[1, 54, 5, 9, 9] x) => (y) <float[54, 1, 3, 3, 3] w> { y = Conv <group = 54> (x, w) }"),
+              ElementsAre("copy", "conv_depthwise 3x3x3 54->54 groups 54", "copy"));
 }
 
-TEST_F(CpuTargetTest, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
-  Value* x = conv(input({1, 3, 9, 9}), {20, 3, 3, 3});
-  Value* pooled = builder_.node("MaxPool", {x}, {{"kernel_shape", std::vector<int64_t>{2, 2}}});
-  Value* normalized = builder_.node("InstanceNormalization", {pooled, weights({20}), weights({20})});
-  builder_.output(conv(builder_.node("GlobalAveragePool", {normalized}), {8, 20, 1, 1}));
-  EXPECT_THAT(steps(), ElementsAre("conv_direct 1x3x3 3->20", "pool maximum 1x2x2 stride 1x1x1", "partial_moments",
-                                   "channel_moments", "normalization_factors", "InstanceNormalization", "partial_sums",
-                                   "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
+TEST(CpuTarget, ATransposedConvolutionStoresIntoAConcat) {
+  EXPECT_THAT(steps(R"((float[1, 3, 4, 4] small, float[1, 3, 8, 8] large) => (y)
+      <float[24, 3, 1, 1] wa, float[24, 16, 2, 2] wb, float[16, 3, 1, 1] wc, float[16, 32, 3, 3] wd> {
+    a = Conv(small, wa)
+    up = ConvTranspose <strides = [2, 2]> (a, wb)
+    skip = Conv(large, wc)
+    joined = Concat <axis = 1> (up, skip)
+    y = Conv(joined, wd)
+  })"),
+              ElementsAre("conv_direct 1x1x1 3->24", "conv_transpose 1x2x2 24->16 stride 1x2x2",
+                          "conv_direct 1x1x1 3->16", "conv_direct 1x3x3 32->16", "copy"));
 }
 
-TEST_F(CpuTargetTest, PoolsOfRowMajorTensorsAreLeftToTheirDefinition) {
-  builder_.output(builder_.node("MaxPool", {input({1, 3, 9, 9})}, {{"kernel_shape", std::vector<int64_t>{2, 2}}}));
-  EXPECT_THAT(steps(), ElementsAre("max_pool"));
+TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
+  EXPECT_THAT(steps(R"((float[1, 3, 9, 9] x) => (y)
+      <float[20, 3, 3, 3] wa, float[20] scale, float[20] bias, float[8, 20, 1, 1] wb> {
+    a = Conv(x, wa)
+    pooled = MaxPool <kernel_shape = [2, 2]> (a)
+    normalized = InstanceNormalization(pooled, scale, bias)
+    mean = GlobalAveragePool(normalized)
+    y = Conv(mean, wb)
+  })"),
+              ElementsAre("conv_direct 1x3x3 3->20", "pool maximum 1x2x2 stride 1x1x1", "partial_moments",
+                          "channel_moments", "normalization_factors", "InstanceNormalization", "partial_sums",
+                          "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
 }
 
-TEST_F(CpuTargetTest, WeightsThatAreComputedLeaveANodeToItsDefinition) {
-  builder_.output(builder_.node("Conv", {input({1, 3, 9, 9}), input({4, 3, 3, 3})}));
-  EXPECT_THAT(steps(), ElementsAre("conv"));
+TEST(CpuTarget, PoolsOfRowMajorTensorsAreLeftToTheirDefinition) {
+  EXPECT_THAT(steps("(float[1, 3, 9, 9] x) => (y) { y = MaxPool <kernel_shape = [2, 2]> (x) }"),
+              ElementsAre("max_pool"));
+}
+
+TEST(CpuTarget, WeightsThatAreComputedLeaveANodeToItsDefinition) {
+  EXPECT_THAT(steps("(float[1, 3, 9, 9] x, float[4, 3, 3, 3] w) => (y) { y = Conv(x, w) }"), ElementsAre("conv"));
 }
 
 }  // namespace

@@ -15,13 +15,8 @@ from tests.models.export import Run, export
 from tests.models.zoo import ROWS, ModelRow
 from tests.onnxruntime_sessions import open_session
 
-# Every tensor is kept, so the large models take memory and time; the dynamic ones say most.
-SLOW = {"c3d", "r3d_18", "monai_swin_unetr", "unet3d"}
-PARAMETERS = [
-    pytest.param(row, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
-    for name, row in ROWS.items()
-    if row.onnxruntime
-]
+# Models whose tensors, all kept, take much memory and time, besides those whose export already does.
+LARGE = {"r3d_18", "unet3d"}
 LARGEST_DIM = 4096
 
 
@@ -74,7 +69,9 @@ def known_to_onnx(model: Path) -> dict[str, list[int | None]]:
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("row", [pytest.param(row, id=name) for name, row in ROWS.items()])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=name, marks=[pytest.mark.slow] if row.slow else []) for name, row in ROWS.items()]
+)
 def test_never_less_exact_than_onnx(row: ModelRow, tmp_path: Path) -> None:
     """Every number that ONNX finds is ours too, and no dim but those of dynamic inputs stays unknown."""
     exported = export(row)
@@ -97,7 +94,14 @@ def test_never_less_exact_than_onnx(row: ModelRow, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("row", PARAMETERS)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=name, marks=[pytest.mark.slow] if row.slow or name in LARGE else [])
+        for name, row in ROWS.items()
+        if row.onnxruntime
+    ],
+)
 def test_every_inferred_shape(row: ModelRow, tmp_path: Path) -> None:
     exported = export(row)
     dump = onnxc_commands.dump_shapes(exported.model, tmp_path / "shapes.json")

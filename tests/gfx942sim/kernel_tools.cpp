@@ -1,7 +1,9 @@
 #include "gfx942sim/kernel_tools.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <sstream>
 #include <stdexcept>
 
 #include "support/safe_file.h"
@@ -68,6 +70,23 @@ std::vector<std::byte> assemble(const std::vector<AssemblyKernel>& kernels) {
   for (const AssemblyKernel& kernel : kernels) text += kernel_text(kernel);
   text += metadata_text(kernels);
   return run_clang({"-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-x", "assembler", "-nogpulib"}, text, "kernel.s");
+}
+
+std::vector<std::string> assembler_errors(const std::vector<std::string>& lines) {
+  const onnxc::TemporaryFolder folder("gfx942sim-tests");
+  onnxc::write_file(folder.path() / "lines.s", fmt::format("{}\n", fmt::join(lines, "\n")));
+  const onnxc::ProcessResult result =
+      onnxc::run_process({"llvm-mc-19", "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-filetype=null", "lines.s"},
+                         {.folder = folder.path()});
+  std::vector<std::string> errors(lines.size());
+  std::istringstream stream(result.errors);
+  for (std::string line; std::getline(stream, line);) {
+    // "lines.s:12:1: error: invalid instruction"
+    const size_t mark = line.find(": error: ");
+    if (!line.starts_with("lines.s:") || mark == std::string::npos) continue;
+    errors.at(static_cast<size_t>(std::stoi(line.substr(8))) - 1) = line.substr(mark + 9);
+  }
+  return errors;
 }
 
 std::vector<std::byte> compile_hip(const std::string& source, const std::vector<std::string>& options) {

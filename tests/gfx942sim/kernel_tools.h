@@ -19,6 +19,9 @@ struct AssemblyKernel {
 // A code object with these kernels: 64 vector registers and 64 accumulators each.
 std::vector<std::byte> assemble(const std::vector<AssemblyKernel>& kernels);
 
+// What the assembler says of each text alone, or nothing where it takes it.
+std::vector<std::string> assembler_errors(const std::vector<std::string>& lines);
+
 // A code object from HIP source without headers; __global__, __shared__ and __device__ are defined.
 std::vector<std::byte> compile_hip(const std::string& source, const std::vector<std::string>& options = {"-O3"});
 

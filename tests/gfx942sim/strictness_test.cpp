@@ -24,6 +24,15 @@ const std::vector<AssemblyKernel> kernels = {
      256},
     {"unwritten_vector", prologue + "v_add_u32 v2, v3, v1"},
     {"unwritten_scalar", "s_add_u32 s4, s50, s51"},
+    {"unwritten_scalar_moves", "s_mov_b64 s[4:5], s[50:51]\ns_andn2_b64 s[4:5], s[4:5], exec\ns_add_u32 s6, s4, s5"},
+    {"unwritten_scalar_through_a_move", "s_mov_b32 s4, s50\ns_add_u32 s5, s4, 1"},
+    {"unwritten_exec", "s_mov_b64 s[4:5], s[50:51]\ns_mov_b64 exec, s[4:5]"},
+    {"unwritten_mask_of_lanes_that_are_off",
+     "s_mov_b64 exec, 3\nv_cmp_eq_u32 s[6:7], v0, v0\ns_and_b64 s[4:5], s[50:51], 12\ns_or_b64 s[4:5], s[4:5], s[6:7]\n"
+     "s_nop 4\nv_cndmask_b32 v1, 0, 1, s[4:5]"},
+    {"unwritten_mask", "s_mov_b64 s[4:5], s[50:51]\nv_cndmask_b32 v1, 0, 1, s[4:5]"},
+    {"unwritten_carry",
+     "v_mov_b32 v2, 1\nv_mad_u64_u32 v[4:5], s[4:5], v2, v2, v[2:3]\ns_nop 4\nv_cndmask_b32 v1, 0, 1, s[4:5]"},
     {"unwritten_scc", "s_cselect_b32 s4, 1, 0"},
     {"unwritten_store", prologue + "global_store_dword v1, v9, s[6:7]"},
     {"unwritten_through_a_move", prologue + "v_mov_b32 v2, v9\nglobal_store_dword v1, v2, s[6:7]"},
@@ -98,6 +107,8 @@ class Strictness : public testing::Test {
 TEST_F(Strictness, LetsGoodKernelsPass) {
   for (const char* kernel : {"copy", "exchange", "atomics_meet", "lds_from_memory"})
     EXPECT_EQ(fault(kernel, 128 - 64 * (std::string(kernel) == "lds_from_memory")).message, "") << kernel;
+  for (const char* kernel : {"unwritten_scalar_moves", "unwritten_mask_of_lanes_that_are_off"})
+    EXPECT_EQ(fault(kernel).message, "") << kernel;
   EXPECT_EQ(device().fault("arguments_padding_unused", 1, 64, uint64_t{1}, uint32_t{2}).message, "");
 }
 
@@ -135,6 +146,10 @@ TEST_F(Strictness, ReportsResultsUsedBeforeTheirWait) {
 TEST_F(Strictness, ReportsReadsOfWhatWasNeverWritten) {
   EXPECT_THAT(fault("unwritten_vector").message, HasSubstr("reads v3, which was never written"));
   EXPECT_THAT(fault("unwritten_scalar").message, HasSubstr("reads s50, which was never written"));
+  EXPECT_THAT(fault("unwritten_scalar_through_a_move").message, HasSubstr("reads s4, which was never written"));
+  EXPECT_THAT(fault("unwritten_exec").message, HasSubstr("sets EXEC to bits that were never written"));
+  EXPECT_THAT(fault("unwritten_mask").message, HasSubstr("reads s4, which was never written"));
+  EXPECT_THAT(fault("unwritten_carry").message, HasSubstr("reads s4, which was never written"));
   EXPECT_THAT(fault("unwritten_scc").message, HasSubstr("reads SCC, which was never written"));
   EXPECT_THAT(fault("unwritten_store").message, HasSubstr("reads v9, which was never written"));
   EXPECT_THAT(fault("unwritten_through_a_move").message, HasSubstr("reads v2, which was never written"));

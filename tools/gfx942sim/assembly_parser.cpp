@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstdlib>
@@ -204,6 +205,18 @@ SubDword to_sub_dword(std::string_view text) {
   not_understood(text);
 }
 
+// "SRC0,DST".
+uint8_t indexed_operands(std::string_view text) {
+  static constexpr std::string_view names[] = {"SRC0", "SRC1", "SRC2", "DST"};
+  uint8_t bits = 0;
+  for (std::string_view part : split(text, ',')) {
+    const auto found = std::find(std::begin(names), std::end(names), part);
+    if (found == std::end(names)) not_understood(text);
+    bits |= static_cast<uint8_t>(1 << (found - std::begin(names)));
+  }
+  return bits;
+}
+
 void set_hardware_register(Instruction& instruction, std::string_view arguments) {
   auto parts = split(arguments, ',');
   if (parts.empty() || parts[0] != "HW_REG_MODE") not_understood(arguments);
@@ -334,6 +347,8 @@ void set_modifier(Instruction& instruction, std::string_view text) {
     instruction.abid = integer();
   else if (name == "blgp")
     instruction.blgp = integer();
+  else if (name == "gpr_idx")
+    instruction.indexed_operands = indexed_operands(value);
   else if (name == "hwreg")
     set_hardware_register(instruction, value);
   else if (!set_dpp(instruction.dpp, name, value) && !set_sdwa(instruction.sdwa, name, value))

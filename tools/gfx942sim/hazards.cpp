@@ -81,7 +81,14 @@ constexpr NamedRule scalar_rules[] = {
      }},
     {"a vector instruction writes the scalar register that selects a lane",
      [](const Instruction& e, const Instruction& l) {
-       return is_vector(e) && is_lane_access(l) && share_scalars(e, l) ? 4 : 0;
+       if (!is_vector(e) || !is_lane_access(l)) return 0;
+       constexpr int selector_position = 2;
+       return share(e.writes, l.reads,
+                    [](const RegisterUse& use, const RegisterUse& read) {
+                      return !use.is_vector() && read.position == selector_position;
+                    })
+                  ? 4
+                  : 0;
      }},
     {"a vector instruction writes VCC that v_div_fmas reads",
      [](const Instruction& e, const Instruction& l) { return writes_vcc(e) && has_name(l, "v_div_fmas") ? 4 : 0; }},

@@ -143,6 +143,7 @@ struct Instruction {
   bool offset_enabled = false, index_enabled = false, to_lds = false;
   int vmcnt = -1, lgkmcnt = -1;  // s_waitcnt; -1: not waited for
   int nop_states = 0;            // s_nop: wait states beyond one
+  uint8_t indexed_operands = 0;  // s_set_gpr_idx_on
   int cbsz = 0, abid = 0, blgp = 0;
   int hardware_register = -1, hardware_offset = 0, hardware_size = 32;
   std::vector<int> swizzle_arguments;

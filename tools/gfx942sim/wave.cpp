@@ -48,9 +48,9 @@ void Wave::reset(WorkGroup& group, int number, int vector_registers, int accumul
     std::memset(vector.pending, 0, sizeof vector.pending);
   }
   scalars_.fill(0);
-  scalar_written_.fill(false);
+  scalar_known_.fill(0);
   scalar_pending_.fill(0);
-  scalar_written_[exec_register] = scalar_written_[exec_register + 1] = true;
+  scalar_known_[exec_register] = scalar_known_[exec_register + 1] = ~0U;
   scc_written_ = false;
   scratch_size_ = static_cast<uint32_t>(scratch_bytes_per_lane);
   scratch_bytes_.assign(size_t{scratch_size_} * wave_size, 0xff);
@@ -59,6 +59,7 @@ void Wave::reset(WorkGroup& group, int number, int vector_registers, int accumul
   history = {};
   mode = {};
   at_barrier = ended = false;
+  indexing = {};
 }
 
 VectorRegister& Wave::vector_register(const Operand& operand, int word) {
@@ -146,19 +147,19 @@ void Wave::check_arrived_scalar(int index) const {
 
 uint32_t Wave::read_scalar(int index) {
   check_arrived_scalar(index);
-  if (!scalar_written_[index]) fail(-1, fmt::format("reads {}, which was never written", scalar_name(index)));
+  if (scalar_known_[index] != ~0U) fail(-1, fmt::format("reads {}, which was never written", scalar_name(index)));
   return scalars_[index];
 }
 
 void Wave::write_scalar(int index, uint32_t value) {
   check_arrived_scalar(index);
   scalars_[index] = value;
-  scalar_written_[index] = true;
+  scalar_known_[index] = ~0U;
 }
 
 void Wave::write_scalar_later(int index, uint32_t value, bool written, uint32_t number) {
   scalars_[index] = value;
-  scalar_written_[index] = written;
+  scalar_known_[index] = written ? ~0U : 0;
   scalar_pending_[index] = number;
 }
 
@@ -189,8 +190,44 @@ void Wave::write_uniform_pair(const Operand& operand, uint64_t value) {
   set_scalar_pair(operand.index, value);
 }
 
+uint64_t Wave::read_mask(const Operand& operand, LaneBits lanes) {
+  const KnownBits bits = peek_uniform(operand, 2);
+  if (const LaneBits missing = lanes & ~bits.known)
+    fail(std::countr_zero(missing),
+         fmt::format("reads {}, which was never written",
+                     scalar_name(operand.index + (std::countr_zero(missing) >= 32 ? 1 : 0))));
+  return bits.value;
+}
+
+KnownBits Wave::peek_uniform(const Operand& operand, int words) {
+  KnownBits bits;
+  if (operand.kind != OperandKind::scalar) {
+    bits.value = words == 2 ? read_uniform_pair(operand) : read_uniform(operand);
+    return bits;
+  }
+  for (int word = words - 1; word >= 0; --word) {
+    const int index = operand.index + word;
+    check_arrived_scalar(index);
+    bits.value = bits.value << 32 | scalars_[index];
+    bits.known = bits.known << 32 | scalar_known_[index];
+  }
+  return bits;
+}
+
+void Wave::write_known(const Operand& operand, int words, KnownBits bits) {
+  if (operand.kind != OperandKind::scalar) fail(-1, "has a destination that must be a scalar register");
+  for (int word = 0; word < words; ++word) {
+    const int index = operand.index + word;
+    const auto known = static_cast<uint32_t>(bits.known >> (32 * word));
+    if (known != ~0U && (index == exec_register || index == exec_register + 1))
+      fail(-1, "sets EXEC to bits that were never written");
+    write_scalar(index, static_cast<uint32_t>(bits.value >> (32 * word)));
+    scalar_known_[index] = known;
+  }
+}
+
 void Wave::mark_unwritten_pair(const Operand& operand) {
-  scalar_written_[operand.index] = scalar_written_[operand.index + 1] = false;
+  scalar_known_[operand.index] = scalar_known_[operand.index + 1] = 0;
 }
 
 bool Wave::read_scc() {

@@ -21,6 +21,12 @@ using LaneBits = uint64_t;                          // bit i: lane i
 using LaneWords = std::array<uint32_t, wave_size>;  // a vector register
 inline constexpr uint8_t whole_register = 0b1111;   // all four bytes
 
+// Bits of scalar registers, and which of them were ever written.
+struct KnownBits {
+  uint64_t value = 0;
+  uint64_t known = ~uint64_t{0};
+};
+
 struct alignas(64) VectorRegister {
   LaneWords lanes;
   LaneBits written[4];  // for each byte
@@ -33,6 +39,12 @@ struct Mode {
   bool flush_f32() const { return ((bits >> 4) & 3) == 0; }
   bool flush_f16_f64() const { return ((bits >> 6) & 3) == 0; }
   bool ieee() const { return (bits >> 9) & 1; }
+};
+
+// s_set_gpr_idx_on: the operands of vector instructions are counted from M0's low byte. One bit for each operand.
+struct RegisterIndexing {
+  static constexpr uint8_t source0 = 1, source1 = 2, source2 = 4, destination = 8;
+  uint8_t operands = 0;  // 0: off
 };
 
 class Wave {
@@ -71,7 +83,13 @@ class Wave {
   uint32_t read_uniform(const Operand&, int word = 0);
   uint64_t read_uniform_pair(const Operand&);
   void write_uniform_pair(const Operand&, uint64_t value);
+  // The bits of the given lanes of a mask; those of others need not have been written.
+  uint64_t read_mask(const Operand&, LaneBits lanes);
+  // One or two words without asking whether they were written, and with that knowledge stored again.
+  KnownBits peek_uniform(const Operand&, int words);
+  void write_known(const Operand&, int words, KnownBits bits);
   void mark_unwritten_pair(const Operand&);
+  void mark_scc_unwritten() { scc_written_ = false; }
   bool read_scc();
   void write_scc(bool value);
   uint64_t scalar_pair(int index) const { return scalars_[index] | uint64_t{scalars_[index + 1]} << 32; }
@@ -86,6 +104,7 @@ class Wave {
   IssueHistory history;
   bool at_barrier = false;
   bool ended = false;
+  RegisterIndexing indexing;
 
  private:
   VectorRegister& vector_register(const Operand&, int word);
@@ -98,7 +117,7 @@ class Wave {
   int vector_count_ = 0, accumulator_count_ = 0;
   std::vector<VectorRegister> vectors_;  // the vector registers, then the accumulators
   std::array<uint32_t, scalar_register_count> scalars_{};
-  std::array<bool, scalar_register_count> scalar_written_{};
+  std::array<uint32_t, scalar_register_count> scalar_known_{};  // the bits that were written
   std::array<uint32_t, scalar_register_count> scalar_pending_{};
   bool scc_ = false, scc_written_ = false;
   uint32_t scratch_size_ = 0;  // of a lane

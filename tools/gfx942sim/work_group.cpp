@@ -20,6 +20,18 @@ constexpr UserRegister private_segment_buffer{0, 4}, dispatch_pointer{1, 2}, que
 
 constexpr int work_group_id_bit = 7;  // of compute_pgm_rsrc2, for x; y and z follow
 constexpr int scratch_of_dynamic_stack = 16384;
+// The instruction with the registers that it reaches when they are counted from M0.
+Instruction with_indexed_registers(Wave& wave, const Instruction& instruction) {
+  Instruction indexed = instruction;
+  const auto offset = static_cast<int>(wave.read_scalar(m0_register) & 0xff);
+  for (size_t i = 0; i < indexed.operands.size(); ++i) {
+    const uint8_t bit = i == 0 ? RegisterIndexing::destination : static_cast<uint8_t>(1 << (i - 1));
+    if ((wave.indexing.operands & bit) && indexed.operands[i].kind == OperandKind::vector)
+      indexed.operands[i].index += offset;
+  }
+  return indexed;
+}
+
 constexpr uint32_t preload_entry_offset = 256;  // where kernels begin that find their arguments in registers
 
 }  // namespace
@@ -121,7 +133,10 @@ void WorkGroup::run_to_barrier(Wave& wave) {
       if (auto hazard = hazards_.issue(wave.history, *instruction)) wave.fail(-1, *hazard);
       wave.program_counter += static_cast<uint64_t>(instruction->size);
       counts.count(*instruction->operation);
-      instruction->operation->execute(wave, *instruction);
+      if (wave.indexing.operands != 0 && instruction->operation->unit == Unit::vector)
+        instruction->operation->execute(wave, with_indexed_registers(wave, *instruction));
+      else
+        instruction->operation->execute(wave, *instruction);
     } catch (const InstructionFault& fault) {
       throw SimulationFault(report(wave, instruction, fault));
     }

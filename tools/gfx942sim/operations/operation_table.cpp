@@ -8,6 +8,7 @@ const std::vector<Operation>& all_operations() {
   static const Operations operations = [] {
     Operations rows;
     add_scalar_operations(rows);
+    add_scalar_logic_operations(rows);
     add_scalar_control_operations(rows);
     add_scalar_memory_operations(rows);
     add_vector_float_operations(rows);

@@ -16,6 +16,7 @@ const std::vector<Operation>& all_operations();
 
 using Operations = std::vector<Operation>;
 void add_scalar_operations(Operations&);
+void add_scalar_logic_operations(Operations& rows);
 void add_scalar_control_operations(Operations&);
 void add_scalar_memory_operations(Operations&);
 void add_vector_float_operations(Operations&);

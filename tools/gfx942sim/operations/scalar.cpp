@@ -180,20 +180,9 @@ void add_shift_add(Operations& rows) {
   });
 }
 
-// Logic of two sizes.
+// Operations on bits of two sizes; plain logic stands in scalar_logic.cpp.
 template <class T>
-void add_logic(Operations& rows, const std::string& type) {
-  add_scalar(rows, "s_and_" + type, [](T a, T b, Scc scc) { return with_scc(a & b, scc); });
-  add_scalar(rows, "s_or_" + type, [](T a, T b, Scc scc) { return with_scc(a | b, scc); });
-  add_scalar(rows, "s_xor_" + type, [](T a, T b, Scc scc) { return with_scc(a ^ b, scc); });
-  add_scalar(rows, "s_andn2_" + type, [](T a, T b, Scc scc) { return with_scc(a & ~b, scc); });
-  add_scalar(rows, "s_orn2_" + type, [](T a, T b, Scc scc) { return with_scc(a | ~b, scc); });
-  add_scalar(rows, "s_nand_" + type, [](T a, T b, Scc scc) { return with_scc(~(a & b), scc); });
-  add_scalar(rows, "s_nor_" + type, [](T a, T b, Scc scc) { return with_scc(~(a | b), scc); });
-  add_scalar(rows, "s_xnor_" + type, [](T a, T b, Scc scc) { return with_scc(~(a ^ b), scc); });
-  add_scalar(rows, "s_not_" + type, [](T a, Scc scc) { return with_scc(~a, scc); });
-  add_scalar(rows, "s_mov_" + type, [](T a) { return a; });
-  add_scalar(rows, "s_cselect_" + type, [](T a, T b, Scc scc) { return scc.get() ? a : b; });
+void add_bits(Operations& rows, const std::string& type) {
   add_scalar(rows, "s_brev_" + type, [](T a) {
     if constexpr (sizeof(T) == 8)
       return __builtin_bitreverse64(a);
@@ -216,8 +205,8 @@ void add_logic(Operations& rows, const std::string& type) {
 }
 
 void add_bit_operations(Operations& rows) {
-  add_logic<u32>(rows, "b32");
-  add_logic<u64>(rows, "b64");
+  add_bits<u32>(rows, "b32");
+  add_bits<u64>(rows, "b64");
   add_shift_add<1>(rows);
   add_shift_add<2>(rows);
   add_shift_add<3>(rows);
@@ -311,45 +300,6 @@ void add_immediate_compares(Operations& rows, const std::string& type) {
   add_scalar_in_place(rows, "s_cmpk_le_" + type, [](T a, u32 b, Scc scc) { scc.set(a <= Widen()(b)); });
 }
 
-// EXEC moves to the destination, and becomes a function of the source and of itself; SCC tells whether a lane is left.
-template <class F>
-void add_save_exec(Operations& rows, std::string name, F) {
-  rows.push_back({std::move(name),
-                  Unit::scalar,
-                  [](Wave& wave, const Instruction& instruction) {
-                    const u64 source = wave.read_uniform_pair(instruction.operands[1]);
-                    const u64 exec = wave.exec();
-                    wave.write_uniform_pair(instruction.operands[0], exec);
-                    wave.set_exec(F()(source, exec));
-                    wave.write_scc(wave.exec() != 0);
-                  },
-                  {Type::u64, Type::u64}});
-}
-
-// The destination gets the new EXEC.
-template <class F>
-void add_write_exec(Operations& rows, std::string name, F) {
-  rows.push_back({std::move(name),
-                  Unit::scalar,
-                  [](Wave& wave, const Instruction& instruction) {
-                    wave.set_exec(F()(wave.read_uniform_pair(instruction.operands[1]), wave.exec()));
-                    wave.write_uniform_pair(instruction.operands[0], wave.exec());
-                    wave.write_scc(wave.exec() != 0);
-                  },
-                  {Type::u64, Type::u64}});
-}
-
-void add_exec_operations(Operations& rows) {
-  add_save_exec(rows, "s_and_saveexec_b64", [](u64 source, u64 exec) { return source & exec; });
-  add_save_exec(rows, "s_or_saveexec_b64", [](u64 source, u64 exec) { return source | exec; });
-  add_save_exec(rows, "s_xor_saveexec_b64", [](u64 source, u64 exec) { return source ^ exec; });
-  add_save_exec(rows, "s_andn2_saveexec_b64", [](u64 source, u64 exec) { return source & ~exec; });
-  add_save_exec(rows, "s_andn1_saveexec_b64", [](u64 source, u64 exec) { return ~source & exec; });
-  add_save_exec(rows, "s_orn2_saveexec_b64", [](u64 source, u64 exec) { return source | ~exec; });
-  add_write_exec(rows, "s_andn1_wrexec_b64", [](u64 source, u64 exec) { return ~source & exec; });
-  add_write_exec(rows, "s_andn2_wrexec_b64", [](u64 source, u64 exec) { return source & ~exec; });
-}
-
 }  // namespace
 
 void add_scalar_operations(Operations& rows) {
@@ -362,7 +312,6 @@ void add_scalar_operations(Operations& rows) {
   add_scalar_in_place(rows, "s_cmp_lg_u64", [](u64 a, u64 b, Scc scc) { scc.set(a != b); });
   add_immediate_compares<u32>(rows, "u32");
   add_immediate_compares<i32>(rows, "i32");
-  add_exec_operations(rows);
 }
 
 }  // namespace gfx942sim

@@ -73,6 +73,19 @@ void execute_call(Wave& wave, const Instruction& instruction) {
   jump(wave, instruction);
 }
 
+// M0 gets the index in its low byte and the operands that it counts for from bit 12.
+void execute_index_on(Wave& wave, const Instruction& instruction) {
+  const uint32_t m0 = wave.peek_uniform({.kind = OperandKind::scalar, .index = m0_register}, 1).value & 0xffff0f00;
+  const uint32_t index = wave.read_uniform(instruction.operands[0]) & 0xff;
+  wave.indexing.operands = instruction.indexed_operands;
+  wave.write_scalar(m0_register, m0 | index | uint32_t{instruction.indexed_operands} << 12);
+}
+
+void execute_index(Wave& wave, const Instruction& instruction) {
+  const uint32_t index = wave.read_uniform(instruction.operands[0]) & 0xff;
+  wave.write_scalar(m0_register, (wave.read_scalar(m0_register) & ~0xffU) | index);
+}
+
 void do_nothing(Wave&, const Instruction&) {}
 
 }  // namespace
@@ -99,6 +112,15 @@ void add_scalar_control_operations(Operations& rows) {
                   Unit::control,
                   [](Wave& wave, const Instruction&) { wave.fail(-1, "traps: the kernel found an error itself"); },
                   {}});
+  rows.push_back({"s_set_gpr_idx_on", Unit::scalar, &execute_index_on, {}});
+  rows.push_back({"s_set_gpr_idx_idx", Unit::scalar, &execute_index, {}});
+  rows.push_back(
+      {"s_set_gpr_idx_mode",
+       Unit::control,
+       [](Wave& wave, const Instruction& instruction) { wave.indexing.operands = instruction.indexed_operands; },
+       {}});
+  rows.push_back(
+      {"s_set_gpr_idx_off", Unit::control, [](Wave& wave, const Instruction&) { wave.indexing.operands = 0; }, {}});
   // Delays, priorities and caches: they change no result.
   for (const char* name : {"s_nop", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_wakeup",
                            "buffer_wbl2", "buffer_inv", "s_sendmsg"})

@@ -72,7 +72,8 @@ void execute_division_fmas(Wave& wave, const Instruction& instruction) {
   load_source(wave, instruction, context, instruction.operands[1], 0, false, a);
   load_source(wave, instruction, context, instruction.operands[2], 1, false, b);
   load_source(wave, instruction, context, instruction.operands[3], 2, false, c);
-  const uint64_t scaled = wave.read_uniform_pair({.kind = OperandKind::scalar, .index = vcc_register, .registers = 2});
+  const uint64_t scaled =
+      wave.read_mask({.kind = OperandKind::scalar, .index = vcc_register, .registers = 2}, context.lanes);
   constexpr int scale = sizeof(T) == 8 ? 128 : 64;
   for (int lane = 0; lane < wave_size; ++lane) {
     result[lane] = std::fma(a[lane], b[lane], c[lane]);

@@ -130,15 +130,13 @@ void use_lds(Wave& wave, int lane, const Target& target, uint32_t length, LdsAcc
   if (auto wrong = wave.group().lds.check(target.lds_address, length, access, wave.number())) wave.fail(lane, *wrong);
 }
 
-// Bytes of one lane from where they are; false when they are out of a buffer's range.
+// Bytes of one lane from where they are, zeros when they are out of a buffer's range.
 void read_bytes(Wave& wave, int lane, const Target& target, uint32_t length, void* out) {
   std::memset(out, 0, length);
   if (target.in_lds) {
     use_lds(wave, lane, target, length, LdsAccess::read);
     std::memcpy(out, wave.group().lds.bytes(target.lds_address), length);
   } else if (target.bytes) {
-    if (target.written && std::memchr(target.written, 0, length))
-      wave.fail(lane, "reads scratch that was never written");
     std::memcpy(out, target.bytes, length);
   }
 }
@@ -228,16 +226,19 @@ void load(Wave& wave, const Instruction& instruction, Addressing addressing, con
   LineCounter lines;
   for (int word = 0; word < words; ++word) {
     LaneWords values{};
+    LaneBits unwritten = 0;  // in scratch, where registers are kept that may never have been written
     for (int lane = 0; lane < wave_size; ++lane) {
       if (!(lanes >> lane & 1)) continue;
       const Target target =
           find_target(wave, instruction, operands, lane, word_bytes, 4 * static_cast<uint32_t>(word), false);
       read_bytes(wave, lane, target, word_bytes, &values[lane]);
+      if (target.written && std::memchr(target.written, 0, word_bytes)) unwritten |= LaneBits{1} << lane;
       if (word_bytes < 4) values[lane] = extend(values[lane], format) << (format.high_half ? 16 : 0);
       lines.touch(target.bytes, word_bytes);
     }
     const uint8_t bytes = !format.half ? whole_register : format.high_half ? 0b1100 : 0b0011;
     wave.write_vector_later(instruction.operands[0], word, values, lanes, Queue::vector_memory, number, bytes);
+    if (unwritten) wave.mark_unwritten(instruction.operands[0], word, unwritten);
   }
   wave.group().counts.loaded_bytes += format.bytes * static_cast<uint64_t>(std::popcount(lanes));
   wave.group().counts.load_lines += lines.count();
@@ -259,13 +260,20 @@ void store(Wave& wave, const Instruction& instruction, Addressing addressing, co
   issue(wave, addressing);
   LineCounter lines;
   for (int word = 0; word < words; ++word) {
-    const LaneWords& values = wave.read_vector(data, word, lanes, byte_mask);
+    const VectorRegister& values = wave.peek_vector(data, word);
+    LaneBits written = ~LaneBits{0};
+    for (int byte = 0; byte < 4; ++byte)
+      if (byte_mask >> byte & 1) written &= values.written[byte];
     for (int lane = 0; lane < wave_size; ++lane) {
       if (!(lanes >> lane & 1)) continue;
       const Target target =
           find_target(wave, instruction, operands, lane, word_bytes, 4 * static_cast<uint32_t>(word), true);
-      const uint32_t value = format.high_half ? values[lane] >> 16 : values[lane];
+      const uint32_t value = format.high_half ? values.lanes[lane] >> 16 : values.lanes[lane];
+      // Registers may be kept in scratch whether they were written or not; elsewhere this is a fault.
+      const bool is_written = written >> lane & 1;
+      if (!is_written && !target.written) wave.read_vector(data, word, LaneBits{1} << lane, byte_mask);
       write_bytes(wave, lane, target, word_bytes, &value);
+      if (!is_written) std::memset(target.written, 0, word_bytes);
       lines.touch(target.bytes, word_bytes);
     }
   }
@@ -303,8 +311,13 @@ void atomic_operation(Wave& wave, const Instruction& instruction, Addressing add
     const Bits operand = join<Bits>(operand_words[0], operand_words[1], lane);
     const Bits compared = join<Bits>(compared_words[0], compared_words[1], lane);
     Bits old = 0;
-    if (target.in_lds) wave.fail(lane, "is a FLAT atomic on LDS, which is not known to the simulator");
-    if (target.bytes) {
+    if (target.in_lds) {
+      use_lds(wave, lane, target, sizeof(Bits), LdsAccess::atomic);
+      uint8_t* bytes = wave.group().lds.bytes(target.lds_address);
+      std::memcpy(&old, bytes, sizeof old);
+      const Bits changed = row.function(old, operand, compared);
+      std::memcpy(bytes, &changed, sizeof changed);
+    } else if (target.bytes) {
       if (reinterpret_cast<uint64_t>(target.bytes) % sizeof(Bits) != 0)
         wave.fail(lane, fmt::format("is an atomic at an address that is not a multiple of {}", sizeof(Bits)));
       std::atomic_ref<Bits> memory(*reinterpret_cast<Bits*>(target.bytes));
@@ -405,7 +418,8 @@ void add_atomics(Operations& rows) {
   add_atomic<addressing, u64, atomic_of<u64, double, atomic::least<double>>>(rows, "min_f64");
   add_atomic<addressing, u64, atomic_of<u64, double, atomic::greatest<double>>>(rows, "max_f64");
   add_atomic<addressing, u32, atomic_of<u32, u32, atomic::add_half_pair>>(rows, "pk_add_f16");
-  add_atomic<addressing, u32, atomic_of<u32, u32, atomic::add_bfloat16_pair>>(rows, "pk_add_bf16");
+  if constexpr (addressing != Addressing::buffer)
+    add_atomic<addressing, u32, atomic_of<u32, u32, atomic::add_bfloat16_pair>>(rows, "pk_add_bf16");
 }
 
 template <Addressing addressing>

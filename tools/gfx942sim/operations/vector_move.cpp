@@ -24,7 +24,7 @@ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selectors) {
 // Each lane reads only the source that it selects, so that the other may be undefined.
 void execute_select(Wave& wave, const Instruction& instruction) {
   VectorContext context = begin_vector(wave, instruction);
-  const uint64_t condition = wave.read_uniform_pair(instruction.operands[3]);
+  const uint64_t condition = wave.read_mask(instruction.operands[3], context.lanes);
   const LaneBits lanes = context.lanes;
   LaneValues<float> when_clear, when_set;
   context.lanes = lanes & ~condition;
@@ -44,23 +44,30 @@ void execute_select(Wave& wave, const Instruction& instruction) {
 
 int first_active_lane(const Wave& wave) { return wave.exec() == 0 ? 0 : std::countr_zero(wave.exec()); }
 
+// A lane of a vector register into a scalar one; bytes that were never written stay so.
+void read_lane(Wave& wave, const Instruction& instruction, int lane) {
+  const VectorRegister& vector = wave.peek_vector(instruction.operands[1], 0);
+  KnownBits bits{vector.lanes[lane], 0};
+  for (int byte = 0; byte < 4; ++byte)
+    if (vector.written[byte] >> lane & 1) bits.known |= uint64_t{0xff} << (8 * byte);
+  wave.write_known(instruction.operands[0], 1, bits);
+}
+
 void execute_read_first_lane(Wave& wave, const Instruction& instruction) {
-  const int lane = first_active_lane(wave);
-  const LaneWords& words = wave.read_vector(instruction.operands[1], 0, LaneBits{1} << lane);
-  wave.write_scalar(instruction.operands[0].index, words[lane]);
+  read_lane(wave, instruction, first_active_lane(wave));
 }
 
 void execute_read_lane(Wave& wave, const Instruction& instruction) {
-  const int lane = static_cast<int>(wave.read_uniform(instruction.operands[2]) % wave_size);
-  const LaneWords& words = wave.read_vector(instruction.operands[1], 0, LaneBits{1} << lane);
-  wave.write_scalar(instruction.operands[0].index, words[lane]);
+  read_lane(wave, instruction, static_cast<int>(wave.read_uniform(instruction.operands[2]) % wave_size));
 }
 
 void execute_write_lane(Wave& wave, const Instruction& instruction) {
+  const KnownBits bits = wave.peek_uniform(instruction.operands[1], 1);
   LaneWords words;
-  words.fill(wave.read_uniform(instruction.operands[1]));
+  words.fill(static_cast<uint32_t>(bits.value));
   const uint32_t lane = wave.read_uniform(instruction.operands[2]) % wave_size;
   wave.write_vector(instruction.operands[0], 0, words, LaneBits{1} << lane);
+  if (static_cast<uint32_t>(bits.known) != ~0U) wave.mark_unwritten(instruction.operands[0], 0, LaneBits{1} << lane);
 }
 
 // The number of bits set in the mask below each lane, over the lower or the upper half of the lanes.

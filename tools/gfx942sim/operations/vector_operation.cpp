@@ -99,7 +99,17 @@ void load_words(Wave& wave, const Instruction& instruction, VectorContext& conte
     range = bytes_of(instruction.sdwa.sources[source]);
 
   if (operand.kind != OperandKind::vector && operand.kind != OperandKind::accumulator) {
-    out.fill(extract(wave.read_uniform(operand, word), range, operand.sign_extend));
+    uint32_t uniform;
+    if (copies && operand.kind == OperandKind::scalar) {
+      Operand single = operand;
+      single.index += word;
+      const KnownBits bits = wave.peek_uniform(single, 1);
+      if (static_cast<uint32_t>(bits.known) != ~0U) context.unwritten = ~LaneBits{0};
+      uniform = static_cast<uint32_t>(bits.value);
+    } else {
+      uniform = wave.read_uniform(operand, word);
+    }
+    out.fill(extract(uniform, range, operand.sign_extend));
     return;
   }
   const bool through_dpp = context.has_dpp && source == 0;

@@ -133,7 +133,7 @@ template <class T>
 void load_source(Wave& wave, const Instruction& instruction, VectorContext& context, const Operand& operand, int source,
                  bool copies, LaneValues<T>& out, bool copies_upper = false) {
   if constexpr (std::is_same_v<T, LaneFlag>) {
-    const uint64_t mask = wave.read_uniform_pair(operand);
+    const uint64_t mask = wave.read_mask(operand, context.lanes);
     for (int lane = 0; lane < wave_size; ++lane) out[lane].set = mask >> lane & 1;
     return;
   } else if constexpr (sizeof(T) == 8) {

@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-bench build demo test test-all asan tsan bench install format check-format clean
+.PHONY: help setup setup-test setup-bench build demo test test-all asan tsan bench picture install format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test-all the same, and the long ones'
 	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers (make tsan: threads)'
 	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
+	@echo 'make picture  draw the README'"'"'s picture again'
 	@echo 'make install  both commands, the header, the runtime and a CMake package, under PREFIX ($(PREFIX))'
 	@echo 'make format   format every source file'
 
@@ -46,6 +47,9 @@ tsan: setup
 
 bench: setup-bench build
 	@$(ENVIRONMENT) && PYTHONPATH=python $$ONNXC_TEST_VENV/bin/python -m tools.benchmark $(BENCH)
+
+picture: setup-bench build
+	@$(ENVIRONMENT) && $$ONNXC_TEST_VENV/bin/python -m tools.readme_picture
 
 install: build
 	@$(ENVIRONMENT) && $$ONNXC_CMAKE --install build --prefix $(PREFIX)

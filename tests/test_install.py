@@ -1,6 +1,7 @@
 """`make install` under a prefix: both commands, the header and the CMake package work without the checkout."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,35 @@ def test_compiles_for_a_gpu_without_the_checkout(prefix: Path, tmp_path: Path) -
         f"{prefix}/bin/onnxc-run {tmp_path}/model.so --info > {tmp_path}/info"
     )
     assert "hip gfx942" in (tmp_path / "info").read_text()
+
+
+@pytest.mark.parametrize("target", ["cpu", "hip"])
+def test_the_source_is_built_as_its_header_says(target: str, prefix: Path, tmp_path: Path) -> None:
+    onnx.save(build_model(), tmp_path / "model.onnx")
+    onnxc = f"{prefix}/bin/onnxc {tmp_path}/model.onnx --target {target} --march x86-64-v3"
+    hidden(f"{onnxc} -o {tmp_path}/by_onnxc.so\n{onnxc} -o {tmp_path}/model.cpp --emit source")
+    commands = ["SOURCE=model.cpp", f"PREFIX={prefix}"]
+    if target == "hip":
+        device = tmp_path / "model.cpp.device.hip"
+        commands += [f"LIBRARIES='{device_libraries(device)}'", *build_commands(device)]
+    commands += build_commands(tmp_path / "model.cpp")
+    hidden(f"cd {tmp_path}\n" + "\n".join(commands))
+    assert (tmp_path / "model.so").read_bytes() == (tmp_path / "by_onnxc.so").read_bytes()
+
+
+def build_commands(source: Path) -> list[str]:
+    """The command lines in the header of a source."""
+    return re.findall(r"^//   (clang.*)$", source.read_text(), re.M)
+
+
+def device_libraries(source: Path) -> str:
+    """The options for the device libraries that the header names, where Debian has them."""
+    [names] = re.findall(r"^// (ocml, .*):$", source.read_text(), re.M)
+    folder = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
+    files = [folder / f"{name}.bc" for name in names.split(", ")]
+    if not files[-1].exists():  # Debian's release is older than gfx942
+        files[-1] = folder / "oclc_isa_version_90a.bc"
+    return " ".join(f"-Xclang -mlink-builtin-bitcode -Xclang {file}" for file in files)
 
 
 def test_a_project_that_finds_the_package(prefix: Path, tmp_path: Path) -> None:

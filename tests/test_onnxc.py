@@ -209,6 +209,15 @@ def test_shared_object_is_the_same_whatever_the_place(model: Path, compiled: Pat
     assert (tmp_path / "copy.so").read_bytes() == compiled.read_bytes()
 
 
+def test_gpu_code_is_the_same_whatever_the_place(model: Path, tmp_path: Path) -> None:
+    objects = set()
+    for name in ("a", "other"):
+        (tmp_path / name).mkdir()
+        onnxc(model, "-o", tmp_path / f"{name}.so", "--target", "hip", TMPDIR=str(tmp_path / name))
+        objects.add((tmp_path / f"{name}.so").read_bytes())
+    assert len(objects) == 1
+
+
 def test_shared_object_needs_libc_libm_and_the_loader_at_most(compiled: Path) -> None:
     dynamic = subprocess.run(["readelf", "-d", compiled], capture_output=True, text=True, check=True).stdout
     needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic))

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codegen/buffer_table.h"
+#include "codegen/cpu/build_commands.h"
 #include "codegen/cpu/model_interface.h"
 #include "codegen/cpu/step_printer.h"
 #include "support/diagnostics.h"
@@ -47,6 +48,11 @@ class Emitter {
     writer_.line(fmt::format("//   model    {}", options_.model_hash));
     writer_.line(fmt::format("//   target   cpu {}", comment_text(options_.architecture.march)));
     writer_.line(fmt::format("//   options  {}", comment_text(options_.options)));
+    writer_.line(
+        "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
+        "installed under:");
+    if (options_.device != nullptr) writer_.line("//   (first $SOURCE.device.co, as $SOURCE.device.hip says)");
+    for (const std::string& line : build_lines(options_.architecture)) writer_.line("//   " + line);
     writer_.line("");
     for (const char* header : {"codegen/cpu/kernels/checked_size.h", "codegen/cpu/kernels/scalar.h", "cpu/step.h"})
       writer_.line(fmt::format("#include \"{}\"", header));

@@ -1,13 +1,16 @@
 #include "codegen/cpu/toolchain.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <list>
 #include <thread>
 
+#include "codegen/cpu/build_commands.h"
 #include "codegen/hip/toolchain.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
@@ -24,7 +27,7 @@ constexpr const char* install_hint = "onnxc compiles with clang 19 and lld 19: a
 
 std::string compiler() {
   const char* chosen = std::getenv("ONNXC_CXX");
-  return chosen != nullptr && *chosen != '\0' ? chosen : "clang++-19";
+  return chosen != nullptr && *chosen != '\0' ? chosen : default_compiler;
 }
 
 // --------------------------------------------------------------------------------------------------- architecture
@@ -60,17 +63,11 @@ std::string native_level() {
 // --------------------------------------------------------------------------------------------------------- parts
 
 // Headers and runtime: beside the command once it is installed, in the source and build trees before.
-struct Parts {
-  std::vector<fs::path> include_folders;
-  fs::path runtime;
-};
-
-Parts find_parts() {
-  fs::path prefix = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-  Parts installed{{prefix / "share/onnxc/include"}, prefix / "lib/onnxc/libonnxc_runtime_cpu.a"};
+BuildParts find_parts() {
+  BuildParts installed = installed_parts(fs::read_symlink("/proc/self/exe").parent_path().parent_path());
   if (fs::exists(installed.runtime)) return installed;
   fs::path source = ONNXC_SOURCE_FOLDER;
-  Parts built{{source / "src", source / "runtime/include", source / "runtime"}, ONNXC_RUNTIME_LIBRARY};
+  BuildParts built{{source / "src", source / "runtime/include", source / "runtime"}, ONNXC_RUNTIME_LIBRARY};
   user_check(fs::exists(built.runtime), "the runtime library {} is missing; build or install onnxc again",
              quote(built.runtime.string()));
   return built;
@@ -78,45 +75,22 @@ Parts find_parts() {
 
 // ------------------------------------------------------------------------------------------------------ compiling
 
-std::string join(const std::vector<std::string>& arguments) {
-  std::string text;
-  for (const std::string& argument : arguments) text += (text.empty() ? "" : " ") + argument;
-  return text;
-}
-
-// A file's bytes as a section of their own that may pass 2 GiB: .lrodata is outside of the range of the code's
-// addresses. Code objects want the alignment of a page.
-std::string data_assembly(const std::string& symbol, const fs::path& file) {
-  return fmt::format(
-      ".section .lrodata, \"al\", @progbits\n"
-      ".balign 4096\n"
-      ".globl {0}\n"
-      ".hidden {0}\n"
-      "{0}:\n"
-      ".incbin {1}\n"
-      ".byte 0\n"
-      ".section .note.GNU-stack, \"\", @progbits\n",
-      symbol, c_string_literal(file.string()));
-}
-
 class Build {
  public:
   Build(const EmittedModel& model, const ToolchainOptions& options)
       : model_(model), options_(options), parts_(find_parts()) {}
 
   // Compiles everything; returns the objects.
-  std::vector<fs::path> objects() {
+  std::vector<std::string> objects() {
     const fs::path source = path("model.cpp");
     write_file(source, model_.source);
-    for (int part = 0; part < model_.parts; ++part)
-      compile(source, fmt::format("model{}", part),
-              model_.parts == 1 ? std::vector<std::string>{}
-                                : std::vector<std::string>{fmt::format("-DONNXC_PART={}", part)});
+    for (int part = 0; part < model_.parts; ++part) compile(source, part);
     add_data("onnxc_model_weights", model_.weights);
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
-      commands_.push_back(device_compile_command(compiler(), model_.device->architecture, parts_.include_folders,
-                                                 path("device.hip"), path("device.co")));
+      commands_.push_back(device_compile_command(compiler(), model_.device->architecture,
+                                                 device_libraries(model_.device->architecture), parts_.include_folders,
+                                                 path("device.hip").string(), path("device.co").string()));
       add_data("onnxc_device_weights", model_.device->weights);
     }
     run_all(commands_);
@@ -127,61 +101,33 @@ class Build {
     return objects_;
   }
 
-  void link(const std::vector<fs::path>& objects, bool shared, const fs::path& output) {
+  void link(const std::vector<std::string>& objects, bool shared, const fs::path& output) {
     OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
-    // Without a map of the output file: a full disk would end lld by a signal instead of a message.
-    std::vector<std::string> command{compiler(), "-fuse-ld=lld-19", "-Wl,--no-mmap-output-file"};
-    for (const char* argument :
-         shared ? std::vector<const char*>{"-shared", "-nostdlib++", "-Wl,--as-needed", "--rtlib=compiler-rt",
-                                           "--unwindlib=none", "-Wl,--no-undefined", "-Wl,-z,relro", "-Wl,-z,now",
-                                           "-Wl,-z,noexecstack", "-Wl,--gc-sections", "-Wl,--undefined=onnxc_get_api",
-                                           "-Wl,--build-id=none"}
-                : std::vector<const char*>{"-nostdlib", "-r"})
-      command.push_back(argument);
-    for (const fs::path& object : objects) command.push_back(object.string());
-    if (shared) {
-      command.push_back(parts_.runtime.string());
-      command.push_back("-lm");
-    }
-    command.push_back("-o");
-    command.push_back(file.temporary_path().string());
-    run(command);
+    const std::string path = file.temporary_path().string();
+    run(shared ? link_shared_command(compiler(), objects, parts_, path) : link_command(compiler(), objects, path));
     file.commit();
   }
 
  private:
   fs::path path(const std::string& name) const { return folder_.path() / name; }
 
-  void compile(const fs::path& input, const std::string& name, const std::vector<std::string>& extra) {
-    objects_.push_back(path(name + ".o"));
-    std::vector<std::string> command = compile_command(input, objects_.back());
-    command.insert(command.end(), extra.begin(), extra.end());
-    commands_.push_back(std::move(command));
+  void compile(const fs::path& source, int part) {
+    objects_.push_back(path(fmt::format("model{}.o", part)).string());
+    commands_.push_back(compile_command(compiler(), options_.architecture, parts_, source.string(), objects_.back()));
+    if (model_.parts > 1) commands_.back().push_back(fmt::format("-DONNXC_PART={}", part));
   }
 
   void add_assembly(const std::string& symbol, const fs::path& file) {
     const fs::path assembly = path(symbol + ".s");
-    write_file(assembly, data_assembly(symbol, file));
-    compile(assembly, symbol, {});
+    write_file(assembly, data_assembly(symbol, file.string()));
+    objects_.push_back(path(symbol + ".o").string());
+    commands_.push_back(assemble_command(compiler(), assembly.string(), objects_.back()));
   }
 
   void add_data(const std::string& symbol, const std::vector<std::byte>& bytes) {
     const fs::path file = path(symbol + ".bin");
     write_file(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     add_assembly(symbol, file);
-  }
-
-  std::vector<std::string> compile_command(const fs::path& input, const fs::path& object) const {
-    std::vector<std::string> command{
-        compiler(), "-c", input.string(), "-o", object.string(), "-march=" + options_.architecture.march};
-    if (options_.architecture.lanes == 16) command.push_back("-mprefer-vector-width=512");
-    for (const char* argument : {"-std=c++20", "-O3", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
-                                 "-ffp-contract=on", "-fno-math-errno", "-fno-trapping-math", "-ffunction-sections",
-                                 "-fno-asynchronous-unwind-tables", "-fno-ident", "-Wno-everything"})
-      command.push_back(argument);
-    if (input.extension() == ".s") return command;
-    for (const fs::path& include : parts_.include_folders) command.push_back("-I" + include.string());
-    return command;
   }
 
   void run(const std::vector<std::string>& command) {
@@ -192,7 +138,7 @@ class Build {
     folder_.keep();
     throw InternalError(
         fmt::format("the C++ compiler refused generated code ({}):\n{}\nThe source is kept; repeat with:\n{}",
-                    result.describe(), printable_message(result.errors), join(command)));
+                    result.describe(), printable_message(result.errors), fmt::join(command, " ")));
   }
 
   // Runs the commands on `jobs` threads; the first failure, in their order, is thrown.
@@ -220,10 +166,10 @@ class Build {
 
   const EmittedModel& model_;
   const ToolchainOptions& options_;
-  Parts parts_;
+  BuildParts parts_;
   TemporaryFolder folder_{"build"};
   std::vector<std::vector<std::string>> commands_;
-  std::vector<fs::path> objects_;
+  std::vector<std::string> objects_;
 };
 
 }  // namespace
@@ -260,18 +206,23 @@ void build_object(const EmittedModel& model, const ToolchainOptions& options, co
 }
 
 void write_source(const EmittedModel& model, const fs::path& output) {
-  OutputFile source(output), weights(output.string() + ".weights");
-  source.write(model.source);
-  weights.write(model.weights);
-  std::optional<OutputFile> device_source, device_weights;
+  const std::string name = output.filename().string();
+  std::string data = data_assembly("onnxc_model_weights", name + ".weights");
+  std::list<OutputFile> files;
+  const auto add = [&](const char* suffix, const auto& content) {
+    files.emplace_back(output.string() + suffix).write(content);
+  };
+  add(".weights", model.weights);
   if (model.device) {
-    device_source.emplace(output.string() + ".device.hip").write(model.device->source);
-    device_weights.emplace(output.string() + ".device.weights").write(model.device->weights);
+    add(".device.hip", model.device->source);
+    add(".device.weights", model.device->weights);
+    data += data_assembly("onnxc_device_weights", name + ".device.weights");
+    data += data_assembly("onnxc_device_code", name + ".device.co");
   }
+  add(".data.s", data);
+  add("", model.source);
   // Nothing is left behind when one of them cannot be written.
-  for (OutputFile* file :
-       {device_source ? &*device_source : nullptr, device_weights ? &*device_weights : nullptr, &weights, &source})
-    if (file != nullptr) file->commit();
+  for (OutputFile& file : files) file.commit();
 }
 
 }  // namespace onnxc

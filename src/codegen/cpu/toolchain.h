@@ -44,7 +44,8 @@ void build_shared_object(const EmittedModel& model, const ToolchainOptions& opti
 void build_object(const EmittedModel& model, const ToolchainOptions& options, const std::filesystem::path& output);
 
 // `output` is the source; the weights stand beside it as output + ".weights", the GPU's as output + ".device.hip" and
-// output + ".device.weights".
+// output + ".device.weights". output + ".data.s" makes objects of what is data; how all of it is built is said in the
+// source's header.
 void write_source(const EmittedModel& model, const std::filesystem::path& output);
 
 }  // namespace onnxc

@@ -1,10 +1,14 @@
 #include "codegen/hip/emit.h"
 
+#include <fmt/ranges.h>
+
 #include "codegen/buffer_table.h"
+#include "codegen/cpu/build_commands.h"
 #include "codegen/cpu/model_interface.h"
 #include "codegen/hip/epilogue_printer.h"
 #include "codegen/hip/kernel_spec.h"
 #include "codegen/hip/nest_printer.h"
+#include "codegen/hip/toolchain.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -40,6 +44,7 @@ class HipEmitter {
     writer.line(fmt::format("//   model    {}", options_.model_hash));
     writer.line(fmt::format("//   target   hip {}", comment_text(options_.gpu_arch)));
     writer.line(fmt::format("//   options  {}", comment_text(options_.options)));
+    print_build(writer);
     writer.line("");
     writer.line("#include \"codegen/hip/kernels/nest.h\"");
     for (const std::string& header : device_headers_) writer.line(fmt::format("#include \"{}\"", header));
@@ -47,6 +52,18 @@ class HipEmitter {
     writer.line("namespace onnxc::kernels {");
     writer.line("");
     return writer.take();
+  }
+
+  void print_build(TextWriter& writer) const {
+    writer.line(
+        "// To build its code object, SOURCE being the host file's name, PREFIX the folder that onnxc is installed");
+    writer.line(
+        "// under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for AMD's device libraries");
+    writer.line(fmt::format("// {}:", fmt::join(device_library_names(options_.gpu_arch), ", ")));
+    const auto command =
+        device_compile_command(default_compiler, options_.gpu_arch, {"$LIBRARIES"},
+                               installed_parts("$PREFIX").include_folders, "$SOURCE.device.hip", "$SOURCE.device.co");
+    writer.line(fmt::format("//   {}", fmt::join(command, " ")));
   }
 
   struct SharedKernel {

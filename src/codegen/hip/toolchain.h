@@ -7,11 +7,15 @@
 
 namespace onnxc {
 
-// The command that compiles `source` for a GPU into the code object `output`. UserError when the device libraries are
-// not there, saying what to install.
+// AMD's device libraries that kernels are linked with, in the order that clang wants, without ".bc".
+std::vector<std::string> device_library_names(const std::string& architecture);
+// The options that link them. UserError when they are not there, saying what to install.
+std::vector<std::string> device_libraries(const std::string& architecture);
+
+// The command that compiles `source` for a GPU into the code object `output`.
 std::vector<std::string> device_compile_command(const std::string& compiler, const std::string& architecture,
+                                                const std::vector<std::string>& libraries,
                                                 const std::vector<std::filesystem::path>& include_folders,
-                                                const std::filesystem::path& source,
-                                                const std::filesystem::path& output);
+                                                const std::string& source, const std::string& output);
 
 }  // namespace onnxc

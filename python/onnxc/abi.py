@@ -101,4 +101,5 @@ class Api(ctypes.Structure):
         ("step_output_data", CFUNCTYPE(c_int32, Instance, c_int32, c_int32, c_void_p, c_int64)),
         ("threads", CFUNCTYPE(c_int32, Instance)),
         ("least_working_bytes", CFUNCTYPE(c_int64, Instance)),
+        ("run_output_dims", CFUNCTYPE(c_int32, Instance, c_int32, POINTER(c_int64))),
     )

@@ -135,6 +135,10 @@ onnxc_status step_output_data(onnxc_instance* instance, int32_t step, int32_t ou
   return instance != nullptr ? from(instance)->step_output_data(step, output, data, bytes) : ONNXC_INVALID_ARGUMENT;
 }
 
+onnxc_status run_output_dims(onnxc_instance* instance, int32_t output, int64_t* dims) {
+  return instance != nullptr ? from(instance)->run_output_dims(output, dims) : ONNXC_INVALID_ARGUMENT;
+}
+
 int32_t threads(onnxc_instance* instance) { return instance != nullptr ? from(instance)->threads() : 0; }
 
 onnxc_api make_table() {
@@ -170,6 +174,7 @@ onnxc_api make_table() {
       .step_output_data = step_output_data,
       .threads = threads,
       .least_working_bytes = least_working_bytes,
+      .run_output_dims = run_output_dims,
   };
 }
 

@@ -14,6 +14,8 @@
 namespace onnxc::runtime {
 namespace {
 
+constexpr int64_t not_known = -1;
+
 int64_t total_rank(const TensorDescription* values, int32_t count) {
   int64_t total = 0;
   for (int32_t i = 0; i < count; ++i) total += values[i].rank;
@@ -69,6 +71,8 @@ void Instance::destroy(Instance* instance) {
 
 Instance::~Instance() {
   if (device_ != nullptr) model.device_program->backend->destroy(device_);
+  for (int32_t level = 0; arenas_ != nullptr && level < model.level_count; ++level) arenas_[level].~Arena();
+  free(arenas_);
   if (shares_pool_) release_shared_pool();
 }
 
@@ -99,8 +103,10 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
   if (!input_dims_.allocate(total_rank(model.inputs, model.input_count)) || !symbols_.allocate(model.symbol_count) ||
       !output_dims_.allocate(total_rank(model.outputs, model.output_count)) ||
       !buffer_bytes_.allocate(model.buffer_count) || !dims_pointers_.allocate(model.input_count) ||
-      !plan_.allocate(temporaries) || !plan_workspace_.allocate(2 * temporaries) ||
-      !buffers_.allocate(model.buffer_count) || !output_data_.allocate(model.output_count)) {
+      !previous_symbols_.allocate(model.symbol_count) || !plan_.allocate(temporaries) ||
+      !plan_workspace_.allocate(2 * temporaries) || !offsets_.allocate(model.buffer_count) ||
+      !levels_.allocate(model.level_count) || !make_arenas() || !buffers_.allocate(model.buffer_count) ||
+      !output_data_.allocate(model.output_count)) {
     error.append("no memory for an instance");
     return ONNXC_OUT_OF_MEMORY;
   }
@@ -116,6 +122,12 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
   return ONNXC_OK;
 }
 
+bool Instance::make_arenas() {
+  arenas_ = static_cast<Arena*>(malloc(sizeof(Arena) * static_cast<size_t>(model.level_count)));
+  for (int32_t level = 0; arenas_ != nullptr && level < model.level_count; ++level) new (&arenas_[level]) Arena;
+  return arenas_ != nullptr;
+}
+
 onnxc_status Instance::refuse(onnxc_status status, const char* text) {
   error_.clear();
   error_.append("%s", text);
@@ -129,17 +141,19 @@ const int64_t* Instance::dims_of_output(int32_t output) const {
 // Binding: the dims of the inputs, and what follows from them.
 
 onnxc_status Instance::bind(const int64_t* const* input_dims) {
-  bool same = bound_;
+  bool same = known_levels_ > 0;
   const int64_t* bound_dims = input_dims_.data();
   for (int32_t i = 0; i < model.input_count && same; ++i) {
     for (int32_t axis = 0; axis < model.inputs[i].rank; ++axis) same &= *bound_dims++ == input_dims[i][axis];
   }
   if (same) return ONNXC_OK;
 
-  bound_ = false;
+  known_levels_ = 0;
   int64_t* dims = input_dims_.data();
   for (int32_t i = 0; i < model.input_count; ++i)
     for (int32_t axis = 0; axis < model.inputs[i].rank; ++axis) *dims++ = input_dims[i][axis];
+  for (int64_t& symbol : symbols_) symbol = not_known;
+  for (int64_t& dim : output_dims_) dim = not_known;
 
   if (const char* rule = model.bind(input_dims, symbols_.data())) {
     error_.append("%s; the inputs are", rule);
@@ -151,34 +165,65 @@ onnxc_status Instance::bind(const int64_t* const* input_dims) {
     }
     return ONNXC_WRONG_DIMS;
   }
-  model.output_dims(symbols_.data(), output_dims_.data());
-  onnxc_status status = plan();
-  bound_ = status == ONNXC_OK;
+  onnxc_status status = plan(0);
+  if (status == ONNXC_OK) known_levels_ = 1;
   return status;
 }
 
-onnxc_status Instance::plan() {
+// Reads the symbols that a step binds. The plan of the level, and of those after it, is kept while they stay.
+onnxc_status Instance::bind_run_time_symbols(const StepDescription& step, int32_t level) {
+  int64_t* previous = previous_symbols_.data();
+  for (int32_t i = 0; i < model.symbol_count; ++i) previous[i] = symbols_[i];
+  const char* rule = step.bind(frame_, symbols_.data());
+  bool same = known_levels_ > level && rule == nullptr;
+  for (int32_t i = 0; i < model.symbol_count; ++i) same &= previous[i] == symbols_[i];
+  if (same) return ONNXC_OK;
+
+  known_levels_ = level;
+  if (rule != nullptr) {
+    error_.append("%s; this run has", rule);
+    const char* separator = " ";
+    for (int32_t i = 0; i < model.symbol_count; ++i) {
+      error_.append("%s%s = %lld", separator, model.symbol_names[i], static_cast<long long>(symbols_[i]));
+      separator = ", ";
+    }
+    return ONNXC_INVALID_DATA;
+  }
+  onnxc_status status = plan(level);
+  if (status == ONNXC_OK) known_levels_ = level + 1;
+  return status;
+}
+
+onnxc_status Instance::plan(int32_t level) {
+  model.output_dims(level, symbols_.data(), output_dims_.data());
   if (device_ != nullptr) return model.device_program->backend->plan(device_, symbols_.data(), error_);
   int64_t scratch_bytes = 0;
-  constexpr const char* too_large = "with these dims of the inputs, the size of a tensor does not fit in 63 bits";
-  if (model.sizes(symbols_.data(), buffer_bytes_.data(), &scratch_bytes) != 0)
-    return refuse(ONNXC_WRONG_DIMS, too_large);
+  const char* too_large = level == 0 ? "with these dims of the inputs, the size of a tensor does not fit in 63 bits"
+                                     : "with this data, the size of a tensor does not fit in 63 bits";
+  const onnxc_status refusal = level == 0 ? ONNXC_WRONG_DIMS : ONNXC_INVALID_DATA;
+  if (model.sizes(level, symbols_.data(), buffer_bytes_.data(), &scratch_bytes) != 0) return refuse(refusal, too_large);
 
   int32_t count = 0;
   for (int32_t i = 0; i < model.buffer_count; ++i) {
     const BufferDescription& buffer = model.buffers[i];
-    if (buffer.kind == BufferKind::temporary)
+    if (buffer.kind == BufferKind::temporary && buffer.level == level)
       plan_[count++] = {buffer_bytes_[i], buffer.first_step, buffer.last_step, 0};
   }
-  scratch_offset_ = plan_memory(plan_.data(), count, plan_workspace_.data());
+  Level& laid_out = levels_[level];
+  laid_out.scratch_offset = plan_memory(plan_.data(), count, plan_workspace_.data());
 
   int64_t stride, all_scratch;
-  if (scratch_offset_ < 0 || __builtin_add_overflow(scratch_bytes, memory_alignment - 1, &stride) ||
+  if (laid_out.scratch_offset < 0 || __builtin_add_overflow(scratch_bytes, memory_alignment - 1, &stride) ||
       __builtin_mul_overflow(stride -= stride % memory_alignment, int64_t{threads_}, &all_scratch) ||
-      __builtin_add_overflow(scratch_offset_, all_scratch, &planned_bytes_))
-    return refuse(ONNXC_WRONG_DIMS, too_large);
-  least_bytes_ = least_memory(plan_.data(), count) + all_scratch;
-  frame_.scratch_stride = stride;
+      __builtin_add_overflow(laid_out.scratch_offset, all_scratch, &laid_out.planned_bytes))
+    return refuse(refusal, too_large);
+  laid_out.least_bytes = least_memory(plan_.data(), count) + all_scratch;
+  laid_out.scratch_stride = stride;
+  count = 0;
+  for (int32_t i = 0; i < model.buffer_count; ++i) {
+    const BufferDescription& buffer = model.buffers[i];
+    if (buffer.kind == BufferKind::temporary && buffer.level == level) offsets_[i] = plan_[count++].offset;
+  }
   return ONNXC_OK;
 }
 

@@ -29,32 +29,53 @@ class Instance {
   const char* last_error() const { return error_.text(); }
   int threads() const { return threads_; }
 
+  // The dims that an output had in the last run.
+  onnxc_status run_output_dims(int32_t output, int64_t* dims);
+
   // Of the dims bound last.
   onnxc_status symbol_values(int64_t* values);
   int64_t working_bytes() const;
-  int64_t least_working_bytes() const { return bound_ && device_ == nullptr ? least_bytes_ : 0; }
+  int64_t least_working_bytes() const;
   double step_operations(int32_t step) const;
   onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
   onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
 
  private:
   class Call;
+  // What a run was called with.
+  struct Values {
+    const onnxc_value* inputs;
+    const onnxc_value* outputs;
+    const onnxc_run_options& options;
+  };
+  // The memory of what is laid out at one level (ModelDescription::level_count).
+  struct Level {
+    int64_t scratch_offset, scratch_stride, planned_bytes;
+    int64_t least_bytes;  // that any plan would need
+  };
 
   Instance() = default;
   ~Instance();
   onnxc_status set_up(const onnxc_options* options, ErrorText& error);
+  bool make_arenas();
 
   onnxc_status refuse(onnxc_status status, const char* text);
   onnxc_status check_inputs(const onnxc_value* inputs);
-  onnxc_status check_outputs(const onnxc_value* outputs, bool can_allocate);
-  onnxc_status check_overlap(const onnxc_value* inputs, const onnxc_value* outputs);
+  // Those of them whose dims become known at a level.
+  onnxc_status check_outputs(int32_t level, const Values& values);
+  onnxc_status check_overlap(int32_t level, const Values& values);
   onnxc_status bind(const int64_t* const* input_dims);
-  onnxc_status plan();
-  onnxc_status reserve_memory();
-  onnxc_status place_values(const onnxc_value* inputs, const onnxc_value* outputs, const onnxc_run_options& options);
-  void poison();
-  onnxc_status run_steps(const onnxc_run_options& options);
-  onnxc_status run_on_device(const onnxc_value* inputs, const onnxc_value* outputs, const onnxc_run_options& options);
+  onnxc_status bind_run_time_symbols(const StepDescription& step, int32_t level);
+  onnxc_status plan(int32_t level);
+  // Everything between a level's symbols being known and the first of its steps.
+  onnxc_status prepare(int32_t level, const Values& values);
+  onnxc_status reserve_memory(int32_t level);
+  onnxc_status place_outputs(int32_t level, const Values& values);
+  void poison(int32_t level);
+  onnxc_status run_steps(const Values& values);
+  onnxc_status run_on_device(const Values& values);
+  int32_t level_of_output(int32_t output) const;
+  bool is_laid_out(int32_t step) const;
   onnxc_status check_step_output(int32_t step, int32_t output, const void* result);
   onnxc_status place_step_output(const StepOutput& output, Array<PlacedAxis>& axes, int64_t& first);
   const int64_t* dims_of_output(int32_t output) const;
@@ -73,20 +94,20 @@ class Instance {
   ThreadPool own_pool_;
   HostThreads host_threads_;
 
-  // What the dims of the inputs imply; of use while bound_.
-  bool bound_ = false;
+  // What the dims of the inputs imply, and from level 1 on what was computed from them: as far as they are of use.
+  int32_t known_levels_ = 0;
   Array<int64_t> input_dims_;  // of all inputs, one after the other
   Array<int64_t> symbols_;
-  Array<int64_t> output_dims_;  // of all outputs, one after the other
+  Array<int64_t> previous_symbols_;  // while a level is bound
+  Array<int64_t> output_dims_;       // of all outputs, one after the other
   Array<int64_t> buffer_bytes_;
   Array<const int64_t*> dims_pointers_;
-  Array<PlannedBuffer> plan_;  // of the temporaries, in their order
+  Array<PlannedBuffer> plan_;  // of the temporaries of one level, in their order
+  Array<int64_t> offsets_;     // of all buffers; of temporaries, from the start of their level's memory
   Array<int32_t> plan_workspace_;
-  int64_t scratch_offset_ = 0;
-  int64_t planned_bytes_ = 0;
-  int64_t least_bytes_ = 0;  // that any plan would need
+  Array<Level> levels_;
+  Arena* arenas_ = nullptr;  // of the levels
 
-  Arena arena_;
   Frame frame_ = {};
   Array<void*> buffers_;
   Array<void*> output_data_;

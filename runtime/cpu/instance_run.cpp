@@ -12,6 +12,8 @@
 
 namespace onnxc::runtime {
 
+static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
+
 // A call on an instance: refuses to be the second one at a time, and leaves the thread's floating-point environment and
 // errno as they were.
 class Instance::Call {
@@ -48,10 +50,12 @@ onnxc_status Instance::output_dims(const int64_t* const* input_dims, int64_t* co
       return refuse(ONNXC_INVALID_ARGUMENT, "a pointer in output_dims is null");
   onnxc_status status = bind(input_dims);
   if (status != ONNXC_OK) return status;
-  for (int32_t i = 0; i < model.output_count; ++i) {
-    const int64_t* dims = dims_of_output(i);
-    for (int32_t axis = 0; axis < model.outputs[i].rank; ++axis) output_dims[i][axis] = dims[axis];
-  }
+  const int64_t* dims = output_dims_.data();
+  const int32_t* level = model.output_dim_levels;
+  for (int32_t i = 0; i < model.output_count; ++i)
+    for (int32_t axis = 0; axis < model.outputs[i].rank; ++axis, ++dims)
+      // What an earlier run had need not be what the next one has.
+      output_dims[i][axis] = level != nullptr && *level++ > 0 ? -1 : *dims;
   return ONNXC_OK;
 }
 
@@ -68,25 +72,38 @@ onnxc_status Instance::check_inputs(const onnxc_value* inputs) {
   return ONNXC_OK;
 }
 
-onnxc_status Instance::check_outputs(const onnxc_value* outputs, bool can_allocate) {
+int32_t Instance::level_of_output(int32_t output) const {
+  if (model.output_dim_levels == nullptr) return 0;
+  int32_t highest = 0;
+  const int32_t* levels = model.output_dim_levels + (dims_of_output(output) - output_dims_.data());
+  for (int32_t axis = 0; axis < model.outputs[output].rank; ++axis)
+    if (levels[axis] > highest) highest = levels[axis];
+  return highest;
+}
+
+onnxc_status Instance::check_outputs(int32_t level, const Values& values) {
   for (int32_t i = 0; i < model.output_count; ++i) {
     const ValuePlace place{"output", i, model.outputs[i]};
-    const onnxc_value& value = outputs[i];
-    const int64_t* dims = dims_of_output(i);
-    onnxc_status status = check_type(place, value, device_ != nullptr, error_);
-    if (status == ONNXC_OK && value.dims != nullptr) {
+    const onnxc_value& value = values.outputs[i];
+    const bool can_allocate = value.data == nullptr && values.options.allocate_output != nullptr;
+    onnxc_status status = level == 0 ? check_type(place, value, device_ != nullptr, error_) : ONNXC_OK;
+    if (status == ONNXC_OK && level == 0 && value.dims != nullptr)
       status = check_dims(place, value.rank, value.dims, error_);
-      if (status == ONNXC_OK) status = check_equal_dims(place, value.dims, dims, error_);
+    if (status == ONNXC_OK && level_of_output(i) == level) {
+      const int64_t* dims = dims_of_output(i);
+      if (value.dims != nullptr) status = check_equal_dims(place, value.dims, dims, error_);
+      if (status == ONNXC_OK && !can_allocate) status = check_memory(place, value, dims, error_);
     }
-    if (status == ONNXC_OK && !(value.data == nullptr && can_allocate))
-      status = check_memory(place, value, dims, error_);
     if (status != ONNXC_OK) return status;
   }
   return ONNXC_OK;
 }
 
-onnxc_status Instance::check_overlap(const onnxc_value* inputs, const onnxc_value* outputs) {
+onnxc_status Instance::check_overlap(int32_t level, const Values& values) {
+  const auto* inputs = values.inputs;
+  const auto* outputs = values.outputs;
   for (int32_t i = 0; i < model.output_count; ++i) {
+    if (level_of_output(i) != level) continue;
     int64_t bytes = tensor_bytes(model.outputs[i].dtype, model.outputs[i].rank, dims_of_output(i));
     const char* begin = static_cast<const char*>(outputs[i].data);
     auto meets = [&](const void* data, int64_t other_bytes) {
@@ -99,9 +116,12 @@ onnxc_status Instance::check_overlap(const onnxc_value* inputs, const onnxc_valu
       const TensorDescription& input = model.inputs[j];
       if (meets(inputs[j].data, tensor_bytes(input.dtype, input.rank, inputs[j].dims))) other = &input;
     }
-    for (int32_t j = 0; j < i && other == nullptr; ++j) {
+    for (int32_t j = 0; j < model.output_count && other == nullptr; ++j) {
+      // Each pair once: when the later of the two is known.
+      const bool is_earlier = level_of_output(j) < level || (level_of_output(j) == level && j < i);
       const TensorDescription& output = model.outputs[j];
-      if (meets(outputs[j].data, tensor_bytes(output.dtype, output.rank, dims_of_output(j)))) other = &output;
+      if (is_earlier && meets(outputs[j].data, tensor_bytes(output.dtype, output.rank, dims_of_output(j))))
+        other = &output;
     }
     if (other == nullptr) continue;
     error_.append("output %d ", i);
@@ -113,26 +133,30 @@ onnxc_status Instance::check_overlap(const onnxc_value* inputs, const onnxc_valu
   return ONNXC_OK;
 }
 
-onnxc_status Instance::reserve_memory() {
-  if (!arena_.reserve(planned_bytes_)) {
-    error_.append("no %lld bytes of working memory", static_cast<long long>(planned_bytes_));
+onnxc_status Instance::reserve_memory(int32_t level) {
+  const Level& laid_out = levels_[level];
+  Arena& arena = arenas_[level];
+  if (!arena.reserve(laid_out.planned_bytes)) {
+    error_.append("no %lld bytes of working memory", static_cast<long long>(laid_out.planned_bytes));
     return ONNXC_OUT_OF_MEMORY;
   }
-  int32_t temporary = 0;
   for (int32_t i = 0; i < model.buffer_count; ++i)
-    if (model.buffers[i].kind == BufferKind::temporary) buffers_[i] = arena_.data() + plan_[temporary++].offset;
-  frame_.scratch = arena_.data() + scratch_offset_;
+    if (model.buffers[i].kind == BufferKind::temporary && model.buffers[i].level == level)
+      buffers_[i] = arena.data() + offsets_[i];
+  frame_.scratch = arena.data() + laid_out.scratch_offset;
+  frame_.scratch_stride = laid_out.scratch_stride;
   return ONNXC_OK;
 }
 
-onnxc_status Instance::place_values(const onnxc_value* inputs, const onnxc_value* outputs,
-                                    const onnxc_run_options& options) {
+onnxc_status Instance::place_outputs(int32_t level, const Values& values) {
+  const onnxc_run_options& options = values.options;
   for (int32_t i = 0; i < model.output_count; ++i) {
+    if (level_of_output(i) != level) continue;
     const TensorDescription& info = model.outputs[i];
     const int64_t* dims = dims_of_output(i);
-    output_data_[i] = outputs[i].data;
-    if (outputs[i].data != nullptr || options.allocate_output == nullptr) continue;
-    onnxc_value allocated = outputs[i];
+    output_data_[i] = values.outputs[i].data;
+    if (values.outputs[i].data != nullptr || options.allocate_output == nullptr) continue;
+    onnxc_value allocated = values.outputs[i];
     allocated.bytes = tensor_bytes(info.dtype, info.rank, dims);
     allocated.data = options.allocate_output(options.allocate_context, i, info.dtype, info.rank, dims, allocated.bytes);
     output_data_[i] = allocated.data;
@@ -147,29 +171,48 @@ onnxc_status Instance::place_values(const onnxc_value* inputs, const onnxc_value
   }
   for (int32_t i = 0; i < model.buffer_count; ++i) {
     const BufferDescription& buffer = model.buffers[i];
-    if (buffer.kind == BufferKind::input) buffers_[i] = inputs[buffer.index].data;
+    if (buffer.kind == BufferKind::input) buffers_[i] = values.inputs[buffer.index].data;
     if (buffer.kind == BufferKind::output) buffers_[i] = output_data_[buffer.index];
   }
   return ONNXC_OK;
 }
 
-void Instance::poison() {
-  if (planned_bytes_ > 0) memset(arena_.data(), 0xff, static_cast<size_t>(planned_bytes_));
+void Instance::poison(int32_t level) {
+  if (levels_[level].planned_bytes > 0)
+    memset(arenas_[level].data(), 0xff, static_cast<size_t>(levels_[level].planned_bytes));
   for (int32_t i = 0; i < model.output_count; ++i) {
+    if (level_of_output(i) != level) continue;
     int64_t bytes = tensor_bytes(model.outputs[i].dtype, model.outputs[i].rank, dims_of_output(i));
     if (bytes > 0) memset(output_data_[i], 0xff, static_cast<size_t>(bytes));
   }
 }
 
-onnxc_status Instance::run_steps(const onnxc_run_options& options) {
+onnxc_status Instance::prepare(int32_t level, const Values& values) {
+  onnxc_status status = check_outputs(level, values);
+  if (status == ONNXC_OK) status = check_overlap(level, values);
+  if (status == ONNXC_OK && device_ == nullptr) status = reserve_memory(level);
+  if (status == ONNXC_OK) status = place_outputs(level, values);
+  if (status == ONNXC_OK && device_ == nullptr && poison_) poison(level);
+  return status;
+}
+
+onnxc_status Instance::run_steps(const Values& values) {
+  const onnxc_run_options& options = values.options;
   onnxc_instance* handle = reinterpret_cast<onnxc_instance*>(this);
   auto stops = [&](int32_t step, int32_t when) {
     return options.hook != nullptr && options.hook(options.hook_context, handle, step, when) != 0;
   };
   failure_.store(nullptr, std::memory_order_relaxed);
+  int32_t level = 0;
   for (int32_t step = 0; step < model.step_count; ++step) {
     if (stops(step, ONNXC_BEFORE_STEP)) return refuse(ONNXC_STOPPED, "stopped by the hook");
-    model.steps[step].run(frame_);
+    if (model.steps[step].bind != nullptr) {
+      onnxc_status status = bind_run_time_symbols(model.steps[step], ++level);
+      if (status == ONNXC_OK) status = prepare(level, values);
+      if (status != ONNXC_OK) return status;
+    } else {
+      model.steps[step].run(frame_);
+    }
     if (const char* failure = failure_.load(std::memory_order_acquire)) return refuse(ONNXC_INVALID_DATA, failure);
     finished_step_ = step;
     bool stop = stops(step, ONNXC_AFTER_STEP);
@@ -179,13 +222,13 @@ onnxc_status Instance::run_steps(const onnxc_run_options& options) {
   return ONNXC_OK;
 }
 
-onnxc_status Instance::run_on_device(const onnxc_value* inputs, const onnxc_value* outputs,
-                                     const onnxc_run_options& options) {
+onnxc_status Instance::run_on_device(const Values& values) {
+  const onnxc_run_options& options = values.options;
   struct Hook {
     const onnxc_run_options& options;
     onnxc_instance* instance;
   } hook{options, reinterpret_cast<onnxc_instance*>(this)};
-  DeviceRun run{inputs, outputs, output_data_.data(), options.stream, nullptr, &hook};
+  DeviceRun run{values.inputs, values.outputs, output_data_.data(), options.stream, nullptr, &hook};
   if (options.hook != nullptr)
     run.hook = [](void* context, int32_t step, int32_t when) {
       const Hook& given = *static_cast<Hook*>(context);
@@ -196,8 +239,16 @@ onnxc_status Instance::run_on_device(const onnxc_value* inputs, const onnxc_valu
 }
 
 int64_t Instance::working_bytes() const {
-  if (!bound_) return 0;
-  return device_ != nullptr ? model.device_program->backend->working_bytes(device_) : planned_bytes_;
+  if (device_ != nullptr) return known_levels_ > 0 ? model.device_program->backend->working_bytes(device_) : 0;
+  int64_t bytes = 0;
+  for (int32_t level = 0; level < known_levels_; ++level) bytes += levels_[level].planned_bytes;
+  return bytes;
+}
+
+int64_t Instance::least_working_bytes() const {
+  int64_t bytes = 0;
+  for (int32_t level = 0; device_ == nullptr && level < known_levels_; ++level) bytes += levels_[level].least_bytes;
+  return bytes;
 }
 
 onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
@@ -212,14 +263,10 @@ onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const
   if (status == ONNXC_OK) status = check_count("outputs", outputs, output_count, model.output_count, error_);
   if (status == ONNXC_OK) status = check_inputs(inputs);
   if (status == ONNXC_OK) status = bind(dims_pointers_.data());
-  if (status == ONNXC_OK) status = check_outputs(outputs, options.allocate_output != nullptr);
-  if (status == ONNXC_OK) status = check_overlap(inputs, outputs);
-  if (status == ONNXC_OK && device_ == nullptr) status = reserve_memory();
-  if (status == ONNXC_OK) status = place_values(inputs, outputs, options);
+  const Values values{inputs, outputs, options};
+  if (status == ONNXC_OK) status = prepare(0, values);
   if (status != ONNXC_OK) return status;
-  if (device_ != nullptr) return run_on_device(inputs, outputs, options);
-  if (poison_) poison();
-  return run_steps(options);
+  return device_ != nullptr ? run_on_device(values) : run_steps(values);
 }
 
 void Instance::parallel_for(const Frame& frame, int64_t tasks, ParallelBody body, const void* context) {
@@ -240,15 +287,34 @@ void Instance::fail(const Frame& frame, const char* text) {
 
 // What hooks and tools ask.
 
+// Whether the sizes that a step works with are known.
+bool Instance::is_laid_out(int32_t step) const {
+  int32_t level = 0;
+  for (int32_t i = 0; i <= step; ++i) level += model.steps[i].bind != nullptr ? 1 : 0;
+  return level < known_levels_;
+}
+
+onnxc_status Instance::run_output_dims(int32_t output, int64_t* dims) {
+  Call call(*this);
+  if (!call.entered()) return ONNXC_BUSY;
+  if (output < 0 || output >= model.output_count) return refuse(ONNXC_INVALID_ARGUMENT, "no such output");
+  if (dims == nullptr && model.outputs[output].rank > 0)
+    return refuse(ONNXC_INVALID_ARGUMENT, "the place for the dims is null");
+  if (level_of_output(output) >= known_levels_)
+    return refuse(ONNXC_INVALID_ARGUMENT, "the dims of this output are known after a run");
+  for (int32_t axis = 0; axis < model.outputs[output].rank; ++axis) dims[axis] = dims_of_output(output)[axis];
+  return ONNXC_OK;
+}
+
 onnxc_status Instance::symbol_values(int64_t* values) {
   if (values == nullptr && model.symbol_count > 0) return refuse(ONNXC_INVALID_ARGUMENT, "values is null");
-  if (!bound_) return refuse(ONNXC_INVALID_ARGUMENT, "no dims are bound yet: call output_dims or run first");
+  if (known_levels_ == 0) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
   for (int32_t i = 0; i < model.symbol_count; ++i) values[i] = symbols_[i];
   return ONNXC_OK;
 }
 
 double Instance::step_operations(int32_t step) const {
-  if (!bound_ || step < 0 || step >= model.step_count || model.steps[step].operations == nullptr) return 0;
+  if (step < 0 || step >= model.step_count || model.steps[step].operations == nullptr || !is_laid_out(step)) return 0;
   return model.steps[step].operations(symbols_.data());
 }
 
@@ -258,7 +324,8 @@ onnxc_status Instance::check_step_output(int32_t step, int32_t output, const voi
     return refuse(ONNXC_INVALID_ARGUMENT, "the step has no such output");
   if (result == nullptr && model.steps[step].outputs[output].tensor.rank > 0)
     return refuse(ONNXC_INVALID_ARGUMENT, "the place for the result is null");
-  if (!bound_) return refuse(ONNXC_INVALID_ARGUMENT, "no dims are bound yet: call output_dims or run first");
+  if (known_levels_ == 0) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
+  if (!is_laid_out(step)) return refuse(ONNXC_INVALID_ARGUMENT, "only a run knows the sizes of this step");
   return ONNXC_OK;
 }
 

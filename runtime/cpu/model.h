@@ -39,6 +39,8 @@ struct BufferDescription {
   int32_t first_step;  // temporary: alive from the step that first writes it to the last that reads it
   int32_t last_step;
   int64_t offset;  // constant: bytes from the start of the weights
+  // temporary: the level at which its size is known, 0 for what follows from the inputs' dims
+  int32_t level = 0;
 };
 
 // One logical axis of a tensor in memory: the element of index i is i / block_size * outer_step +
@@ -65,6 +67,9 @@ struct StepDescription {
   double (*operations)(const int64_t* symbols);  // floating-point operations, or null
   int32_t output_count;
   const StepOutput* outputs;
+  // Of a step that has no `run`, and begins the next level: reads sizes that only a run knows into their symbols, and
+  // checks what can be checked then. Returns null, or the text of the rule that fails.
+  const char* (*bind)(const Frame& frame, int64_t* symbols) = nullptr;
 };
 
 struct DeviceProgram;
@@ -79,15 +84,19 @@ struct ModelDescription {
   const TensorDescription* outputs;
 
   int32_t symbol_count;
+  // A model's sizes are known level by level: at level 0 those that the inputs' dims give, at level n those that follow
+  // once n steps with `bind` have run.
+  int32_t level_count = 1;
+  const int32_t* output_dim_levels = nullptr;  // of the outputs' dims, one after the other; null: all 0
   const char* const* symbol_names;
   // Computes the symbols from the inputs' dims, and checks every rule of the model. Returns null, or the text of the
   // rule that fails, with the input and the dim named (static text; the runtime adds the values).
   const char* (*bind)(const int64_t* const* input_dims, int64_t* symbols);
-  // Writes the dims of every output, one after the other.
-  void (*output_dims)(const int64_t* symbols, int64_t* dims);
-  // Writes the bytes of every buffer, and the scratch bytes a thread needs, for these symbols. Returns 0, or 1 when a
-  // size does not fit in 63 bits.
-  int32_t (*sizes)(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
+  // Writes those dims of the outputs that become known at a level, among the dims of all, one after the other.
+  void (*output_dims)(int32_t level, const int64_t* symbols, int64_t* dims);
+  // Writes the bytes of the buffers whose size becomes known at a level, and the scratch bytes that a thread needs in
+  // the steps from there to the next. Returns 0, or 1 when a size does not fit in 63 bits.
+  int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
 
   int32_t buffer_count;
   const BufferDescription* buffers;

@@ -73,7 +73,7 @@ onnxc_status DeviceInstance::set_up(int32_t device_index, ErrorText& error) {
 onnxc_status DeviceInstance::plan(const int64_t* symbols, ErrorText& error) {
   symbols_ = symbols;
   int64_t scratch_bytes = 0;
-  const bool fits = program_.sizes(symbols, buffer_bytes_.data(), &scratch_bytes) == 0;
+  const bool fits = program_.sizes(0, symbols, buffer_bytes_.data(), &scratch_bytes) == 0;
   int32_t count = 0;
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];

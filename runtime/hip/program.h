@@ -38,7 +38,7 @@ struct DeviceProgram {
   const char* const* kernels;
   int32_t kernel_count;
 
-  int32_t (*sizes)(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
+  int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
   int32_t buffer_count;
   const BufferDescription* buffers;
   int32_t step_count;

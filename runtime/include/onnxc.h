@@ -195,7 +195,7 @@ typedef struct onnxc_api {
   int32_t symbol_count;
   const onnxc_value_info* (*input)(int32_t index); /* null when out of range, as for all that follow */
   const onnxc_value_info* (*output)(int32_t index);
-  const char* (*symbol)(int32_t index); /* symbolic dims, such as "N" */
+  const char* (*symbol)(int32_t index); /* symbolic dims, such as "N": the inputs', then those that only a run knows */
 
   /* The steps that a run executes, in order. */
   const char* (*step_name)(int32_t step);      /* "conv_direct 3x3x3 64->64" */
@@ -217,7 +217,8 @@ typedef struct onnxc_api {
 
   /* Computes the dims of the outputs from those of the inputs, before a run: input_dims[i] points to the dims of input
    * i, output_dims[i] to room for the dims of output i (ranks as in input() and output()). A dim that only a run can
-   * know is -1. */
+   * know is -1: give such an output no data and an onnxc_allocate_output, or enough memory, and ask run_output_dims
+   * afterwards. */
   onnxc_status (*output_dims)(onnxc_instance* instance, const int64_t* const* input_dims, int64_t* const* output_dims);
 
   /* Runs the model: inputs in the order of input(), outputs in that of output(). Options may be null. Working memory is
@@ -226,7 +227,8 @@ typedef struct onnxc_api {
   onnxc_status (*run)(onnxc_instance* instance, const onnxc_value* inputs, int32_t input_count,
                       const onnxc_value* outputs, int32_t output_count, const onnxc_run_options* options);
 
-  /* Of the dims bound last (by output_dims or run): values of the symbols, bytes of working memory. */
+  /* Of the dims bound last (by output_dims or run): values of the symbols (-1 for one that only a run knows and none
+   * has given), bytes of working memory. */
   onnxc_status (*symbol_values)(onnxc_instance* instance, int64_t* values);
   int64_t (*working_bytes)(onnxc_instance* instance);
 
@@ -242,6 +244,10 @@ typedef struct onnxc_api {
   /* Of the dims bound last: the least working memory that any placement of the tensors between steps needs, the most
    * that is in use during one step. 0 on a GPU. */
   int64_t (*least_working_bytes)(onnxc_instance* instance);
+
+  /* The dims that an output had in the last run, for one whose size only a run knows and that the caller gave memory
+   * for: `dims` has room for as many as its rank. */
+  onnxc_status (*run_output_dims)(onnxc_instance* instance, int32_t output, int64_t* dims);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

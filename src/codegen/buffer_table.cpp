@@ -29,8 +29,10 @@ int64_t position(const std::vector<BufferId>& ids, BufferId id) {
   return found - ids.begin();
 }
 
-std::string describe(const Program& program, BufferId id, const Weights& weights,
+std::string describe(const EmitContext& context, BufferId id, const Weights& weights,
                      const std::map<BufferId, Lifetime>& alive) {
+  const Program& program = context.program;
+  const int level = context.level(program.buffer(id).layout.element_count(program.buffer(id).shape));
   switch (program.buffer(id).kind) {
     case BufferKind::input:
       return fmt::format("{{BufferKind::input, {}, 0, 0, 0}}", position(program.inputs, id));
@@ -39,7 +41,7 @@ std::string describe(const Program& program, BufferId id, const Weights& weights
     case BufferKind::constant:
       return fmt::format("{{BufferKind::constant, 0, 0, 0, {}}}", weights.offsets.at(id));
     case BufferKind::temporary:
-      return fmt::format("{{BufferKind::temporary, 0, {}, {}, 0}}", alive.at(id).first, alive.at(id).last);
+      return fmt::format("{{BufferKind::temporary, 0, {}, {}, 0, {}}}", alive.at(id).first, alive.at(id).last, level);
   }
   internal_error("a kind of buffer");
 }
@@ -56,7 +58,7 @@ BufferTable buffer_table(const EmitContext& context) {
   BufferTable table;
   for (BufferId id : context.storages)
     table.rows.push_back(
-        fmt::format("/* b{} {} */ {}", id, describe_buffer(program.buffer(id)), describe(program, id, weights, alive)));
+        fmt::format("/* b{} {} */ {}", id, describe_buffer(program.buffer(id)), describe(context, id, weights, alive)));
   table.weights = std::move(weights.bytes);
   return table;
 }

@@ -33,11 +33,37 @@ EmitContext::EmitContext(const Program& a_program)
     : program(a_program), dims(solve_dims(input_dims(a_program))), storages(used_storages(a_program)) {
   if (!dims.errors.empty()) throw UserError(dims.errors.front());
   for (const Binding& binding : dims.bindings) symbols.push_back(binding.symbol);
+  for (const Step& step : program.steps) {
+    const auto* bound = std::get_if<SymbolBinding>(&step.work);
+    if (bound == nullptr) continue;
+    for (const Symbol& symbol : bound->symbols)
+      if (levels_.emplace(symbol, level_count_).second) symbols.push_back(symbol);
+    ++level_count_;
+  }
   for (size_t i = 0; i < symbols.size(); ++i) {
     names.symbols.emplace(symbols[i], identifier("d", static_cast<int64_t>(i), symbols[i].name()));
     names.places.emplace(symbols[i], i);
   }
   for (size_t i = 0; i < storages.size(); ++i) names.storages.emplace(storages[i], i);
+}
+
+int EmitContext::level(const Expr& size) const {
+  int highest = 0;
+  for (const Symbol& symbol : size.symbols())
+    if (auto found = levels_.find(symbol); found != levels_.end()) highest = std::max(highest, found->second);
+  return highest;
+}
+
+int EmitContext::level(const Shape& sizes) const {
+  int highest = 0;
+  for (const Expr& size : sizes) highest = std::max(highest, level(size));
+  return highest;
+}
+
+int EmitContext::level_of_step(size_t step) const {
+  int level = 0;
+  for (size_t i = 0; i <= step; ++i) level += std::holds_alternative<SymbolBinding>(program.steps[i].work) ? 1 : 0;
+  return level;
 }
 
 std::string describe_buffer(const Buffer& buffer) {

@@ -13,11 +13,23 @@ struct EmitContext {
 
   const Program& program;
   DimSolution dims;                // how inputs' dims give the symbols
-  std::vector<Symbol> symbols;     // in the order of their places
+  std::vector<Symbol> symbols;     // in the order of their places: the inputs', then those that steps bind
   std::vector<BufferId> storages;  // the buffers that own memory and are used, in the order of their places
   ModelNames names;
 
+  // A program is laid out in levels: at level 0 what the dims of the inputs give, at level n what is known once n steps
+  // have bound symbols.
+  int level_count() const { return level_count_; }
+  int level(const Expr& size) const;
+  int level(const Shape& sizes) const;
+  // The level that holds while a step runs, or that it begins.
+  int level_of_step(size_t step) const;
+
   size_t place(BufferId id) const { return names.storages.at(program.storage(id)); }
+
+ private:
+  std::map<Symbol, int> levels_;  // of symbols that steps bind
+  int level_count_ = 1;
 };
 
 // "x float32 [1, N, 3]": names escaped for a comment.

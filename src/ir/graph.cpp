@@ -36,6 +36,21 @@ std::string SizeRule::describe() const {
   return fmt::format("{} = {} ({})", symbol.name(), legal, reasons.empty() ? "" : reasons.front());
 }
 
+Symbol Graph::add_run_time_symbol(std::string_view name, Bounds bounds, std::string reason) {
+  auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  std::string unique;
+  for (char c : name) unique += is_letter(c) || (c >= '0' && c <= '9') ? c : '_';
+  if (unique.empty() || !is_letter(unique[0])) unique.insert(0, "_");
+  std::set<std::string> taken;
+  for (const Value* input : inputs)
+    for (const Expr& dim : *input->shape)
+      for (const Symbol& symbol : dim.without_quotients().symbols()) taken.insert(symbol.name());
+  for (const RunTimeSymbol& other : run_time_symbols) taken.insert(other.symbol.name());
+  while (taken.contains(unique)) unique += "_";
+  run_time_symbols.push_back({Symbol::dim(unique, bounds), std::move(reason)});
+  return run_time_symbols.back().symbol;
+}
+
 Value* Graph::add_value(std::string name) {
   values_.push_back(std::make_unique<Value>());
   values_.back()->name = std::move(name);

@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -43,6 +44,8 @@ struct Value {
   std::optional<Shape> shape;
   std::optional<Tensor> constant;
   std::optional<std::vector<Expr>> elements;
+  // `elements` are symbols of their own, which get their values once a run has computed this tensor.
+  bool elements_at_run_time = false;
 
   Node* producer = nullptr;  // null for graph inputs and constants
   size_t output_index = 0;
@@ -68,6 +71,8 @@ struct Node {
   std::vector<Value*> outputs;  // null for an optional output that nobody wants
   std::vector<NamedAttribute> attributes;
   Origin origin;
+  // Dims of its outputs that only a run knows, and that its definition binds.
+  std::set<Symbol> bound_symbols;
 
   const Attribute* find_attribute(std::string_view name) const;
   // "node 'conv1' (Conv)": how messages call it.
@@ -97,6 +102,12 @@ struct SizeRule {
   std::string describe() const;
 };
 
+// A size that no dim of an input gives: the node that makes it gives it a value in each run.
+struct RunTimeSymbol {
+  Symbol symbol;
+  std::string reason;  // "node 'select' (NonZero): dim 1 of the output"
+};
+
 class Graph {
  public:
   Graph() = default;
@@ -107,6 +118,10 @@ class Graph {
   std::vector<Value*> outputs;
   std::vector<Guard> guards;
   std::vector<SizeRule> size_rules;
+  std::vector<RunTimeSymbol> run_time_symbols;
+
+  // A new one; the name is made fit for expressions, and is no other symbol's.
+  Symbol add_run_time_symbol(std::string_view name, Bounds bounds, std::string reason);
 
   Value* add_value(std::string name);
   Value* add_constant(std::string name, Tensor tensor);

@@ -100,7 +100,16 @@ std::vector<BufferId> reads(const Step& step) {
   }
   if (const auto* call = std::get_if<HostCall>(&step.work))
     for (BufferId id : call->inputs) add_once(ids, id);
+  if (const auto* binding = std::get_if<SymbolBinding>(&step.work)) add_once(ids, binding->buffer);
   return ids;
+}
+
+std::map<Symbol, size_t> binding_steps(const Program& program) {
+  std::map<Symbol, size_t> result;
+  for (size_t i = 0; i < program.steps.size(); ++i)
+    if (const auto* binding = std::get_if<SymbolBinding>(&program.steps[i].work))
+      for (const Symbol& symbol : binding->symbols) result.emplace(symbol, i);
+  return result;
 }
 
 std::vector<BufferId> writes(const Step& step) {

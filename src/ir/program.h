@@ -2,6 +2,7 @@
 // call of the runtime, over buffers that have a physical layout.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,8 +74,17 @@ struct HostCall {
   std::vector<Expr> parameters;
 };
 
+// Sizes that only a run knows: symbol i gets the value of element i, in row-major order, of a buffer of integers. What
+// comes before is laid out before a run; what uses the symbols comes after, and is laid out when they are known.
+struct SymbolBinding {
+  std::vector<Symbol> symbols;
+  BufferId buffer = -1;
+};
+
+using Work = std::variant<LoopNest, KernelCall, HostCall, SymbolBinding>;
+
 struct Step {
-  std::variant<LoopNest, KernelCall, HostCall> work;
+  Work work;
   std::vector<Origin> origins;  // the nodes that this step computes; several when fused
 };
 
@@ -94,6 +104,9 @@ struct Program {
   // The offset in elements, from the start of the storage, of an element given by logical indices.
   Expr offset(BufferId id, const std::vector<Expr>& indices) const;
 };
+
+// The symbols that steps bind, and which step does.
+std::map<Symbol, size_t> binding_steps(const Program& program);
 
 // The buffers that a step reads, and those it writes, each once, in order of appearance.
 std::vector<BufferId> reads(const Step& step);

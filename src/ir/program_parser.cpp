@@ -43,6 +43,8 @@ class ProgramParser {
       parse_guard(cursor);
     else if (cursor.take("host"))
       parse_host_call(cursor);
+    else if (cursor.take("bind"))
+      parse_binding(cursor);
     else if (cursor.take("kernel"))
       cursor.fail("no kernel call, which only its target can read:");
     else
@@ -126,6 +128,18 @@ class ProgramParser {
     add_step(std::move(call));
   }
 
+  // bind k_0, k_1 = b3
+  void parse_binding(TextCursor& cursor) {
+    SymbolBinding binding;
+    do {
+      std::string name(cursor.name());
+      binding.symbols.push_back(dims_.try_emplace(name, Symbol::dim(name)).first->second);
+    } while (cursor.take(","));
+    cursor.expect("=");
+    binding.buffer = cursor.buffer_id();
+    add_step(std::move(binding));
+  }
+
   // b2 temporary float32 [N, 64, 2*D] layout 0 1/16 2 1%16 "conv1"
   void parse_buffer(TextCursor& cursor) {
     const BufferId id = cursor.buffer_id();
@@ -188,7 +202,7 @@ class ProgramParser {
     return tensor;
   }
 
-  void add_step(std::variant<LoopNest, KernelCall, HostCall> work) {
+  void add_step(Work work) {
     program_.steps.push_back({std::move(work), std::move(origins_)});
     origins_.clear();
   }

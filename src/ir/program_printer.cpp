@@ -43,6 +43,7 @@ std::string print_dims(const Program& program) {
     add(guard.left);
     add(guard.right);
   }
+  for (const auto& [symbol, step] : binding_steps(program)) symbols.insert(symbol);
   std::string text;
   for (const Symbol& symbol : symbols) {
     const Bounds& bounds = symbol.info().bounds;
@@ -86,6 +87,13 @@ std::string print_work(const KernelCall& call) {
 std::string print_work(const HostCall& call) {
   return fmt::format("host {}  {} = {}  {}\n", call.function, print_ids(call.outputs), print_ids(call.inputs),
                      to_string(call.parameters));
+}
+
+// bind k_0, k_1 = b3
+std::string print_work(const SymbolBinding& binding) {
+  std::vector<std::string> names;
+  for (const Symbol& symbol : binding.symbols) names.push_back(symbol.name());
+  return fmt::format("bind {} = b{}\n", fmt::join(names, ", "), binding.buffer);
 }
 
 std::string print_work(const LoopNest& nest) { return to_string(nest); }

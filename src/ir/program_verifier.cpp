@@ -6,6 +6,7 @@
 
 #include "ir/loops_text.h"
 #include "ir/program.h"
+#include "support/checked.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -153,15 +154,63 @@ class NestChecker {
   bool accumulators_visible_ = false, reduce_visible_ = true;
 };
 
+// The sizes that a step works with: of the memory that it touches, and in its own expressions.
+std::set<Symbol> symbols_of(const Program& program, const Step& step) {
+  std::set<Symbol> symbols;
+  auto add = [&](const Expr& expr) { symbols.merge(expr.symbols()); };
+  auto add_buffer = [&](BufferId id) {
+    std::ranges::for_each(program.buffer(id).shape, add);
+    std::ranges::for_each(program.buffer(program.storage(id)).shape, add);
+  };
+  std::ranges::for_each(reads(step), add_buffer);
+  std::ranges::for_each(writes(step), add_buffer);
+  const auto* nest = std::get_if<LoopNest>(&step.work);
+  if (nest == nullptr) return symbols;
+  for (const Axis& axis : nest->axes) add(axis.extent);
+  auto add_scalar = [&](const Scalar& scalar) {
+    if (!scalar) return;
+    visit(scalar, [&](const ScalarNode& node) {
+      if (node.op == ScalarOp::index) add(node.expr);
+      std::ranges::for_each(node.indices, add);
+    });
+  };
+  for (const Let& let : nest->lets) add_scalar(let.value);
+  for (const Accumulator& accumulator : nest->accumulators) add_scalar(accumulator.element);
+  for (const Store& store : nest->stores) {
+    add_scalar(store.value);
+    add_scalar(store.condition);
+    std::ranges::for_each(store.indices, add);
+  }
+  return symbols;
+}
+
+void check_binding(const Program& program, const SymbolBinding& binding) {
+  const Buffer& buffer = program.buffer(binding.buffer);
+  const std::optional<std::vector<int64_t>> dims = constant_dims(buffer.shape);
+  check(dims && checked_product(*dims) == std::ssize(binding.symbols), "b{} has not one element for each of {} symbols",
+        binding.buffer, binding.symbols.size());
+  check(is_integer(buffer.dtype) || buffer.dtype == DType::boolean, "sizes are bound from b{}, which is {}",
+        binding.buffer, info(buffer.dtype).name);
+}
+
 }  // namespace
 
 void verify(const Program& program) {
+  const std::map<Symbol, size_t> bound_by = binding_steps(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) check_buffer(program, static_cast<BufferId>(i));
   std::set<BufferId> written;  // storages that hold something
   for (size_t i = 0; i < program.buffers.size(); ++i)
     if (program.buffers[i].kind == BufferKind::input || program.buffers[i].kind == BufferKind::constant)
       written.insert(static_cast<BufferId>(i));
-  for (const Step& step : program.steps) {
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    if (!bound_by.empty())
+      for (const Symbol& symbol : symbols_of(program, step)) {
+        auto binding = bound_by.find(symbol);
+        check(binding == bound_by.end() || binding->second < i, "step {} uses '{}' before it is bound", i,
+              symbol.name());
+      }
+    if (const auto* binding = std::get_if<SymbolBinding>(&step.work)) check_binding(program, *binding);
     if (const auto* nest = std::get_if<LoopNest>(&step.work)) NestChecker(program, *nest).run();
     std::vector<BufferId> read = reads(step), stored = writes(step);
     for (BufferId id : stored) written.insert(program.storage(id));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/checked.h"
+
 namespace onnxc {
 
 // ---------------------------------------------------------------------------------------------------- NodeReader
@@ -24,6 +26,13 @@ std::optional<std::vector<Expr>> NodeReader::elements(size_t i) const {
   if (!is_integer(value.dtype) && value.dtype != DType::boolean) return std::nullopt;
   std::vector<int64_t> integers = value.constant->as_int64();
   return std::vector<Expr>(integers.begin(), integers.end());
+}
+
+std::vector<Expr> NodeReader::needed_elements(size_t i, std::string_view role) const {
+  std::optional<std::vector<Expr>> values = elements(i);
+  check(values.has_value(), "input {} ('{}', {}) depends on the data, and its values do not fit into expressions", i,
+        input(i).name, role);
+  return *values;
 }
 
 const Tensor* NodeReader::constant(size_t i) const {
@@ -79,11 +88,7 @@ const Tensor* NodeReader::tensor(std::string_view name) const { return typed<Ten
 
 std::optional<std::vector<Expr>> NodeReader::integers_from(size_t i, std::string_view attribute) const {
   if (has_input(i)) {
-    std::optional<std::vector<Expr>> values = elements(i);
-    check(values.has_value(),
-          "input {} ('{}', {}) depends on the data; onnxc needs it known from the shapes when the model is compiled", i,
-          input(i).name, attribute);
-    return values;
+    return needed_elements(i, attribute);
   }
   if (!has_attribute(attribute)) return std::nullopt;
   std::vector<int64_t> values = integers(attribute);
@@ -108,6 +113,36 @@ void InferContext::output(size_t i, DType dtype, Shape shape) {
 void InferContext::output_elements(size_t i, std::vector<Expr> elements) {
   if (!has_output(i) || static_cast<int64_t>(elements.size()) > Value::maximum_elements) return;
   mutable_node_.outputs[i]->elements = std::move(elements);
+}
+
+Expr InferContext::run_time_dim(size_t output, size_t axis, Bounds bounds) {
+  internal_check(has_output(output), "a dim of an output that somebody wants");
+  const Symbol symbol = graph_.add_run_time_symbol(fmt::format("{}_dim{}", node_.outputs[output]->name, axis), bounds,
+                                                   fmt::format("{}: dim {} of the output", node_.describe(), axis));
+  mutable_node_.bound_symbols.insert(symbol);
+  return symbol;
+}
+
+std::vector<Expr> InferContext::needed_elements(size_t i, std::string_view role) const {
+  if (std::optional<std::vector<Expr>> known = elements(i)) return *known;
+  Value& value = *node_.inputs[i];
+  const bool is_whole = is_integer(value.dtype) || value.dtype == DType::boolean;
+  check(is_whole, "input {} ('{}', {}) must be of integers, found {}", i, value.name, role, info(value.dtype).name);
+  const std::optional<std::vector<int64_t>> dims = constant_dims(shape(i));
+  check(dims.has_value(),
+        "input {} ('{}', {}) has shape {}: how many values it has must be known when the model is compiled", i,
+        value.name, role, to_string(shape(i)));
+  const int64_t count = checked_product(*dims);
+  check(count <= Value::maximum_elements, "input {} ('{}', {}) has {} values that depend on the data; at most {} can",
+        i, value.name, role, count, Value::maximum_elements);
+  std::vector<Expr> symbols;
+  for (int64_t element = 0; element < count; ++element)
+    symbols.emplace_back(
+        graph_.add_run_time_symbol(dims->empty() ? value.name : fmt::format("{}_{}", value.name, element), Bounds{},
+                                   fmt::format("element {} of '{}'", element, value.name)));
+  value.elements = symbols;
+  value.elements_at_run_time = true;
+  return symbols;
 }
 
 Expr InferContext::same(const Expr& a, const Expr& b, std::string_view what) {
@@ -303,6 +338,24 @@ Operand DefineContext::reshaped(const Operand& source, Shape shape) {
 
 void DefineContext::emit(NestBuilder nest) { program_.steps.push_back({nest.take(), {node_.origin}}); }
 void DefineContext::emit(HostCall call) { program_.steps.push_back({std::move(call), {node_.origin}}); }
+
+void DefineContext::bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values) {
+  SymbolBinding binding;
+  std::vector<Scalar> bound;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    std::optional<Symbol> symbol = dims[i].as_symbol();
+    if (!symbol || !node_.bound_symbols.contains(*symbol)) continue;
+    binding.symbols.push_back(*symbol);
+    bound.push_back(values.at(i));
+  }
+  if (bound.empty()) return;
+  Operand sizes = temporary("sizes", DType::int64, {Expr(std::ssize(bound))});
+  NestBuilder nest("sizes");
+  for (size_t i = 0; i < bound.size(); ++i) nest.store(sizes, {Expr(static_cast<int64_t>(i))}, bound[i]);
+  emit(std::move(nest));
+  binding.buffer = sizes.buffer;
+  program_.steps.push_back({std::move(binding), {node_.origin}});
+}
 
 void DefineContext::elementwise(const std::function<Scalar(const std::vector<Expr>&)>& value, size_t output_index) {
   Operand output = out(output_index);

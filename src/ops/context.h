@@ -16,6 +16,9 @@ namespace onnxc {
 class NodeReader {
  public:
   explicit NodeReader(const Node& node) : node_(node) {}
+  NodeReader(const NodeReader&) = delete;
+  NodeReader& operator=(const NodeReader&) = delete;
+  virtual ~NodeReader() = default;
 
   const Node& node() const { return node_; }
   int version() const { return node_.origin.version; }
@@ -31,6 +34,9 @@ class NodeReader {
   size_t rank(size_t i) const { return shape(i).size(); }
   // The values of an integer input known at compile time, as expressions; nothing when they depend on data.
   std::optional<std::vector<Expr>> elements(size_t i) const;
+  // The same for an input that shapes depend on. What depends on data becomes symbols that a run gives values to; fails
+  // where that cannot be: more than a few values, or as many as only the run knows. `role` is the input's in messages.
+  virtual std::vector<Expr> needed_elements(size_t i, std::string_view role) const;
   // The values of a constant input; null when it is no constant.
   const Tensor* constant(size_t i) const;
 
@@ -45,7 +51,7 @@ class NodeReader {
   const Tensor* tensor(std::string_view name) const;
 
   // A list of integers that was an attribute in early versions and is an input since: the input when there is one.
-  // Nothing when it is given neither way; fails when it depends on data.
+  // Nothing when it is given neither way; what depends on data becomes symbols, as for needed_elements.
   std::optional<std::vector<Expr>> integers_from(size_t i, std::string_view attribute) const;
 
   // An axis counted from either end, in [0, rank); fails naming the axis and the rank.
@@ -72,6 +78,9 @@ class InferContext : public NodeReader {
   // Sets an output; does nothing for one that nobody wants.
   void output(size_t i, DType dtype, Shape shape);
   void output_elements(size_t i, std::vector<Expr> elements);
+  // A dim of an output that only a run knows; the definition binds it (DefineContext::bind).
+  Expr run_time_dim(size_t output, size_t axis, Bounds bounds = {0, Bounds::infinity});
+  std::vector<Expr> needed_elements(size_t i, std::string_view role) const override;
 
   // a and b must be the same dim: fails where they cannot be, adds a guard where it is not proven; returns the simpler.
   Expr same(const Expr& a, const Expr& b, std::string_view what);
@@ -144,6 +153,10 @@ class DefineContext : public NodeReader {
 
   void emit(NestBuilder nest);
   void emit(HostCall call);
+
+  // Gives those of the dims that the rule made (InferContext::run_time_dim) their values, int64 scalars. To be called
+  // before anything is emitted that uses them.
+  void bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values);
 
   // out(indices) = value(indices), over every element of the output.
   void elementwise(const std::function<Scalar(const std::vector<Expr>& indices)>& value, size_t output_index = 0);

@@ -1,6 +1,7 @@
 // Operators that move data without computing: reshaping, transposing, slicing, joining, padding.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "ops/op.h"
 
@@ -35,6 +36,41 @@ std::vector<size_t> axes_of(const NodeReader& c, const std::vector<Expr>& values
 
 // ----------------------------------------------------------------------------------------- Reshape and its kin
 
+// A dim of the new shape that may be 0 (copy), -1 (what is left) or a size: only a run knows which.
+bool is_open(const Expr& dim) {
+  const std::set<Symbol> symbols = dim.symbols();
+  return std::ranges::any_of(symbols, [](const Symbol& symbol) { return symbol.info().bounds.minimum < 0; });
+}
+
+// What a run computes such dims from. A dim that cannot be is -1, which the binding refuses.
+void bind_open_dims(DefineContext& c, const std::vector<Expr>& wanted) {
+  const Shape& from = c.shape(0);
+  const bool zero_is_zero = c.integer("allowzero", 0) != 0;
+  auto number = [](int64_t value) { return scalar::index(value); };
+  auto is = [&](const Scalar& value, int64_t other) { return scalar::binary(ScalarOp::equal, value, number(other)); };
+  std::vector<Scalar> known;  // sizes with 1 in place of -1
+  Scalar rest = scalar::index(product(from)), divisor = number(1), inferred_count = number(0);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    Scalar dim = scalar::index(wanted[i]);
+    Scalar copied = zero_is_zero ? number(0) : i < from.size() ? scalar::index(from[i]) : number(-1);
+    known.push_back(scalar::select(is(dim, -1), number(1), scalar::select(is(dim, 0), copied, dim)));
+    divisor = divisor * known.back();
+    inferred_count = inferred_count + scalar::cast(DType::int64, is(dim, -1));
+  }
+  Scalar can_infer = both(is(inferred_count, 1), scalar::unary(ScalarOp::logical_not, is(divisor, 0)));
+  Scalar inferred = scalar::select(can_infer, rest / divisor, number(-1));
+  std::vector<Scalar> values;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    values.push_back(scalar::select(is(scalar::index(wanted[i]), -1), inferred, known[i]));
+  c.bind(c.out(0).shape, values);
+}
+
+void define_reshape_to(DefineContext& c) {
+  const std::vector<Expr> wanted = *c.integers_from(1, "shape");
+  if (std::ranges::any_of(wanted, is_open)) bind_open_dims(c, wanted);
+  define_reshape(c);
+}
+
 // ONNX Reshape: 0 copies the input's dim (unless allowzero), one -1 takes what is left.
 void infer_reshape(InferContext& c) {
   std::optional<std::vector<Expr>> wanted = c.integers_from(1, "shape");
@@ -44,8 +80,13 @@ void infer_reshape(InferContext& c) {
   Shape shape;
   std::optional<size_t> inferred;
   Expr known = 1;
+  const bool has_open = std::ranges::any_of(*wanted, is_open);
   for (size_t i = 0; i < wanted->size(); ++i) {
     Expr dim = (*wanted)[i];
+    if (is_open(dim) || (has_open && dim.is_constant(-1))) {
+      shape.push_back(c.run_time_dim(0, i));
+      continue;
+    }
     if (dim.is_constant(-1)) {
       c.check(!inferred, "the new shape {} holds more than one -1", to_string(*wanted));
       inferred = i;
@@ -151,10 +192,13 @@ struct SliceAxis {
   Expr count;
 };
 
-// An index given from either end: negative ones count from the end where that is known.
-Expr from_either_end(const Expr& index, const Expr& extent) {
+// An index given from either end: negative ones count from the end. Where only a run knows the sign, the index is first
+// brought into [least, extent], so that nothing can overflow.
+Expr from_either_end(const Expr& index, const Expr& extent, const Expr& least) {
   if (proven_less(index, 0)) return index + extent;
-  return index;
+  if (!is_open(index)) return index;
+  Expr near = max(min(index, extent), least);
+  return near + extent * min(max(-near, 0), 1);
 }
 
 // ONNX Slice (10 and later): starts and ends are clamped to [0, extent] for a positive step, to [-1, extent - 1] for a
@@ -167,14 +211,16 @@ SliceAxis resolve_slice(const NodeReader& c, const Expr& extent, const Expr& sta
     // Exporters write the extremes of their integer types for "to the end"; adding the extent to them would overflow.
     if (constant && *constant >= INT32_MAX) return high;
     if (constant && *constant <= -INT32_MAX) return low;
-    return max(min(from_either_end(index, extent), high), low);
+    return max(min(from_either_end(index, extent, step > 0 ? -extent : -extent - 1), high), low);
   };
   SliceAxis axis;
   axis.step = step;
-  axis.start = step > 0 ? clamp(start) : max(min(from_either_end(start, extent), extent - 1), Expr(0));
+  axis.start = step > 0 ? clamp(start) : max(min(from_either_end(start, extent, -extent), extent - 1), Expr(0));
   if (step < 0 && start.constant().value_or(0) >= INT32_MAX) axis.start = extent - 1;
   Expr distance = step > 0 ? clamp(end) - axis.start : axis.start - clamp(end);
   axis.count = max(ceil_div(distance, step > 0 ? step : -step), 0);
+  // An empty axis has no last element to start at.
+  if (step < 0 && !proven_at_least(extent, 1)) axis.count = min(axis.count, extent);
   return axis;
 }
 
@@ -278,7 +324,7 @@ void infer_split(InferContext& c) {
   Expr total = 0;
   for (const Expr& part : parts) total += part;
   c.same(total, from[axis], "the parts must add up to the axis");
-  c.at_least(parts.back(), 0, "the axis must have elements for every part");
+  for (const Expr& part : parts) c.at_least(part, 0, "the axis must have elements for every part");
   for (size_t i = 0; i < parts.size(); ++i) {
     Shape shape = from;
     shape[axis] = parts[i];
@@ -310,7 +356,10 @@ void define_split(DefineContext& c) {
 void infer_expand(InferContext& c) {
   auto shape = c.integers_from(1, "shape");
   c.check(shape.has_value(), "the shape to expand to is missing");
-  for (const Expr& dim : *shape) c.check(!proven_less(dim, 0), "the shape {} holds a negative dim", to_string(*shape));
+  for (const Expr& dim : *shape) {
+    c.check(!proven_less(dim, 0), "the shape {} holds a negative dim", to_string(*shape));
+    if (is_open(dim)) c.at_least(dim, 0, "a dim of the shape to expand to");
+  }
   c.output(0, c.dtype(0), c.broadcast(c.shape(0), *shape));
 }
 
@@ -338,6 +387,7 @@ void infer_tile(InferContext& c) {
   Shape shape;
   for (size_t i = 0; i < from.size(); ++i) {
     c.check(!proven_less((*repeats)[i], 0), "a repeat of {}", (*repeats)[i].to_string());
+    if (is_open((*repeats)[i])) c.at_least((*repeats)[i], 0, "a repeat");
     shape.push_back(from[i] * (*repeats)[i]);
   }
   c.output(0, c.dtype(0), shape);
@@ -496,7 +546,7 @@ void define_space_to_depth(DefineContext& c) {
 using enum LayoutRule;
 
 constexpr OpRow rows[] = {
-    {"", "Reshape", infer_reshape, define_reshape},
+    {"", "Reshape", infer_reshape, define_reshape_to},
     {"", "Flatten", infer_flatten, define_reshape},
     {"", "Squeeze", infer_squeeze, define_reshape},
     {"", "Unsqueeze", infer_unsqueeze, define_reshape},

@@ -255,9 +255,10 @@ void infer_one_hot(InferContext& c) {
     depth = elements->front();
   } else {
     const Tensor* constant = c.constant(1);
-    c.check(constant != nullptr && constant->size() == 1,
-            "the depth (input 1) depends on the data; onnxc needs it known from the shapes when the model is compiled");
-    depth = static_cast<int64_t>(constant->as_double().front());
+    c.check(!proven_different(product(c.shape(1)), 1), "one number is expected as depth (input 1), found shape {}",
+            to_string(c.shape(1)));
+    depth = constant != nullptr ? Expr(static_cast<int64_t>(constant->as_double().front()))
+                                : c.run_time_dim(0, one_hot_axis(c));
   }
   c.check(!proven_less(depth, 0), "the depth is {}", depth.to_string());
   c.check(c.rank(2) == 1 && !proven_different(c.shape(2)[0], 2), "values [off, on] are expected, found shape {}",
@@ -272,6 +273,7 @@ void infer_one_hot(InferContext& c) {
 void define_one_hot(DefineContext& c) {
   Operand indices = c.in(0), values = c.in(2), y = c.out(0);
   size_t axis = one_hot_axis(c);
+  c.bind({y.shape[axis]}, {scalar::cast(DType::int64, c.in(1)(std::vector<Expr>(c.rank(1), 0)))});
   c.elementwise([&](const std::vector<Expr>& out) {
     std::vector<Expr> place = out;
     place.erase(place.begin() + static_cast<std::ptrdiff_t>(axis));

@@ -58,11 +58,9 @@ DType filling_type(const NodeReader& node) {
 
 void infer_constant_of_shape(InferContext& c) {
   c.check(c.rank(0) == 1, "input 0 must be a list of dims, found a tensor of shape {}", to_string(c.shape(0)));
-  std::optional<std::vector<Expr>> dims = c.elements(0);
-  c.check(dims.has_value(), "the dims in input 0 ('{}') depend on the data; onnxc needs them known from the shapes",
-          c.input(0).name);
-  for (const Expr& dim : *dims) c.at_least(dim, 0, "a dim of the output");
-  c.output(0, filling_type(c), *dims);
+  const std::vector<Expr> dims = c.needed_elements(0, "dims");
+  for (const Expr& dim : dims) c.at_least(dim, 0, "a dim of the output");
+  c.output(0, filling_type(c), dims);
 }
 
 void define_constant_of_shape(DefineContext& c) {
@@ -94,7 +92,8 @@ Expr floating_range_length(const InferContext& c, double start, double limit, do
   return static_cast<int64_t>(length);
 }
 
-Expr range_length(const InferContext& c) {
+// The length, where it follows from shapes or constants.
+std::optional<Expr> range_length(const InferContext& c) {
   std::vector<Expr> integers;
   std::vector<double> numbers;
   for (size_t i = 0; i < 3; ++i) {
@@ -105,17 +104,27 @@ Expr range_length(const InferContext& c) {
     if (std::optional<std::vector<Expr>> elements = c.elements(i); elements && elements->size() == 1)
       integers.push_back(elements->front());
   }
-  if (integers.size() == 3) return integer_range_length(c, integers[0], integers[1], integers[2]);
+  if (integers.size() == 3 && integers[2].constant())
+    return integer_range_length(c, integers[0], integers[1], integers[2]);
   if (numbers.size() == 3) return floating_range_length(c, numbers[0], numbers[1], numbers[2]);
-  c.fail(
-      "the length depends on the data of '{}', '{}' and '{}'; onnxc needs start, limit and delta known from the "
-      "shapes when the model is compiled",
-      c.input(0).name, c.input(1).name, c.input(2).name);
+  return std::nullopt;
 }
 
 void infer_range(InferContext& c) {
   expect_one_type(c, Types::numeric);
-  c.output(0, c.dtype(0), {range_length(c)});
+  std::optional<Expr> length = range_length(c);
+  c.output(0, c.dtype(0), {length ? *length : c.run_time_dim(0, 0)});
+}
+
+// How many steps of delta lead from start to before limit: as onnxruntime counts, with the difference in the type of
+// the inputs and the quotient in float64. -1, which the binding refuses, for a delta of 0.
+Scalar range_length(const Scalar& start, const Scalar& limit, const Scalar& delta) {
+  auto number = [](double value) { return scalar::constant(DType::float64, value); };
+  Scalar span = scalar::cast(DType::float64, limit - start);
+  Scalar steps = scalar::unary(ScalarOp::ceil, span / scalar::cast(DType::float64, delta));
+  Scalar length = scalar::cast(DType::int64, scalar::binary(ScalarOp::maximum, steps, number(0)));
+  Scalar is_zero = scalar::binary(ScalarOp::equal, delta, scalar::constant(delta.dtype(), 0));
+  return scalar::select(is_zero, scalar::index(-1), length);
 }
 
 void define_range(DefineContext& c) {
@@ -124,6 +133,7 @@ void define_range(DefineContext& c) {
     return operand.compute(std::vector<Expr>(operand.rank(), 0));
   };
   Scalar start = number_in(0), delta = number_in(2);
+  c.bind(c.out(0).shape, {range_length(start, number_in(1), delta)});
   c.elementwise(
       [&](const std::vector<Expr>& i) { return start + scalar::cast(start.dtype(), scalar::index(i[0])) * delta; });
 }

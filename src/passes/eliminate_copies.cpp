@@ -31,7 +31,7 @@ std::optional<Copy> as_copy(const Program& program, const Step& step) {
 
 class CopyElimination {
  public:
-  explicit CopyElimination(Program& program) : program_(program), uses_(program) {}
+  explicit CopyElimination(Program& program) : program_(program), uses_(program), bound_by_(binding_steps(program)) {}
 
   void run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -54,6 +54,7 @@ class CopyElimination {
     // Nobody may write the source after it was copied, or its new place as a whole since its first write.
     if (writers.empty() || *writers.rbegin() > position) return false;
     if (disturbed(copy.to, *writers.begin(), position)) return false;
+    if (!is_laid_out(copy.to, *writers.begin())) return false;
     from.view = Buffer::View{copy.to, std::vector<Expr>(from.shape.size(), 0)};
     uses_.refresh_storage(copy.from);
     return true;
@@ -109,8 +110,25 @@ class CopyElimination {
     return touches(uses_.readers(storage)) || touches(uses_.writers(storage));
   }
 
+  // Whether a run knows where the buffer is before that step: its memory may be of a size that only a later one gives.
+  bool is_laid_out(BufferId id, size_t step) const {
+    auto is_known = [&](const Expr& size) {
+      const std::set<Symbol> symbols = size.symbols();
+      return std::ranges::all_of(symbols, [&](const Symbol& symbol) {
+        auto bound = bound_by_.find(symbol);
+        return bound == bound_by_.end() || bound->second < step;
+      });
+    };
+    const Buffer& buffer = program_.buffer(id);
+    if (!std::ranges::all_of(buffer.shape, is_known)) return false;
+    if (buffer.alias) return is_laid_out(buffer.alias->parent, step);
+    return !buffer.view ||
+           (std::ranges::all_of(buffer.view->shift, is_known) && is_laid_out(buffer.view->parent, step));
+  }
+
   Program& program_;
   ProgramUses uses_;
+  const std::map<Symbol, size_t> bound_by_;
 };
 
 }  // namespace

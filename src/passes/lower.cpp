@@ -1,6 +1,7 @@
 #include "passes/lower.h"
 
 #include <algorithm>
+#include <set>
 
 #include "codegen/target.h"
 #include "ops/op.h"
@@ -121,6 +122,36 @@ void lower_outputs(const Graph& graph, LoweringContext& context) {
   }
 }
 
+void lower_node(const Node& node, const Target& target, bool use_templates, LoweringContext& context) {
+  if (use_templates && target.lower(node, context)) return;
+  DefineContext define(node, context.program(), [&](const Value& value) { return context.buffer(value); });
+  internal_check(node.op->define != nullptr, "a row with a definition");
+  node.op->define(define);
+}
+
+// Sizes that stand in the elements of a value: known once it is computed.
+void bind_elements(const Value* value, LoweringContext& context) {
+  if (value == nullptr || !value->elements_at_run_time) return;
+  SymbolBinding binding;
+  for (const Expr& element : *value->elements) binding.symbols.push_back(*element.as_symbol());
+  if (binding.symbols.empty()) return;
+  binding.buffer = context.buffer(*value);
+  const Origin origin = value->producer != nullptr ? value->producer->origin : Origin{value->name, "Input", "", 0};
+  context.program().steps.push_back({std::move(binding), {origin}});
+}
+
+// What the guards of nodes say that were folded away speaks of sizes that nobody computes.
+void drop_unbound_guards(const Graph& graph, Program& program) {
+  const std::map<Symbol, size_t> bound = binding_steps(program);
+  std::set<Symbol> unbound;
+  for (const RunTimeSymbol& each : graph.run_time_symbols)
+    if (!bound.contains(each.symbol)) unbound.insert(each.symbol);
+  std::erase_if(program.guards, [&](const Guard& guard) {
+    std::set<Symbol> used = (guard.left - guard.right).symbols();
+    return std::ranges::any_of(used, [&](const Symbol& symbol) { return unbound.contains(symbol); });
+  });
+}
+
 }  // namespace
 
 Program lower(const Graph& graph, const Target& target, bool use_templates) {
@@ -129,13 +160,13 @@ Program lower(const Graph& graph, const Target& target, bool use_templates) {
   program.size_rules = graph.size_rules;
   LoweringContext context(graph, program, use_templates ? assign_layouts(graph, target) : LayoutMap{});
   for (const Value* input : graph.inputs) program.inputs.push_back(context.buffer(*input));
+  for (const Value* input : graph.inputs) bind_elements(input, context);
   for (const auto& node : graph.nodes()) {
-    if (use_templates && target.lower(*node, context)) continue;
-    DefineContext define(*node, program, [&](const Value& value) { return context.buffer(value); });
-    internal_check(node->op->define != nullptr, "a row with a definition");
-    node->op->define(define);
+    lower_node(*node, target, use_templates, context);
+    for (const Value* output : node->outputs) bind_elements(output, context);
   }
   lower_outputs(graph, context);
+  drop_unbound_guards(graph, program);
   return program;
 }
 

@@ -58,6 +58,8 @@ void simplify(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (!does_nothing(*node)) continue;
     Value *input = node->inputs[0], *output = node->outputs[0];
+    // Sizes are read from this very tensor.
+    if (output->elements_at_run_time) continue;
     if (graph.is_output(output)) {
       if (!may_become_output(graph, input)) continue;
       std::swap(input->name, output->name);

@@ -20,8 +20,8 @@ using nlohmann::ordered_json;
 
 // What one node became.
 struct Fate {
-  std::string
-      became;  // "kernel", "loops", "host call", or "no step": computed at compile time, folded into another, or a view
+  std::string became;  // "kernel", "loops", "host call", "sizes", or "no step": computed at compile time, folded into
+                       // another, or a view
   std::optional<size_t> step;
   std::string description;
   std::vector<std::string> fused_with;
@@ -30,15 +30,18 @@ struct Fate {
 std::pair<std::string, std::string> describe(const Step& step) {
   if (const auto* call = std::get_if<KernelCall>(&step.work)) return {"kernel", call->spec->describe()};
   if (const auto* call = std::get_if<HostCall>(&step.work)) return {"host call", call->function};
+  if (std::holds_alternative<SymbolBinding>(step.work)) return {"sizes", "of this run"};
   return {"loops", std::get<LoopNest>(step.work).name};
 }
 
 bool is_copy(const Step& step) {
+  if (std::holds_alternative<SymbolBinding>(step.work)) return true;
   const auto* nest = std::get_if<LoopNest>(&step.work);
   return nest != nullptr && nest->name == copy_nest_name;
 }
 
-// A node's fate is the last of its steps, the one that gives its output; a copy into another layout only follows it.
+// A node's fate is the last of its steps, the one that gives its output; a copy into another layout, or the reading of
+// sizes from it, only follows it.
 std::vector<Fate> fates(const std::vector<Origin>& nodes, const Program& program) {
   std::map<std::string, size_t> last_step;
   for (size_t i = 0; i < program.steps.size(); ++i)

@@ -81,6 +81,8 @@ std::string shapes_table(const Graph& graph, const std::string& stop) {
     }
   }
   for (const Value* output : graph.outputs) text += fmt::format("output  {}\n", describe(output));
+  for (const RunTimeSymbol& each : graph.run_time_symbols)
+    text += fmt::format("run     {} = {}\n", each.symbol.name(), printable_message(each.reason));
   for (const SizeRule& rule : graph.size_rules) text += fmt::format("sizes   {}\n", printable_message(rule.describe()));
   for (const Guard& guard : graph.guards)
     text += fmt::format("rule    {} {} {}  ({})\n", guard.left.to_string(), relation(guard), guard.right.to_string(),
@@ -103,6 +105,9 @@ std::string shapes_json(const Graph& graph, const std::string& stop) {
                              {"inputs", tensors_json(node->inputs)},
                              {"outputs", tensors_json(node->outputs)}});
   }
+  dump["run_time"] = ordered_json::array();
+  for (const RunTimeSymbol& each : graph.run_time_symbols)
+    dump["run_time"].push_back({{"symbol", each.symbol.name()}, {"reason", each.reason}});
   dump["sizes"] = ordered_json::array();
   for (const SizeRule& rule : graph.size_rules)
     dump["sizes"].push_back({{"symbol", rule.symbol.name()}, {"legal", rule.legal}, {"reasons", rule.reasons}});

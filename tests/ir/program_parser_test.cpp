@@ -55,6 +55,38 @@ TEST(ProgramParser, WhatItReadRuns) {
   EXPECT_THAT(interpret(program, {{n, 1}}, inputs)[0].values<float>(), ElementsAre(1, 2, 3, 4, 5, 6, 1.5, -3, 1.5, -3));
 }
 
+// y is laid out once the first element of k is known.
+constexpr const char* run_time_size = R"(dim s ..
+b0 input float32 [N] "x"
+b1 input int32 [1] "k"
+b2 output float32 [s] "y"
+inputs b0, b1
+outputs b2
+bind s = b1
+nest copy  axes i<s
+  b2[i] = b0[i]
+)";
+
+TEST(ProgramParser, ASizeThatOnlyARunKnows) {
+  Program program = parse_program(run_time_size);
+  verify(program);
+  EXPECT_EQ(to_string(program), run_time_size);
+  Symbol n = *program.buffer(0).shape[0].as_symbol();
+  for (int k : {2, 0, 3}) {
+    std::vector<Tensor> inputs = {Tensor::of<float>(DType::float32, {3}, {1, 2, 3}),
+                                  Tensor::of<int32_t>(DType::int32, {1}, {k})};
+    Tensor y = interpret(program, {{n, 3}}, inputs)[0];
+    EXPECT_EQ(y.dims(), std::vector<int64_t>{k});
+    for (int i = 0; i < k; ++i) EXPECT_EQ(y.values<float>()[static_cast<size_t>(i)], static_cast<float>(i + 1));
+  }
+}
+
+TEST(ProgramParser, ASizeIsNotUsedBeforeItIsBound) {
+  Program program = parse_program(run_time_size);
+  std::swap(program.steps[0], program.steps[1]);
+  EXPECT_THAT([&] { verify(program); }, ThrowsMessage<InternalError>(HasSubstr("step 0 uses 's' before it is bound")));
+}
+
 TEST(ProgramParser, NamesTheLine) {
   auto expect_error = [](const std::string& text, const char* message) {
     EXPECT_THAT([&] { parse_program(text); }, ThrowsMessage<UserError>(HasSubstr(message))) << text;

@@ -80,6 +80,21 @@ nest copy  axes i<2, j<4, k<3
   b2[i, j, k] = b1[i, j, k]
 )";
 
+// Where the copy puts it has a size that is not known when the source is written.
+constexpr const char* laid_out_later = R"(b0 input float32 [4] "x"
+b1 input int64 [1] "k"
+b2 temporary float32 [4] "t"
+b3 output float32 [s + 4] "joined"
+b4 temporary float32 [4] view b3 [s] "joined"
+inputs b0, b1
+outputs b3
+nest exp  axes i<4
+  b2[i] = exp(b0[i])
+bind s = b1
+nest concat  axes i<4
+  b4[i] = b2[i]
+)";
+
 constexpr const char* written_after_it_was_copied = R"(b0 input float32 [4] "x"
 b1 temporary float32 [4] "state"
 b2 output float32 [4] "before"
@@ -111,7 +126,7 @@ nest pad  axes i<3
 )";
 
 INSTANTIATE_TEST_SUITE_P(Programs, EliminateCopiesLeaves,
-                         testing::Values(an_input_that_is_an_output, layouts_differ, written_after_it_was_copied,
+                         testing::Values(an_input_that_is_an_output, layouts_differ, laid_out_later, written_after_it_was_copied,
                                          destination_is_filled_in_between));
 
 }  // namespace

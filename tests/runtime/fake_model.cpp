@@ -31,13 +31,13 @@ const char* bind(const int64_t* const* input_dims, int64_t* symbols) {
   return nullptr;
 }
 
-void output_dims(const int64_t* symbols, int64_t* dims) {
+void output_dims(int32_t, const int64_t* symbols, int64_t* dims) {
   dims[0] = symbols[0];
   dims[1] = width;
   dims[2] = symbols[0];
 }
 
-int32_t sizes(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes) {
+int32_t sizes(int32_t, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes) {
   int64_t row = 0, n = symbols[0];
   if (__builtin_mul_overflow(n, padded_width * 4, &row)) return 1;
   const int64_t bytes[] = {n * width * 4, width * 4, n * width * 4, n * 4, width * 4, row, row};

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "support/text.h"
@@ -48,6 +49,27 @@ struct HookCall {
     } catch (...) {
       self.exception = std::current_exception();
       return 1;
+    }
+  }
+};
+
+// Makes the outputs whose dims only the run knows.
+struct OutputAllocation {
+  std::vector<Tensor>& outputs;
+  std::exception_ptr exception = {};
+
+  static void* call(void* context, int32_t output, onnxc_dtype dtype, int32_t rank, const int64_t* dims,
+                    int64_t) noexcept {
+    OutputAllocation& self = *static_cast<OutputAllocation*>(context);
+    try {
+      const DTypeInfo* row = find_dtype(dtype);
+      internal_check(row != nullptr, "the dtype of an output");
+      Tensor& tensor = self.outputs.at(static_cast<size_t>(output));
+      tensor = Tensor::zeros(row->dtype, {dims, dims + rank});
+      return tensor.mutable_bytes();
+    } catch (...) {
+      self.exception = std::current_exception();
+      return nullptr;
     }
   }
 };
@@ -124,8 +146,12 @@ std::vector<Tensor> Session::make_outputs(const std::vector<Tensor>& inputs) {
   for (std::vector<int64_t>& one : dims) output_dims.push_back(one.data());
   check(api().output_dims(instance_, input_dims.data(), output_dims.data()));
   std::vector<Tensor> outputs;
-  for (int32_t i = 0; i < api().output_count; ++i)
-    outputs.push_back(Tensor::zeros(dtype_of(*api().output(i)), dims[static_cast<size_t>(i)]));
+  for (int32_t i = 0; i < api().output_count; ++i) {
+    const std::vector<int64_t>& known = dims[static_cast<size_t>(i)];
+    const bool waits = std::ranges::find(known, -1) != known.end();
+    outputs.push_back(waits ? Tensor(DType::undefined, {}, {}, nullptr)
+                            : Tensor::zeros(dtype_of(*api().output(i)), known));
+  }
   return outputs;
 }
 
@@ -133,6 +159,15 @@ void Session::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& output
   std::vector<onnxc_value> input_values = values_of(inputs), output_values = values_of(outputs);
   onnxc_run_options options = {};
   options.struct_size = sizeof options;
+  OutputAllocation allocation{outputs};
+  options.allocate_output = OutputAllocation::call;
+  options.allocate_context = &allocation;
+  for (int32_t i = 0; i < api().output_count; ++i)
+    if (outputs.at(static_cast<size_t>(i)).dtype() == DType::undefined) {
+      onnxc_value& waiting = output_values[static_cast<size_t>(i)];
+      waiting = {};
+      waiting.dtype = api().output(i)->dtype;
+    }
   HookCall hook_call{hook};
   if (hook) {
     options.hook = HookCall::call;
@@ -141,6 +176,7 @@ void Session::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& output
   onnxc_status status = api().run(instance_, input_values.data(), static_cast<int32_t>(inputs.size()),
                                   output_values.data(), static_cast<int32_t>(outputs.size()), &options);
   if (hook_call.exception) std::rethrow_exception(hook_call.exception);
+  if (allocation.exception) std::rethrow_exception(allocation.exception);
   check(status);
 }
 

@@ -51,7 +51,8 @@ class Session {
   onnxc_instance* instance() const { return instance_; }
   int threads() const { return api().threads(instance_); }
 
-  // Tensors for the outputs that these inputs give, zeroed.
+  // Tensors for the outputs that these inputs give, zeroed; one of no dtype where only the run knows the dims, which
+  // then makes it.
   std::vector<Tensor> make_outputs(const std::vector<Tensor>& inputs);
   void run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const StepHook& hook = {});
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const StepHook& hook = {});

@@ -83,7 +83,9 @@ class Emitter {
   }
 
   void declare_steps() {
-    for (size_t i = 0; i < program_.steps.size(); ++i) writer_.line(fmt::format("void step{}(const Frame& frame);", i));
+    for (size_t i = 0; i < program_.steps.size(); ++i)
+      if (!std::holds_alternative<SymbolBinding>(program_.steps[i].work))
+        writer_.line(fmt::format("void step{}(const Frame& frame);", i));
     writer_.line("");
   }
 
@@ -98,6 +100,7 @@ class Emitter {
     writer_.line("");
     print_tensors("inputs", program_.inputs);
     print_tensors("outputs", program_.outputs);
+    writer_.array("int32_t", "output_dim_levels", output_dim_levels(context_));
     writer_.array("const char* const", "symbol_names", symbol_names());
     writer_.array("StepDescription", "steps", steps.descriptions);
   }
@@ -159,6 +162,8 @@ class Emitter {
     field("inputs", "inputs");
     field("outputs", "outputs");
     field("symbol_count", std::to_string(context_.symbols.size()));
+    field("level_count", std::to_string(context_.level_count()));
+    field("output_dim_levels", "output_dim_levels");
     for (const char* name : {"symbol_names", "bind", "output_dims", "sizes"}) field(name, name);
     field("buffer_count", std::to_string(context_.storages.size()));
     field("buffers", "buffers");

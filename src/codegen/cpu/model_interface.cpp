@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/scalar_dialect.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -74,8 +75,10 @@ void print_checks(TextWriter& writer, const EmitContext& context) {
   }
 }
 
-void print_guards(TextWriter& writer, const EmitContext& context) {
+// The guards that can be checked at a level, and not before.
+void print_guards(TextWriter& writer, const EmitContext& context, int level) {
   for (const Guard& guard : context.program.guards) {
+    if (std::max(context.level(guard.left), context.level(guard.right)) != level) continue;
     const bool is_equal = guard.kind == Guard::Kind::equal;
     const Expr difference = guard.left - guard.right;
     const std::string value = checked_text(difference, context.names.symbols);
@@ -85,54 +88,137 @@ void print_guards(TextWriter& writer, const EmitContext& context) {
   }
 }
 
+// Every index of a box of constant extents, in row-major order.
+std::vector<std::vector<int64_t>> indices_of(const Shape& shape) {
+  std::vector<std::vector<int64_t>> indices{{}};
+  for (const Expr& extent : shape) {
+    std::vector<std::vector<int64_t>> longer;
+    for (const std::vector<int64_t>& index : indices)
+      for (int64_t i = 0; i < *extent.constant(); ++i) {
+        longer.push_back(index);
+        longer.back().push_back(i);
+      }
+    indices = std::move(longer);
+  }
+  return indices;
+}
+
 }  // namespace
 
 void print_bind(TextWriter& writer, const EmitContext& context) {
   auto function = writer.scope("static const char* bind(const int64_t* const* input_dims, int64_t* symbols)");
   print_bindings(writer, context);
   print_checks(writer, context);
-  print_guards(writer, context);
+  print_guards(writer, context, 0);
+  writer.line("return nullptr;");
+}
+
+void print_run_time_binding(TextWriter& writer, const EmitContext& context, size_t step_index,
+                            const std::string& function_name) {
+  const Program& program = context.program;
+  const Step& step = program.steps[step_index];
+  const auto& binding = std::get<SymbolBinding>(step.work);
+  const Buffer& buffer = program.buffer(binding.buffer);
+  const int level = context.level_of_step(step_index);
+  auto function =
+      writer.scope(fmt::format("static const char* {}(const Frame& frame, int64_t* symbols)", function_name));
+  std::set<Symbol> used, bound(binding.symbols.begin(), binding.symbols.end());
+  std::vector<Expr> offsets;
+  for (const std::vector<int64_t>& index : indices_of(buffer.shape)) {
+    offsets.push_back(program.offset(binding.buffer, {index.begin(), index.end()}));
+    used.merge(offsets.back().symbols());
+  }
+  for (const Guard& guard : program.guards)
+    if (std::max(context.level(guard.left), context.level(guard.right)) == level)
+      used.merge((guard.left - guard.right).symbols());
+  std::erase_if(used, [&](const Symbol& symbol) { return bound.contains(symbol); });
+  declare_checked(writer, context, used);
+  const std::string type = ScalarDialect().storage_type(buffer.dtype);
+  writer.line(fmt::format("const {0}* const elements = static_cast<const {0}*>(frame.buffers[{1}]);", type,
+                          context.place(binding.buffer)));
+  for (size_t i = 0; i < binding.symbols.size(); ++i) {
+    const Symbol& symbol = binding.symbols[i];
+    const std::string& name = context.names.symbols.at(symbol);
+    writer.line(fmt::format("const CheckedSize {} = static_cast<int64_t>(elements[{}.value]);", name,
+                            checked_text(offsets[i], context.names.symbols)));
+    if (const int64_t minimum = symbol.info().bounds.minimum; minimum != Bounds::minus_infinity)
+      print_rule(writer, fmt::format("{}.value < {}", name, print_integer(minimum)),
+                 fmt::format("node {} ({}): {} must be at least {}", quote(step.origins.front().name),
+                             printable(step.origins.front().type), printable(symbol.name()), minimum));
+    writer.line(fmt::format("symbols[{}] = {}.value;", context.names.places.at(symbol), name));
+  }
+  print_guards(writer, context, level);
   writer.line("return nullptr;");
 }
 
 void print_output_dims(TextWriter& writer, const EmitContext& context) {
-  auto function = writer.scope("static void output_dims(const int64_t* symbols, int64_t* dims)");
-  std::set<Symbol> used;
-  for (BufferId id : context.program.outputs)
-    for (const Expr& dim : context.program.buffer(id).shape) used.merge(dim.symbols());
-  declare_checked(writer, context, used);
-  size_t first = 0;
-  for (BufferId id : context.program.outputs) {
-    const Shape& shape = context.program.buffer(id).shape;
-    for (const Expr& dim : shape)
-      writer.line(fmt::format("dims[{}] = {}.value;", first++, checked_text(dim, context.names.symbols)));
+  auto function = writer.scope("static void output_dims(int32_t level, const int64_t* symbols, int64_t* dims)");
+  for (int level = 0; level < context.level_count(); ++level) {
+    std::vector<std::pair<size_t, Expr>> dims;
+    std::set<Symbol> used;
+    size_t place = 0;
+    for (BufferId id : context.program.outputs)
+      for (const Expr& dim : context.program.buffer(id).shape) {
+        if (context.level(dim) == level) {
+          dims.emplace_back(place, dim);
+          used.merge(dim.symbols());
+        }
+        ++place;
+      }
+    if (dims.empty()) continue;
+    auto block = writer.scope(fmt::format("if (level == {})", level));
+    declare_checked(writer, context, used);
+    for (const auto& [at, dim] : dims)
+      writer.line(fmt::format("dims[{}] = {}.value;", at, checked_text(dim, context.names.symbols)));
   }
 }
 
-void print_sizes(TextWriter& writer, const EmitContext& context, const std::set<std::string>& scratch) {
-  auto function =
-      writer.scope("static int32_t sizes(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes)");
+std::vector<std::string> output_dim_levels(const EmitContext& context) {
+  std::vector<std::string> levels;
+  for (BufferId id : context.program.outputs)
+    for (const Expr& dim : context.program.buffer(id).shape) levels.push_back(std::to_string(context.level(dim)));
+  return levels;
+}
+
+namespace {
+
+void print_sizes_of_level(TextWriter& writer, const EmitContext& context, int level,
+                          const std::set<std::string>& scratch) {
   {
     auto block = writer.scope("");
-    std::vector<Expr> bytes;
+    std::vector<std::pair<size_t, Expr>> bytes;
     std::set<Symbol> used;
-    for (BufferId id : context.storages) {
-      const Buffer& buffer = context.program.buffer(id);
-      bytes.push_back(buffer.layout.element_count(buffer.shape) * info(buffer.dtype).size);
-      used.merge(bytes.back().symbols());
+    for (size_t i = 0; i < context.storages.size(); ++i) {
+      const Buffer& buffer = context.program.buffer(context.storages[i]);
+      const Expr size = buffer.layout.element_count(buffer.shape) * info(buffer.dtype).size;
+      if (context.level(size) != level) continue;
+      bytes.emplace_back(i, size);
+      used.merge(size.symbols());
     }
     declare_checked(writer, context, used);
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      const std::string text = checked_text(bytes[i], context.names.symbols);
-      if (!bytes[i].constant()) writer.line(fmt::format("if ({0}.overflow || {0}.value < 0) return 1;", text));
-      writer.line(fmt::format("buffer_bytes[{}] = {}.value;", i, text));
+    for (const auto& [place, size] : bytes) {
+      const std::string text = checked_text(size, context.names.symbols);
+      if (!size.constant()) writer.line(fmt::format("if ({0}.overflow || {0}.value < 0) return 1;", text));
+      writer.line(fmt::format("buffer_bytes[{}] = {}.value;", place, text));
     }
   }
-  writer.line("*scratch_bytes = 0;");
   if (!scratch.empty())
     declare_dims(writer, {context.symbols.begin(), context.symbols.end()}, context.names, "symbols");
   for (const std::string& bytes : scratch)
     writer.line(fmt::format("*scratch_bytes = maximum<int64_t>(*scratch_bytes, {});", bytes));
+}
+
+}  // namespace
+
+void print_sizes(TextWriter& writer, const EmitContext& context, const ScratchOfLevels& scratch) {
+  auto function = writer.scope(
+      "static int32_t sizes(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes)");
+  writer.line("*scratch_bytes = 0;");
+  for (int level = 0; level < context.level_count(); ++level) {
+    auto block = writer.scope(fmt::format("if (level == {})", level));
+    auto found = scratch.find(level);
+    print_sizes_of_level(writer, context, level, found == scratch.end() ? std::set<std::string>{} : found->second);
+  }
   writer.line("return 0;");
 }
 

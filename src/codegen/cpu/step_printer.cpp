@@ -52,12 +52,14 @@ class StepPrinter {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
       const Step& step = program_.steps[i];
       parts_.append(step_comment(program_, i, step));
+      index_ = i;
       function_ = fmt::format("step{}", i);
+      bind_ = "nullptr";
       std::string name = std::visit([&](const auto& work) { return print(work); }, step.work);
       parts_.append("\n");
-      result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_));
+      result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_, bind_));
     }
-    result_.definitions = descriptions_.take();
+    result_.definitions = descriptions_.take() + bindings_.take();
     return std::move(result_);
   }
 
@@ -138,7 +140,7 @@ class StepPrinter {
     const auto [epilogue, members] = share_epilogue(call.epilogue);
     const SharedKernel& kernel = share_kernel(spec->type(call, program_, epilogue));
     const std::string work = fmt::format("{}::work({})", kernel.name, spec->sizes(text));
-    result_.scratch.insert(work + ".scratch_bytes");
+    result_.scratch[level_].insert(work + ".scratch_bytes");
     TextWriter writer;
     {
       auto scope = writer.scope(signature());
@@ -174,6 +176,18 @@ class StepPrinter {
     return kernel;
   }
 
+  // Not a function that runs, but one that the runtime asks for sizes.
+  std::string print(const SymbolBinding& binding) {
+    operations_ = 0;
+    ++level_;
+    bind_ = fmt::format("bind{}", index_);
+    function_ = "nullptr";
+    print_run_time_binding(bindings_, context_, index_, bind_);
+    std::vector<std::string> names;
+    for (const Symbol& symbol : binding.symbols) names.push_back(printable(symbol.name()));
+    return fmt::format("sizes {}", fmt::join(names, ", "));
+  }
+
   std::string print(const HostCall& call) { user_error("onnxc cannot run {} yet", quote(call.function)); }
 
   SourceParts& parts_;
@@ -185,7 +199,10 @@ class StepPrinter {
   std::map<std::string, SharedNest> nests_;  // by text
   std::map<std::string, SharedKernel> kernels_;
   std::map<std::string, std::string> epilogues_;
-  std::string function_;
+  size_t index_ = 0;
+  int level_ = 0;
+  std::string function_, bind_;
+  TextWriter bindings_;
   Expr operations_;
   PrintedSteps result_;
 };

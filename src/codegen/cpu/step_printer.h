@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cpu/model_interface.h"
 #include "codegen/cpu/source_parts.h"
 #include "codegen/emit_context.h"
 
 namespace onnxc {
 
 struct PrintedSteps {
-  std::set<std::string> headers;          // that the kernels need
-  std::set<std::string> scratch;          // the bytes a thread that kernels ask for, as int64_t expressions
+  std::set<std::string> headers;  // that the kernels need
+  ScratchOfLevels scratch;
   std::vector<std::string> descriptions;  // a StepDescription's initializer for each step
   std::string definitions;                // that the descriptions use
 };

@@ -173,6 +173,11 @@ class HipEmitter {
     user_error("onnxc cannot run {} on a GPU yet", quote(call.function));
   }
 
+  std::string print(const SymbolBinding& binding, const std::string&) {
+    user_error("size {} is known only at run time, and onnxc cannot run such a model on a GPU yet; use --target cpu",
+               quote(binding.symbols.front().name()));
+  }
+
   std::vector<std::byte> print_buffers() {
     BufferTable table = buffer_table(context_);
     host_.array("BufferDescription", "buffers", table.rows);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "support/checked.h"
@@ -48,15 +49,32 @@ void Access::fail(const Check& check, int64_t index) const {
 Memory::Memory(const Program& program, const std::map<Symbol, int64_t>& dims, std::span<const Tensor> inputs)
     : program_(program), values_(dims), storages_(program.buffers.size()) {
   for (const auto& [symbol, value] : dims) bindings_.emplace(symbol, value);
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    const Buffer& buffer = program.buffers[i];
-    if (buffer.view || buffer.alias || buffer.is_packed) continue;
-    const auto id = static_cast<BufferId>(i);
-    allocate(id);
-    if (buffer.constant) write(id, *buffer.constant);
-  }
+  for (const auto& [symbol, step] : binding_steps(program)) unbound_.insert(symbol);
+  allocate_known();
   internal_check(inputs.size() == program.inputs.size(), "as many inputs as the program has");
   for (size_t i = 0; i < inputs.size(); ++i) write(program.inputs[i], inputs[i]);
+}
+
+void Memory::bind(const Symbol& symbol, int64_t value) {
+  values_.emplace(symbol, value);
+  bindings_.emplace(symbol, value);
+  unbound_.erase(symbol);
+}
+
+bool Memory::is_known(const Expr& size) const {
+  return std::ranges::none_of(size.symbols(), [&](const Symbol& symbol) { return unbound_.contains(symbol); });
+}
+
+void Memory::allocate_known() {
+  for (size_t i = 0; i < program_.buffers.size(); ++i) {
+    const Buffer& buffer = program_.buffers[i];
+    if (buffer.view || buffer.alias || buffer.is_packed || storages_[i].allocated) continue;
+    if (!is_known(buffer.layout.element_count(buffer.shape))) continue;
+    const auto id = static_cast<BufferId>(i);
+    allocate(id);
+    storages_[i].allocated = true;
+    if (buffer.constant) write(id, *buffer.constant);
+  }
 }
 
 std::vector<int64_t> Memory::dims(const Shape& shape) const {

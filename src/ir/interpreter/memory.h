@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,10 @@ class Memory {
   // Lays out every storage: constants are packed, inputs copied, padding is zero, all else NaN (0xcb for integers).
   Memory(const Program& program, const std::map<Symbol, int64_t>& dims, std::span<const Tensor> inputs);
 
+  // A symbol that steps bind; storages whose size is known then are laid out by allocate_known.
+  void bind(const Symbol& symbol, int64_t value);
+  void allocate_known();
+
   Access access(std::string_view nest, BufferId id, const std::vector<Expr>& indices, const Slots& slots);
   std::vector<int64_t> dims(const Shape& shape) const;
   const std::map<Symbol, Expr>& bindings() const { return bindings_; }
@@ -51,15 +56,18 @@ class Memory {
   struct Storage {
     std::vector<std::byte> bytes;
     int64_t elements = 0;
+    bool allocated = false;
   };
 
+  bool is_known(const Expr& size) const;
   void allocate(BufferId id);
   void write(BufferId id, const Tensor& tensor);
   Access whole(BufferId id);
 
   const Program& program_;
-  const std::map<Symbol, int64_t> values_;
+  std::map<Symbol, int64_t> values_;
   std::map<Symbol, Expr> bindings_;
+  std::set<Symbol> unbound_;
   std::vector<Storage> storages_;  // by buffer id; empty for views and aliases
 };
 

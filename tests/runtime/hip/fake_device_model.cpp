@@ -19,11 +19,11 @@ const char* bind(const int64_t* const* input_dims, int64_t* symbols) {
   symbols[0] = input_dims[0][0];
   return nullptr;
 }
-void output_dims(const int64_t* symbols, int64_t* dims) {
+void output_dims(int32_t, const int64_t* symbols, int64_t* dims) {
   dims[0] = symbols[0];
   dims[1] = 4;
 }
-int32_t sizes(const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes) {
+int32_t sizes(int32_t, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes) {
   const int64_t rows = symbols[0] * 16;
   const int64_t bytes[] = {rows, 16, rows, 16, rows};
   for (int i = 0; i < 5; ++i) buffer_bytes[i] = bytes[i];

@@ -126,8 +126,8 @@ nest pad  axes i<3
 )";
 
 INSTANTIATE_TEST_SUITE_P(Programs, EliminateCopiesLeaves,
-                         testing::Values(an_input_that_is_an_output, layouts_differ, laid_out_later, written_after_it_was_copied,
-                                         destination_is_filled_in_between));
+                         testing::Values(an_input_that_is_an_output, layouts_differ, laid_out_later,
+                                         written_after_it_was_copied, destination_is_filled_in_between));
 
 }  // namespace
 }  // namespace onnxc

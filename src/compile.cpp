@@ -105,6 +105,7 @@ void write_output(const Options& options, const EmittedModel& emitted, const Too
 std::string describe(const Options& options, const CpuArchitecture& architecture) {
   std::string text =
       fmt::format("--target {} --march {} -O{}", options.target, architecture.march, options.optimization);
+  if (options.fp32 != "ieee") text += " --fp32 " + options.fp32;
   for (const auto& [name, bounds] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bounds.minimum, bounds.maximum);
   for (const std::string& output : options.outputs) text += " --outputs " + output;
@@ -132,7 +133,7 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   std::optional<EmittedDevice> device;
   if (options.target == "hip") {
     // A program of its own, from the same graph: the CPU's code stays in the file.
-    Program device_program = lower_graph(options, passes, graph, HipTarget());
+    Program device_program = lower_graph(options, passes, graph, HipTarget(float32_products(options.fp32)));
     passes.time("emit for hip",
                 [&] { device = emit_hip(device_program, {options.gpu_arch, model.facts.sha256, described}); });
   }

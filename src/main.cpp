@@ -56,6 +56,10 @@ struct CommandLine {
     app.add_option("--gpu-arch", options.gpu_arch, "GPU of --target hip: gfx942")
         ->check(CLI::IsMember({"gfx942"}))
         ->option_text("NAME");
+    app.add_option("--fp32", options.fp32,
+                   "products of float32 on the GPU: ieee (default), xf32 (10 bits) or bf16x3 (16 bits)")
+        ->check(CLI::IsMember({"ieee", "xf32", "bf16x3"}))
+        ->option_text("KIND");
     app.add_option("--march", options.march, "CPU: native (default), x86-64-v3, x86-64-v4 or another that clang knows")
         ->option_text("NAME");
     app.add_option("--dim", dims, "a symbolic dim's value (N=4) or range (N=1..8); may be repeated")

@@ -20,6 +20,7 @@ struct Options {
   std::string target = "cpu";
   std::string march = "native";
   std::string gpu_arch = "gfx942";
+  std::string fp32 = "ieee";  // how a GPU makes products of float32: ieee, xf32 or bf16x3
   Emit emit = Emit::shared_object;
   std::map<std::string, Bounds> dims;  // --dim N=4 and N=1..8
   std::vector<std::string> outputs;    // --outputs; empty means all

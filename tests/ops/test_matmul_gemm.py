@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.ops.case import FLOATS, Case, Constant, case, random, small_integers, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 MATMUL_SHAPES = (
     ((3, 4), (4, 5)),
@@ -107,4 +107,4 @@ def gemm_cases() -> list[Case]:
 
 
 CASES = [*matmul_cases(), *gemm_cases()]
-test_matmul_gemm = table_test("matmul_gemm", CASES)
+test_matmul_gemm = table_test("matmul_gemm", CASES, EVERYWHERE)

@@ -1,11 +1,14 @@
-// Convolutions on MFMA: which nodes the implicit-GEMM kernel takes, its weights and its call.
+// Convolutions and transposed convolutions on MFMA: which nodes the implicit-GEMM kernel takes, its weights and its
+// call.
 #pragma once
 
+#include "codegen/hip/kernels/gemm_geometry.h"
 #include "passes/lower.h"
 
 namespace onnxc {
 
 bool takes_implicit_gemm(const Node& node);
-void lower_implicit_gemm(const Node& node, LoweringContext& context);
+// `products`: how those of float32 are made.
+void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringContext& context);
 
 }  // namespace onnxc

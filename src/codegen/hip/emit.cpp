@@ -137,21 +137,22 @@ class HipEmitter {
     device_headers_.insert(spec->device_header());
     host_headers_.insert(spec->host_header());
     const std::string arguments_type = spec->arguments_type(call, program_);
+    const std::vector<std::string> coordinates = spec->coordinates(call.epilogue.axes.size());
     TextWriter unnamed;
     const std::string members =
-        print_device_epilogue(unnamed, context_, call.epilogue, "Epilogue", EpilogueSide::device);
+        print_device_epilogue(unnamed, context_, call.epilogue, coordinates, "Epilogue", EpilogueSide::device);
     const std::string key = fmt::format("{}({}) {}", spec->function(), arguments_type, unnamed.take());
     auto [known, is_new] = shared_.try_emplace(key);
     SharedKernel& kernel = known->second;
     if (is_new) {
       kernel = add_kernel("kernel");
-      print_kernel_types(device_, call, arguments_type, kernel.number, EpilogueSide::device);
-      device_.line(
-          fmt::format("extern \"C\" __global__ __launch_bounds__(nest_threads) void {0}(Kernel{1}_arguments "
-                      "arguments) {{ {2}(arguments.call, arguments.epilogue); }}",
-                      kernel.name, kernel.number, spec->function()));
+      print_kernel_types(device_, call, coordinates, arguments_type, kernel.number, EpilogueSide::device);
+      device_.line(fmt::format(
+          "extern \"C\" __global__ __launch_bounds__(nest_threads) ONNXC_TWO_WAVES void {0}(Kernel{1}_arguments "
+          "arguments) {{ {2}(arguments.call, arguments.epilogue); }}",
+          kernel.name, kernel.number, spec->function()));
       device_.line("");
-      print_kernel_types(host_, call, arguments_type, kernel.number, EpilogueSide::host);
+      print_kernel_types(host_, call, coordinates, arguments_type, kernel.number, EpilogueSide::host);
     }
     auto scope = host_.scope(signature(function));
     declare_dims(host_, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
@@ -161,9 +162,9 @@ class HipEmitter {
     return spec->describe();
   }
 
-  void print_kernel_types(TextWriter& writer, const KernelCall& call, const std::string& arguments_type, size_t number,
-                          EpilogueSide side) {
-    print_device_epilogue(writer, context_, call.epilogue, fmt::format("Epilogue{}", number), side);
+  void print_kernel_types(TextWriter& writer, const KernelCall& call, const std::vector<std::string>& coordinates,
+                          const std::string& arguments_type, size_t number, EpilogueSide side) {
+    print_device_epilogue(writer, context_, call.epilogue, coordinates, fmt::format("Epilogue{}", number), side);
     auto structure = writer.scope(fmt::format("struct Kernel{}_arguments", number), ";");
     writer.line(arguments_type + " call;");
     writer.line(fmt::format("Epilogue{} epilogue;", number));

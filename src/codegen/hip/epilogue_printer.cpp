@@ -9,8 +9,9 @@ namespace {
 
 class EpiloguePrinter {
  public:
-  EpiloguePrinter(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue)
-      : writer_(writer), context_(context), program_(context.program), epilogue_(epilogue) {}
+  EpiloguePrinter(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue,
+                  const std::vector<std::string>& coordinates)
+      : writer_(writer), context_(context), program_(context.program), epilogue_(epilogue), coordinates_(coordinates) {}
 
   std::string print(const std::string& name, EpilogueSide side) {
     auto structure = writer_.scope("struct " + name, ";");
@@ -41,19 +42,17 @@ class EpiloguePrinter {
     return fmt::format("{{{}}}", fmt::join(initializers, ", "));
   }
 
-  // Axes as the kernel counts them: batch, channel and up to three spatial axes, the last of which is w.
   SymbolNames place_axes() const {
     SymbolNames names = context_.names.symbols;
-    constexpr std::array spatial = {"d", "h", "w"};
-    const size_t rank = epilogue_.axes.size();
-    for (size_t i = 0; i < rank; ++i)
-      names[epilogue_.axes[i].symbol] = i == 0 ? "n" : i == 1 ? "c" : spatial.at(3 - (rank - 2) + (i - 2));
+    for (size_t i = 0; i < epilogue_.axes.size(); ++i) names[epilogue_.axes[i].symbol] = coordinates_.at(i);
     return names;
   }
 
   void print_operator() {
     auto function = writer_.scope(
-        "__device__ float operator()(float accumulator, int64_t n, int64_t c, int64_t d, int64_t h, int64_t w) const");
+        "__device__ float operator()(float accumulator, int64_t n, int64_t g, int64_t c, int64_t d, int64_t h, int64_t "
+        "w) "
+        "const");
     const Scalar value = replace_loads(epilogue_.value, [&](const ScalarNode& load) {
       return scalar::load(load.dtype, program_.storage(load.buffer), {program_.offset(load.buffer, load.indices)});
     });
@@ -67,6 +66,7 @@ class EpiloguePrinter {
   const EmitContext& context_;
   const Program& program_;
   const Epilogue& epilogue_;
+  const std::vector<std::string>& coordinates_;
   // In the order in which they are read: epilogues that do the same become equal.
   std::map<BufferId, std::string> pointers_;
   ScalarDialect dialect_;
@@ -75,8 +75,9 @@ class EpiloguePrinter {
 }  // namespace
 
 std::string print_device_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue,
-                                  const std::string& name, EpilogueSide side) {
-  return EpiloguePrinter(writer, context, epilogue).print(name, side);
+                                  const std::vector<std::string>& coordinates, const std::string& name,
+                                  EpilogueSide side) {
+  return EpiloguePrinter(writer, context, epilogue, coordinates).print(name, side);
 }
 
 }  // namespace onnxc

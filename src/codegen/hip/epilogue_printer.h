@@ -2,7 +2,8 @@
 //
 //   struct Epilogue0 {
 //     const float* p0;
-//     __device__ float operator()(float accumulator, int64_t n, int64_t c, int64_t d, int64_t h, int64_t w) const;
+//     __device__ float operator()(float accumulator, int64_t n, int64_t g, int64_t c, int64_t d, int64_t h,
+//                                 int64_t w) const;
 //   };
 #pragma once
 
@@ -12,8 +13,10 @@ namespace onnxc {
 
 enum class EpilogueSide { host, device };
 
+// `coordinates` are the output's logical axes in terms of the function's arguments (HipKernelSpec::coordinates).
 // Prints the structure and returns the initializer of its members, in a `const DeviceFrame& frame`.
 std::string print_device_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue,
-                                  const std::string& name, EpilogueSide side);
+                                  const std::vector<std::string>& coordinates, const std::string& name,
+                                  EpilogueSide side);
 
 }  // namespace onnxc

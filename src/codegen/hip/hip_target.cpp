@@ -1,26 +1,37 @@
 #include "codegen/hip/hip_target.h"
 
 #include "codegen/hip/conv_kernel.h"
-#include "codegen/hip/kernels/conv_geometry.h"
+#include "codegen/hip/matmul_kernel.h"
+#include "codegen/kernel_call.h"
+#include "support/diagnostics.h"
 
 namespace onnxc {
 
+kernels::Products float32_products(std::string_view name) {
+  if (name == "xf32") return kernels::Products::xf32;
+  if (name == "bf16x3") return kernels::Products::bf16x3;
+  internal_check(name == "ieee", "a kind of products that the command line knows");
+  return kernels::Products::float32;
+}
+
 bool HipTarget::prefers_blocked(const Node& node) const { return takes_implicit_gemm(node); }
 
-Layout HipTarget::blocked_layout(size_t rank) const { return Layout::channel_blocked(rank, kernels::gemm_channels); }
+Layout HipTarget::blocked_layout(size_t rank) const { return Layout::channel_blocked(rank, kernels::block_channels); }
 
 bool HipTarget::lower(const Node& node, LoweringContext& context) const {
-  if (!takes_implicit_gemm(node)) return false;
-  lower_implicit_gemm(node, context);
+  if (takes_implicit_gemm(node))
+    lower_implicit_gemm(node, products_, context);
+  else if (takes_matrix_product(node))
+    lower_matrix_product(node, products_, context);
+  else
+    return false;
   return true;
 }
 
 // An epilogue is evaluated for one element at a time, at its logical indices: whatever it loads is there.
 bool HipTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
                               BufferId output) const {
-  const size_t rank = epilogue.axes.size();
-  return rank >= 3 && rank <= 5 && program.buffer(output).layout == blocked_layout(rank) &&
-         is_floating(epilogue.value.dtype());
+  return program.buffer(output).layout == program.buffer(call.output).layout && is_kernel_type(epilogue.value.dtype());
 }
 
 }  // namespace onnxc

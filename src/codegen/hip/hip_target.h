@@ -2,18 +2,30 @@
 // default schedule for all else.
 #pragma once
 
+#include <string_view>
+
+#include "codegen/hip/kernels/gemm_geometry.h"
 #include "codegen/target.h"
 
 namespace onnxc {
 
+// Of --fp32: ieee, xf32 or bf16x3.
+kernels::Products float32_products(std::string_view name);
+
 class HipTarget : public Target {
  public:
+  // `products`: how those of float32 are made.
+  explicit HipTarget(kernels::Products products = kernels::Products::float32) : products_(products) {}
+
   std::string name() const override { return "hip"; }
   bool prefers_blocked(const Node& node) const override;
   Layout blocked_layout(size_t rank) const override;
   bool lower(const Node& node, LoweringContext& context) const override;
   bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
                      BufferId output) const override;
+
+ private:
+  kernels::Products products_;
 };
 
 }  // namespace onnxc

@@ -5,24 +5,37 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/kernel_text.h"
 
 namespace onnxc {
+
+// What is planned for a kernel; the code object is tested against it.
+struct KernelFigures {
+  int64_t lds_bytes, threads;
+  double microseconds;  // that the model of cost expects, at the sizes that are known
+  const char* bound;    // what takes them: "MFMA", "LDS", "memory", ...
+  bool uses_mfma;
+};
 
 class HipKernelSpec : public KernelSpec {
  public:
   // The header of the device file that defines the template, and the one of the host file that defines its arguments.
   virtual std::string device_header() const = 0;
   virtual std::string host_header() const = 0;
-  // The type of the arguments: "ConvArguments<float, float>".
+  // The type of the arguments: "GemmArguments<float, float, float>".
   virtual std::string arguments_type(const KernelCall& call, const Program& program) const = 0;
-  // The function template's instance: "implicit_gemm<ConvShape{...}, ConvTile{128, 64}>".
+  // The function template's instance: "implicit_gemm<GemmPlan{...}>".
   virtual std::string function() const = 0;
   // A braced initializer of the arguments.
   virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
   // Blocks of a launch, as an int64_t expression of the host file over `arguments`.
   virtual std::string blocks() const = 0;
+  // The logical axes of an output of this rank, as the kernel passes them to the epilogue: expressions of n, g, c, d, h
+  // and w.
+  virtual std::vector<std::string> coordinates(size_t rank) const = 0;
+  virtual KernelFigures figures() const = 0;
 };
 
 }  // namespace onnxc

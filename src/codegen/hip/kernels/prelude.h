@@ -9,6 +9,10 @@
 
 #define ONNXC_KERNELS_ISA gfx942
 
+// At least two wavefronts share a SIMD unit: then the compiler keeps sums of MFMA in plain registers, of which a
+// wavefront has 256, rather than moving them to and from accumulation registers.
+#define ONNXC_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2)))
+
 #ifndef __global__
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
@@ -22,6 +26,9 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 // Of the running work item. Blocks have one axis.
 __device__ inline int64_t block_index() { return __builtin_amdgcn_workgroup_id_x(); }
 __device__ inline int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
+
+// The number of the wavefront in its block, which the compiler learns to be the same for all of its lanes.
+__device__ inline int wave_index() { return __builtin_amdgcn_readfirstlane(thread_index() / 64); }
 
 // All threads of the block reach it, and see what the others wrote to LDS before it. The fences keep the compiler from
 // moving accesses across the instruction.

@@ -1,0 +1,36 @@
+// Which variant of the implicit-GEMM kernel computes a product, and what it is expected to cost: one pure function.
+//
+// The model counts cycles of a compute unit (gfx942.md, D): of its matrix units, of LDS and of what it reads through
+// the second-level cache; a tile needs the most of the three for each step, and something to begin and end. The slowest
+// compute unit has the tiles that do not divide evenly. Memory is read and written once at its full rate, at the same
+// time. Nothing of it is measured: we have no such GPU.
+#pragma once
+
+#include "codegen/hip/kernels/gemm_geometry.h"
+
+namespace onnxc {
+
+enum class GpuBound { mfma, lds, cache, memory, latency };
+const char* describe(GpuBound bound);
+
+struct GpuEstimate {
+  double microseconds;
+  double cycles;  // of the compute unit with the most to do, were memory no limit
+  GpuBound bound;
+};
+
+// `rows` of each group, over all images.
+GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, int64_t rows);
+
+// What is launched: the plan with the tile that the model finds fastest. Each fits the limits of gfx942: 65,536 bytes
+// of LDS and 1,024 threads a block.
+struct GemmChoice {
+  kernels::GemmPlan plan;
+  int64_t lds_bytes;
+  int64_t threads;  // of a block
+  int64_t blocks;   // of a launch of so many rows
+  GpuEstimate estimate;
+};
+GemmChoice choose_gemm(kernels::GemmPlan plan, int64_t rows);
+
+}  // namespace onnxc

@@ -1,0 +1,166 @@
+// The product of two tiles on MFMA, for every kernel that is a matrix product: operands in LDS, sums in registers.
+//
+// A block of 256 threads has a tile of rows x columns; each of its four wavefronts has a quarter of it, in 32x32
+// accumulators. One step of the reduction is 64 bytes of each row of either operand: 16 elements of float, 32 of a
+// 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16 bytes and 16 bytes of
+// padding, which lets the eight threads of each phase of a 16-byte read hit different banks.
+//
+// The matrix unit gets columns as its first operand and rows as its second: then a lane holds one row of the result,
+// and of each 32 columns four times four that lie next to each other, which are stored at once. A lane reads whole
+// chunks: half a wavefront has chunks 0 and 2, the other half 1 and 3. Which element goes to which product is free as
+// long as both operands agree.
+//
+// Bound by: MFMA in float32 (a 64x64 wave tile takes 2,048 cycles a step and reads 8 KiB of LDS, a quarter of its
+// bandwidth); in 16 bits (512 cycles) LDS comes close, hence the larger tiles.
+#pragma once
+
+#include "codegen/hip/kernels/gemm_geometry.h"
+#include "codegen/hip/kernels/nest.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+typedef float Float2 __attribute__((ext_vector_type(2)));
+typedef float Float4 __attribute__((ext_vector_type(4)));
+typedef float Float16 __attribute__((ext_vector_type(16)));
+typedef uint32_t Chunk __attribute__((ext_vector_type(4)));
+typedef _Float16 Half4 __attribute__((ext_vector_type(4)));
+typedef short Short4 __attribute__((ext_vector_type(4)));
+
+template <class T>
+struct ChunkOf {
+  static constexpr int count = chunk_bytes / sizeof(T);
+  T elements[count];
+};
+
+// A float as two bfloat16 whose sum is near it: cut off, not rounded, so that the largest numbers stay finite.
+struct SplitFloats {
+  Short4 high, low;
+};
+__device__ inline SplitFloats split(Float4 value) {
+  SplitFloats result;
+#pragma clang loop unroll(full)
+  for (int i = 0; i < 4; ++i) {
+    const float whole = value[i];  // clang 19 takes element 0 for the bits of any element of a vector
+    const auto bits = __builtin_bit_cast(uint32_t, whole);
+    const uint32_t magnitude = bits & 0x7fffffffu, quiet = magnitude > 0x7f800000u ? 0x00400000u : 0u;
+    const uint32_t high = (bits | quiet) & 0xffff0000u;
+    const float rest = whole - __builtin_bit_cast(float, high);
+    result.high[i] = static_cast<short>(high >> 16);
+    result.low[i] = static_cast<short>(bfloat16_t(magnitude < 0x7f800000u ? rest : 0.0f).bits);
+  }
+  return result;
+}
+
+// Loops over registers are unrolled: a register cannot be indexed by a variable without a detour.
+template <Products products, GemmTile tile>
+struct GemmTileProduct {
+  static constexpr int wave_rows = tile.rows / 2, wave_columns = tile.columns / 2;
+  static constexpr int row_tiles = wave_rows / 32, column_tiles = wave_columns / 32;
+
+  struct Shared {
+    alignas(16) char rows[tile.rows * lds_row_bytes];
+    alignas(16) char columns[tile.columns * lds_row_bytes];
+  };
+
+  Float16 sums[row_tiles][column_tiles];
+  // Where this lane's first row and column are in LDS.
+  const char *rows, *columns;
+
+  __device__ explicit GemmTileProduct(const Shared& shared) {
+    const int lane = thread_index() % 64, first_chunk = lane / 32 * chunk_bytes;
+    rows = shared.rows + first_row() * lds_row_bytes + first_chunk;
+    columns = shared.columns + (first_column() + lane % 32) * lds_row_bytes + first_chunk;
+  }
+
+  // Of this lane in the result: its first row (the next is 32 further), and the first of its columns, what is the same
+  // for the wavefront and what is the lane's own (the next four are 8 further).
+  __device__ static int first_row() { return wave_index() / 2 * wave_rows + thread_index() % 32; }
+  __device__ static int first_column() { return wave_index() % 2 * wave_columns; }
+  __device__ static int lane_column() { return thread_index() % 64 / 32 * 4; }
+
+  // A chunk of an operand in its own type: for bf16x3 four floats, which are split here.
+  __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
+    char* const at = operand + row * lds_row_bytes;
+    if constexpr (products == Products::bf16x3) {
+      const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
+      *reinterpret_cast<Short4*>(at + chunk * 8) = parts.high;
+      *reinterpret_cast<Short4*>(at + 32 + chunk * 8) = parts.low;
+    } else {
+      *reinterpret_cast<Chunk*>(at + chunk * chunk_bytes) = value;
+    }
+  }
+  // A chunk as it lies in packed weights.
+  __device__ static void store_packed(char* operand, int row, int chunk, Chunk value) {
+    *reinterpret_cast<Chunk*>(operand + row * lds_row_bytes + chunk * chunk_bytes) = value;
+  }
+
+  __device__ void clear() {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_tiles; ++i)
+#pragma clang loop unroll(full)
+      for (int j = 0; j < column_tiles; ++j) sums[i][j] = Float16(0.0f);
+  }
+
+  // What one chunk of either operand adds, in parts; each part for all accumulators before the next.
+  static constexpr int parts = products == Products::float32 ? 4 : 2;
+  __device__ static Float16 add_part(Chunk column, Chunk row, int part, Float16 sum) {
+    if constexpr (products == Products::float32) {
+      return __builtin_amdgcn_mfma_f32_32x32x2f32(__builtin_bit_cast(Float4, column)[part],
+                                                  __builtin_bit_cast(Float4, row)[part], sum, 0, 0, 0);
+    } else {
+      struct Pair {
+        uint64_t words[2];
+      };
+      const uint64_t a = __builtin_bit_cast(Pair, column).words[part], b = __builtin_bit_cast(Pair, row).words[part];
+      if constexpr (products == Products::xf32)
+        return __builtin_amdgcn_mfma_f32_32x32x4_xf32(__builtin_bit_cast(Float2, a), __builtin_bit_cast(Float2, b), sum,
+                                                      0, 0, 0);
+      else if constexpr (products == Products::float16)
+        return __builtin_amdgcn_mfma_f32_32x32x8f16(__builtin_bit_cast(Half4, a), __builtin_bit_cast(Half4, b), sum, 0,
+                                                    0, 0);
+      else
+        return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(__builtin_bit_cast(Short4, a), __builtin_bit_cast(Short4, b),
+                                                        sum, 0, 0, 0);
+    }
+  }
+
+  __device__ void add(const Chunk (&column)[column_tiles], const Chunk (&row)[row_tiles]) {
+#pragma clang loop unroll(full)
+    for (int part = 0; part < parts; ++part)
+#pragma clang loop unroll(full)
+      for (int i = 0; i < row_tiles; ++i)
+#pragma clang loop unroll(full)
+        for (int j = 0; j < column_tiles; ++j) sums[i][j] = add_part(column[j], row[i], part, sums[i][j]);
+  }
+
+  template <int count>
+  __device__ static void read(Chunk (&chunks)[count], const char* first, int chunk) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < count; ++i)
+      chunks[i] = *reinterpret_cast<const Chunk*>(first + i * 32 * lds_row_bytes + chunk * chunk_bytes);
+  }
+
+  __device__ void multiply() {
+    Chunk row[row_tiles], column[column_tiles];
+    if constexpr (products == Products::bf16x3) {
+      Chunk low_row[row_tiles], low_column[column_tiles];
+      read(row, rows, 0);
+      read(column, columns, 0);
+      read(low_row, rows, 2);
+      read(low_column, columns, 2);
+      // The smallest first.
+      add(low_column, row);
+      add(column, low_row);
+      add(column, row);
+    } else {
+      // One half after the other: both at once would need registers that the sums have.
+      for (int half = 0; half < 4; half += 2) {
+        read(row, rows, half);
+        read(column, columns, half);
+        add(column, row);
+      }
+    }
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,447 @@
+// Convolutions, transposed convolutions and matrix products as one implicit matrix product on MFMA: sums in float32,
+// activations stored as float, float16 or bfloat16.
+//
+// Problem: output[n, o, voxel] = sum over taps and input channels of input[n, c, voxel * stride + tap * dilation - pad]
+// * weight[o, c, tap], for rank 1 to 3 (missing axes have extent 1), any stride, dilation, pads (also negative) and
+// groups; sizes are known at run time only. A transposed convolution is, for each residue of the output's position by
+// the stride, a convolution of stride 1 with those taps that reach an input element. A matrix product is a convolution
+// of one tap whose voxels are the rows.
+//
+// Method: a block of 256 threads has a tile of rows (voxels) x columns (output channels), see gemm_tile.h. Threads
+// fetch a step of the reduction into registers, 16 bytes of a row a load, while the product of the step before runs out
+// of LDS. What lies outside of the input is read from a row of zeros instead: padding is index arithmetic, costs no
+// branch and sets no limit to sizes (a buffer descriptor's range would: 2 GiB).
+//
+// Limits: in the order `elements` an element a load. A group of few output channels leaves columns of its tile unused.
+#pragma once
+
+#include "codegen/hip/kernels/gemm_tile.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Where a row of the tile is in the output, and whether it is inside.
+struct RowPlace {
+  int32_t d, h, w;
+  int32_t is_inside;
+};
+
+// The taps along one axis that a block has to visit: tap `first + i * step` reads `offset + i * delta` further than the
+// row's own position, for i of 0 .. count - 1.
+struct AxisTaps {
+  int32_t first, step, count, offset, delta;
+};
+
+__device__ inline AxisTaps every_tap(int64_t kernel, int64_t dilation) {
+  return {0, 1, static_cast<int32_t>(kernel), 0, static_cast<int32_t>(dilation)};
+}
+
+// Of a transposed convolution at output positions q * stride + residue: input q + (residue + pad - tap * dilation) /
+// stride, for the taps that leave no remainder.
+__device__ inline AxisTaps transposed_taps(int64_t kernel, int64_t stride, int64_t dilation, int64_t position) {
+  // Taps recur with the smallest step whose way is a multiple of the stride.
+  int32_t step = 1;
+  while (step * dilation % stride != 0) ++step;
+  // The first of them: the last that is tried is none.
+  int32_t first = 0;
+  while (first < step && (position - first * dilation) % stride != 0) ++first;
+  const bool has_taps = first < step && first < kernel;
+  return {first, step, has_taps ? static_cast<int32_t>((kernel - 1 - first) / step + 1) : 0,
+          static_cast<int32_t>((position - first * dilation) / stride),
+          static_cast<int32_t>(-(step * dilation / stride))};
+}
+
+// Four elements as one store.
+template <size_t size>
+struct FourBits;
+template <>
+struct FourBits<2> {
+  using Element = uint16_t;
+  typedef uint16_t Type __attribute__((ext_vector_type(4)));
+};
+template <>
+struct FourBits<4> {
+  using Element = uint32_t;
+  using Type = Chunk;
+};
+template <class T, size_t alignment>
+struct __attribute__((packed, aligned(alignment))) StoredFour {
+  typename FourBits<sizeof(T)>::Type bits;
+};
+
+template <GemmPlan plan, class Input, class Weight, class Output>
+struct ImplicitGemm {
+  static constexpr ConvShape shape = plan.shape;
+  static constexpr GemmTile tile = plan.tile;
+  using Product = GemmTileProduct<plan.products, tile>;
+  static constexpr int rows_a_load = nest_threads / 4;  // a thread loads one of the four chunks of a row
+  static constexpr int row_loads = tile.rows / rows_a_load, column_loads = tile.columns / rows_a_load;
+  static constexpr bool has_cursor = plan.input_order == InputOrder::blocks && plan.pairs_blocks();
+  static constexpr int chunk_elements = static_cast<int>(plan.depth()) / 4;
+
+  using Shared = typename Product::Shared;
+
+  const GemmArguments<Input, Weight, Output>& arguments;
+  Shared& shared;
+  Product product;
+  int64_t image;
+  int group, first_column;
+  Axes grid, residue;
+  int64_t first_row;
+  RowPlace first_place;
+  AxisTaps taps_d, taps_h, taps_w;
+
+  // The rows that this thread fetches: the input position of tap 0, and where that lies.
+  int32_t row_d[row_loads], row_h[row_loads], row_w[row_loads];
+  const Input* row[row_loads];
+  Chunk fetched_rows[row_loads], fetched_columns[column_loads];
+
+  __device__ ImplicitGemm(const GemmArguments<Input, Weight, Output>& arguments_, Shared& shared_)
+      : arguments(arguments_), shared(shared_), product(shared_) {
+    grid = plan.grid(arguments.sizes.output);
+    int64_t block = block_of_xcd(block_index(), plan.blocks(arguments.sizes));
+    first_column = static_cast<int>(block % plan.column_tiles()) * static_cast<int>(tile.columns);
+    block /= plan.column_tiles();
+    const int64_t row_tile_count = divide_up(grid.product(), tile.rows);
+    place_first_row(block % row_tile_count * tile.rows);
+    block /= row_tile_count;
+    if constexpr (plan.transposed) {
+      residue.w = block % shape.stride.w;
+      block /= shape.stride.w;
+      residue.h = block % shape.stride.h;
+      block /= shape.stride.h;
+      residue.d = block % shape.stride.d;
+      block /= shape.stride.d;
+      const Axes& pads = arguments.sizes.begin_pads;
+      taps_d = transposed_taps(shape.kernel.d, shape.stride.d, shape.dilation.d, residue.d + pads.d);
+      taps_h = transposed_taps(shape.kernel.h, shape.stride.h, shape.dilation.h, residue.h + pads.h);
+      taps_w = transposed_taps(shape.kernel.w, shape.stride.w, shape.dilation.w, residue.w + pads.w);
+    } else {
+      taps_d = every_tap(shape.kernel.d, shape.dilation.d);
+      taps_h = every_tap(shape.kernel.h, shape.dilation.h);
+      taps_w = every_tap(shape.kernel.w, shape.dilation.w);
+    }
+    group = static_cast<int>(block % shape.groups);
+    image = block / shape.groups;
+    locate_rows();
+  }
+
+  // Where a row of the tile is, from where the first one is: that takes divisions in 64 bits, once for the block.
+  __device__ void place_first_row(int64_t row_) {
+    first_row = row_;
+    const int64_t line = first_row / grid.w;
+    first_place = {static_cast<int32_t>(line / grid.h), static_cast<int32_t>(line % grid.h),
+                   static_cast<int32_t>(first_row % grid.w), 1};
+  }
+  __device__ RowPlace place_of(int index) const {
+    const auto width = static_cast<uint32_t>(grid.w), height = static_cast<uint32_t>(grid.h);
+    const uint32_t w = static_cast<uint32_t>(first_place.w + index);
+    const uint32_t h = static_cast<uint32_t>(first_place.h) + w / width;
+    RowPlace place = {first_place.d + static_cast<int32_t>(h / height), static_cast<int32_t>(h % height),
+                      static_cast<int32_t>(w % width), first_row + index < grid.product()};
+    if constexpr (plan.transposed) {
+      const Axes& output = arguments.sizes.output;
+      place.is_inside &= place.d * shape.stride.d + residue.d < output.d &&
+                         place.h * shape.stride.h + residue.h < output.h &&
+                         place.w * shape.stride.w + residue.w < output.w;
+    }
+    return place;
+  }
+
+  __device__ void locate_rows() {
+    const GemmView& view = arguments.input_view;
+    const Axes& pads = arguments.sizes.begin_pads;
+    const Input* const input = arguments.input + image * view.batch + group * view.group;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_loads; ++i) {
+      const RowPlace place = place_of(thread_index() / 4 + i * rows_a_load);
+      if constexpr (plan.transposed) {
+        row_d[i] = place.d;
+        row_h[i] = place.h;
+        row_w[i] = place.w;
+      } else {
+        row_d[i] = static_cast<int32_t>(place.d * shape.stride.d - pads.d);
+        row_h[i] = static_cast<int32_t>(place.h * shape.stride.h - pads.h);
+        row_w[i] = static_cast<int32_t>(place.w * shape.stride.w - pads.w);
+      }
+      // A row outside of the output reads outside of the input at every tap.
+      if (!place.is_inside) row_d[i] = INT32_MIN / 2;
+      row[i] = input + row_d[i] * view.d + row_h[i] * view.h + row_w[i] * view.w;
+    }
+  }
+
+  // ---- fetching
+
+  // A tap: how far from a row's own position it reads, and which it is.
+  struct Tap {
+    int32_t d, h, w, index;
+  };
+  __device__ static Tap tap_of(int32_t index) {
+    constexpr auto width = static_cast<uint32_t>(shape.kernel.w), height = static_cast<uint32_t>(shape.kernel.h);
+    const auto tap = static_cast<uint32_t>(index);
+    return {static_cast<int32_t>(tap / (width * height)) * static_cast<int32_t>(shape.dilation.d),
+            static_cast<int32_t>(tap / width % height) * static_cast<int32_t>(shape.dilation.h),
+            static_cast<int32_t>(tap % width) * static_cast<int32_t>(shape.dilation.w), index};
+  }
+
+  __device__ bool is_inside(int i, const Tap& tap) const {
+    const Axes& size = arguments.sizes.input;
+    return (static_cast<uint32_t>(row_d[i] + tap.d) < static_cast<uint32_t>(size.d)) &
+           (static_cast<uint32_t>(row_h[i] + tap.h) < static_cast<uint32_t>(size.h)) &
+           (static_cast<uint32_t>(row_w[i] + tap.w) < static_cast<uint32_t>(size.w));
+  }
+  __device__ int64_t offset_of(const Tap& tap) const {
+    const GemmView& view = arguments.input_view;
+    return tap.d * view.d + tap.h * view.h + tap.w * view.w;
+  }
+
+  // 16 bytes of 16 channels that lie next to each other.
+  __device__ void fetch_blocks(const Tap& tap, int32_t channel) {
+    const bool is_real = (channel < static_cast<int32_t>(shape.group_input_channels())) &
+                         (tap.index < static_cast<int32_t>(plan.taps()));
+    const int64_t offset = offset_of(tap) + channel / static_cast<int32_t>(block_channels) * arguments.input_view.block;
+    const int lane = thread_index() % 4 * chunk_elements % static_cast<int>(block_channels);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_loads; ++i) {
+      const Input* const inside = row[i] + offset + lane;
+      const auto* const outside = static_cast<const Input*>(arguments.zeros);
+      fetched_rows[i] = *reinterpret_cast<const Chunk*>(is_inside(i, tap) & is_real ? inside : outside);
+    }
+  }
+
+  __device__ void fetch_elements(int32_t step) {
+    constexpr auto lanes = static_cast<uint32_t>(plan.input_lanes);
+    ChunkOf<Input> chunks[row_loads];
+#pragma clang loop unroll(full)
+    for (int e = 0; e < chunk_elements; ++e) {
+      const GemmPlan::Place at = plan.place(step, thread_index() % 4 * chunk_elements + e);
+      const auto channel =
+          static_cast<uint32_t>(at.channel) + (plan.matrix_product ? 0u : static_cast<uint32_t>(group)) *
+                                                  static_cast<uint32_t>(shape.group_input_channels());
+      const Tap tap = tap_of(at.tap);
+      const int64_t offset = offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < row_loads; ++i) {
+        const Input* const inside = row[i] + offset;
+        const auto* const outside = static_cast<const Input*>(arguments.zeros);
+        chunks[i].elements[e] = *(is_inside(i, tap) & plan.is_inside(at) ? inside : outside);
+      }
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_loads; ++i) fetched_rows[i] = __builtin_bit_cast(Chunk, chunks[i]);
+  }
+
+  __device__ void fetch_packed(int32_t step) {
+    const Weight* const weights = arguments.weights + plan.weight_offset(group, step, first_column);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < column_loads; ++i)
+      fetched_columns[i] = reinterpret_cast<const Chunk*>(weights)[thread_index() + i * nest_threads];
+  }
+
+  // A matrix that was made at run time: element [k, column] of the group's.
+  __device__ void fetch_strided(int32_t step) {
+    const WeightView& view = arguments.weight_view;
+    const Weight* const matrix = arguments.weights + image * view.batch + group * view.group;
+    const int32_t k = step * static_cast<int32_t>(plan.depth()) + thread_index() % 4 * chunk_elements;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < column_loads; ++i) {
+      const int32_t column = first_column + thread_index() / 4 + i * rows_a_load;
+      ChunkOf<Weight> chunk;
+#pragma clang loop unroll(full)
+      for (int e = 0; e < chunk_elements; ++e) {
+        const bool is_inside = (k + e < shape.group_input_channels()) & (column < shape.group_output_channels());
+        const Weight* const inside = matrix + (k + e) * view.k + column * view.column;
+        chunk.elements[e] = *(is_inside ? inside : static_cast<const Weight*>(arguments.zeros));
+      }
+      fetched_columns[i] = __builtin_bit_cast(Chunk, chunk);
+    }
+  }
+
+  __device__ void fetch_weights(int32_t step) {
+    if constexpr (plan.weight_order == WeightOrder::packed)
+      fetch_packed(step);
+    else
+      fetch_strided(step);
+  }
+
+  __device__ void store_to_lds() {
+    const int first = thread_index() / 4, chunk = thread_index() % 4;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_loads; ++i)
+      Product::store_chunk(shared.rows, first + i * rows_a_load, chunk, fetched_rows[i]);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < column_loads; ++i) {
+      if constexpr (plan.weight_order == WeightOrder::packed)
+        Product::store_packed(shared.columns, first + i * rows_a_load, chunk, fetched_columns[i]);
+      else
+        Product::store_chunk(shared.columns, first + i * rows_a_load, chunk, fetched_columns[i]);
+    }
+  }
+
+  // ---- the reduction
+
+  // The steps where all threads are at one tap: for each pair of blocks of channels the taps.
+  struct TapCursor {
+    int32_t d = 0, h = 0, w = 0, pair = 0;
+  };
+  static constexpr auto pairs = static_cast<int32_t>(divide_up(plan.input_blocks(), plan.segments()));
+  __device__ int32_t cursor_steps() const { return taps_d.count * taps_h.count * taps_w.count * pairs; }
+  // Stays within the last pair behind the last step, where what is fetched is not used any more.
+  __device__ void advance(TapCursor& at) const {
+    const bool ends_w = ++at.w == taps_w.count;
+    at.w = ends_w ? 0 : at.w;
+    at.h += ends_w;
+    const bool ends_h = at.h == taps_h.count;
+    at.h = ends_h ? 0 : at.h;
+    at.d += ends_h;
+    const bool ends_d = at.d == taps_d.count;
+    at.d = ends_d ? 0 : at.d;
+    at.pair = at.pair + ends_d < pairs ? at.pair + ends_d : pairs - 1;
+  }
+  __device__ void fetch(const TapCursor& at) {
+    const int32_t index = ((taps_d.first + at.d * taps_d.step) * static_cast<int32_t>(shape.kernel.h) + taps_h.first +
+                           at.h * taps_h.step) *
+                              static_cast<int32_t>(shape.kernel.w) +
+                          taps_w.first + at.w * taps_w.step;
+    const Tap tap = {taps_d.offset + at.d * taps_d.delta, taps_h.offset + at.h * taps_h.delta,
+                     taps_w.offset + at.w * taps_w.delta, index};
+    const int32_t part = thread_index() % 4 * chunk_elements / 16;
+    fetch_blocks(tap, (at.pair * static_cast<int32_t>(plan.segments()) + part) * 16);
+    fetch_weights(at.pair * static_cast<int32_t>(plan.taps()) + index);
+  }
+
+  // The steps where each thread finds its own tap.
+  __device__ void fetch(int32_t step) {
+    if constexpr (plan.input_order == InputOrder::elements) {
+      fetch_elements(step);
+    } else {
+      const GemmPlan::Place at = plan.place(step, thread_index() % 4 * chunk_elements / 16 * 16);
+      fetch_blocks(tap_of(at.tap), at.channel);
+    }
+    fetch_weights(step);
+  }
+
+  // The first step is fetched; `next` fetches the following one.
+  template <class Next>
+  __device__ void reduce_steps(int32_t count, Next next) {
+    for (int32_t step = 0; step < count; ++step) {
+      barrier();  // the product of the step before is done with LDS
+      store_to_lds();
+      barrier();
+      // Also behind the last step: a condition here would have the compiler move the loads behind the product, and the
+      // sums from registers to others.
+      next();
+      __builtin_amdgcn_sched_barrier(0);
+      product.multiply();
+    }
+  }
+
+  __device__ void reduce() {
+    product.clear();
+    if constexpr (has_cursor) {
+      const int32_t count = cursor_steps();
+      if (count == 0) return;
+      TapCursor at;
+      fetch(at);
+      reduce_steps(count, [&] {
+        advance(at);
+        fetch(at);
+      });
+    } else {
+      constexpr auto count = static_cast<int32_t>(plan.steps());
+      int32_t step = 0;
+      fetch(step);
+      reduce_steps(count, [&] {
+        step = step + 1 < count ? step + 1 : step;
+        fetch(step);
+      });
+    }
+  }
+
+  // ---- the result
+
+  // Where the channels of the row lie in the output.
+  struct Voxel {
+    Output* channels;
+    int64_t d, h, w;
+  };
+  __device__ Voxel voxel_of(const RowPlace& place) const {
+    const GemmView& view = arguments.output_view;
+    Voxel voxel = {nullptr, place.d, place.h, place.w};
+    if constexpr (plan.transposed) {
+      voxel.d = voxel.d * shape.stride.d + residue.d;
+      voxel.h = voxel.h * shape.stride.h + residue.h;
+      voxel.w = voxel.w * shape.stride.w + residue.w;
+    }
+    voxel.channels = arguments.output + image * view.batch + group * view.group + voxel.d * view.d + voxel.h * view.h +
+                     voxel.w * view.w;
+    return voxel;
+  }
+
+  __device__ Output* channel_at(const Voxel& voxel, int channel) const {
+    return voxel.channels + (channel / static_cast<int>(block_channels) * arguments.output_view.block +
+                             channel % static_cast<int>(block_channels));
+  }
+
+  // Four columns of a row, from `wave_column + lane_column` of the group; the first part is a multiple of 8, the same
+  // for the wavefront. The padding of the last block of channels is written too, with zeros.
+  template <class Epilogue>
+  __device__ void store_four(const Epilogue& epilogue, const Voxel& voxel, int wave_column, Float4 sums) {
+    constexpr auto real_columns = static_cast<int>(shape.group_output_channels());
+    const int columns =
+        plan.stores_fours() || group + 1 == shape.groups ? static_cast<int>(plan.group_columns()) : real_columns;
+    const int lane_column = Product::lane_column(), column = wave_column + lane_column;
+    if (column >= columns) return;
+    const int group_channel = plan.matrix_product ? 0 : group * real_columns;
+    using Bits = FourBits<sizeof(Output)>;
+    typename Bits::Type bits;
+#pragma clang loop unroll(full)
+    for (int e = 0; e < 4; ++e) {
+      const Output value = column + e < real_columns
+                               ? static_cast<Output>(epilogue(sums[e], image, group, group_channel + column + e,
+                                                              voxel.d, voxel.h, voxel.w))
+                               : static_cast<Output>(0.0f);
+      bits[e] = __builtin_bit_cast(typename Bits::Element, value);
+    }
+    if constexpr (plan.stores_fours()) {
+      // Eight columns that begin with a multiple of eight are of one block.
+      using Stored = StoredFour<Output, plan.matrix_product ? sizeof(Output) : 4 * sizeof(Output)>;
+      reinterpret_cast<Stored*>(channel_at(voxel, group_channel + wave_column) + lane_column)->bits = bits;
+    } else {
+#pragma clang loop unroll(full)
+      for (int e = 0; e < 4; ++e)
+        if (column + e < columns)
+          *channel_at(voxel, group_channel + column + e) =
+              __builtin_bit_cast(Output, static_cast<typename Bits::Element>(bits[e]));
+    }
+  }
+
+  template <class Epilogue>
+  __device__ void store(const Epilogue& epilogue) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < Product::row_tiles; ++i) {
+      const RowPlace place = place_of(Product::first_row() + i * 32);
+      if (!place.is_inside) continue;
+      const Voxel voxel = voxel_of(place);
+#pragma clang loop unroll(full)
+      for (int j = 0; j < Product::column_tiles; ++j)
+#pragma clang loop unroll(full)
+        for (int four = 0; four < 4; ++four) {
+          const Float16 sums = product.sums[i][j];
+          store_four(epilogue, voxel, first_column + Product::first_column() + j * 32 + four * 8,
+                     Float4{sums[four * 4], sums[four * 4 + 1], sums[four * 4 + 2], sums[four * 4 + 3]});
+        }
+    }
+  }
+};
+
+template <GemmPlan plan, class Input, class Weight, class Output, class Epilogue>
+__device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>& arguments, const Epilogue& epilogue) {
+  using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
+  __shared__ typename Gemm::Shared shared;
+  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
+  Gemm gemm(arguments, shared);
+  gemm.reduce();
+  gemm.store(epilogue);
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,107 @@
+// The implicit-GEMM kernel's geometry as pure functions: every element of the reduction has one place, every block of a
+// launch is one tile, and what is chosen fits the GPU.
+#include "codegen/hip/kernels/gemm_geometry.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "codegen/hip/gemm_choice.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::GemmPlan;
+using kernels::InputOrder;
+using kernels::Products;
+
+std::vector<GemmPlan> plans() {
+  std::vector<GemmPlan> plans;
+  for (const Products products : {Products::float32, Products::bf16x3, Products::float16})
+    for (const int64_t channels : {1, 3, 16, 17, 32, 48, 112, 144})
+      for (const kernels::Axes& kernel : {kernels::Axes{1, 1, 1}, kernels::Axes{3, 3, 3}, kernels::Axes{1, 2, 5}})
+        for (const InputOrder order : {InputOrder::blocks, InputOrder::elements})
+          for (const bool transposed : {false, true}) {
+            if (transposed && order == InputOrder::elements) continue;
+            plans.push_back({.shape = {channels, 24, 1, kernel, {2, 2, 2}, {1, 1, 1}},
+                             .transposed = transposed,
+                             .products = products,
+                             .input_order = order});
+          }
+  return plans;
+}
+
+TEST(GemmGeometry, EachTapAndChannelHasOnePlaceInTheReduction) {
+  for (const GemmPlan& plan : plans()) {
+    std::set<std::pair<int32_t, int32_t>> seen;
+    for (int32_t step = 0; step < plan.steps(); ++step)
+      for (int32_t k = 0; k < plan.depth(); ++k) {
+        const GemmPlan::Place at = plan.place(step, k);
+        if (plan.is_inside(at)) EXPECT_TRUE(seen.emplace(at.tap, at.channel).second);
+      }
+    EXPECT_EQ(static_cast<int64_t>(seen.size()), plan.taps() * plan.shape.input_channels);
+  }
+}
+
+TEST(GemmGeometry, EvenPartsOfAStepAreAtOneTapWhereTheKernelCountsOn) {
+  for (const GemmPlan& plan : plans()) {
+    if (plan.input_order == InputOrder::elements || !plan.pairs_blocks()) continue;
+    for (int32_t step = 0; step < plan.steps(); ++step)
+      for (int32_t k = 0; k < plan.depth(); ++k) EXPECT_EQ(plan.place(step, k).tap, step % plan.taps());
+  }
+}
+
+TEST(GemmGeometry, BlocksAreDealtToXcdsOnceEach) {
+  for (const int64_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
+    std::set<int64_t> seen;
+    for (int64_t dealt = 0; dealt < blocks; ++dealt) {
+      const int64_t block = kernels::block_of_xcd(dealt, blocks);
+      EXPECT_GE(block, 0);
+      EXPECT_LT(block, blocks);
+      seen.insert(block);
+    }
+    EXPECT_EQ(static_cast<int64_t>(seen.size()), blocks);
+  }
+  // Those that one XCD gets follow one another.
+  EXPECT_EQ(kernels::block_of_xcd(8, 80), kernels::block_of_xcd(0, 80) + 1);
+}
+
+TEST(GemmGeometry, SizesBeyond32BitsGiveNoLaunch) {
+  const GemmPlan plan{.shape = {16, 16}};
+  const int64_t large = int64_t{1} << 31;
+  EXPECT_EQ(plan.blocks({1, {1, 1, large}, {1, 1, large}, {0, 0, 0}}), INT64_MAX);
+  EXPECT_EQ(plan.blocks({1, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}), 8);
+  EXPECT_EQ(plan.blocks({0, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}), 0);
+}
+
+TEST(GemmChoice, FitsTheLimitsForEveryShape) {
+  for (const GemmPlan& plan : plans())
+    for (const int64_t rows : {1, 63, 64, 65, 4096, 1 << 20}) {
+      const GemmChoice choice = choose_gemm(plan, rows);
+      EXPECT_LE(choice.lds_bytes, 65536);
+      EXPECT_LE(choice.threads, 1024);
+      EXPECT_GT(choice.estimate.microseconds, 0);
+      EXPECT_EQ(choice.lds_bytes, kernels::gemm_lds_bytes(choice.plan.tile));
+    }
+}
+
+TEST(GemmChoice, TakesLargeTilesForLargeProductsAndSmallOnesForSmall) {
+  auto tile = [](int64_t channels, int64_t filters, int64_t rows, Products products) {
+    const GemmPlan plan{.shape = {channels, filters, 1, {3, 3, 3}}, .products = products};
+    return choose_gemm(plan, rows).plan.tile;
+  };
+  EXPECT_EQ(tile(512, 512, 1 << 20, Products::float16), (kernels::GemmTile{256, 128}));
+  EXPECT_EQ(tile(512, 512, 256, Products::float32), (kernels::GemmTile{64, 64}));
+  EXPECT_EQ(tile(64, 64, 1 << 20, Products::float32).columns, 64);
+}
+
+TEST(GemmChoice, ADynamicBoundIsNamed) {
+  const GemmPlan pointwise{.shape = {16, 16, 1, {1, 1, 1}}, .products = Products::float16};
+  EXPECT_EQ(choose_gemm(pointwise, 1 << 26).estimate.bound, GpuBound::latency);
+  const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
+  EXPECT_EQ(choose_gemm(deep, 1 << 20).estimate.bound, GpuBound::mfma);
+}
+
+}  // namespace
+}  // namespace onnxc

@@ -1,0 +1,105 @@
+"""The implicit-GEMM kernel in each way of making products and in each tile, on the simulator.
+
+Small integers are exact in every way; random values are held against float64 with the bound that the operands' bits
+explain.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests import onnxc_commands
+from tests.models.tensor_files import Array
+from tests.ops.case import Case, build_model, case, constant, random, small_integers
+from tests.ops.convolution_cases import conv_case
+
+# Bits of an operand, and the error of a sum of products of such operands: half a unit of either.
+PRODUCTS = {"ieee": 2.0**-22, "bf16x3": 2.0**-14, "xf32": 2.0**-9}
+GPU = ("--target", "hip")
+
+
+def run(one: Case, folder: Path, *options: str) -> Array:
+    model = folder / "model.onnx"
+    assert one.expected is not None
+    onnx.save(build_model([one], {one: one.expected}), model)
+    shared_object = onnxc_commands.compile_model(model, folder / "model.so", *GPU, *options)
+    inputs = {f"c0_{name}": array for name, array in one.inputs.items()}
+    outputs = ["c0_" + name for name in one.outputs]
+    return onnxc_commands.run_arrays(shared_object, inputs, outputs, folder / "run", "--device", "hip")[outputs[0]]
+
+
+def plan_of(folder: Path, *options: str) -> str:
+    """The kernel's plan as the generated code has it."""
+    source = folder / "model.cpp"
+    onnxc_commands.compile_model(folder / "model.onnx", source, *GPU, "--emit", "source", *options)
+    plans = re.findall(r"GemmPlan\{.*?\}\.blocks", source.read_text())
+    assert len(plans) == 1
+    return str(plans[0])
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("products", PRODUCTS)
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose"])
+def test_products_of_float32(op_type: str, products: str, tmp_path: Path) -> None:
+    weights = (24, 19, 2, 3, 3) if op_type == "Conv" else (19, 24, 2, 3, 3)
+    shapes = ((2, 19, 4, 5, 7), weights)
+    exact = conv_case("integers", op_type, *shapes, pads=[1, 1, 0, 0, 1, 2])
+    assert exact.expected is not None
+    np.testing.assert_array_equal(run(exact, tmp_path, f"--fp32={products}"), exact.expected[0])
+    assert f"Products::{'float32' if products == 'ieee' else products}" in plan_of(tmp_path, f"--fp32={products}")
+
+    x, w = (array.astype(np.float64) for array in (random(*shapes[0]), random(*shapes[1], seed=1)))
+    noisy = conv_case("random", op_type, *shapes, data="random", pads=[1, 1, 0, 0, 1, 2])
+    assert noisy.expected is not None
+    error = np.abs(run(noisy, tmp_path, f"--fp32={products}").astype(np.float64) - noisy.expected[0])
+    longest = np.sqrt(19 * 18) * np.abs(x).max() * np.abs(w).max()
+    assert error.max() <= PRODUCTS[products] * longest
+    # That the way was taken: a better one would be far below its bound.
+    assert products == "ieee" or error.max() > PRODUCTS[products] * longest / 300
+
+
+@pytest.mark.usefixtures("commands")
+def test_largest_floats_stay_finite_when_split(tmp_path: Path) -> None:
+    x = np.array([3.4e38, -3.4e38, 1e-30, 0.0], np.float32).reshape(1, 1, 4)
+    one = conv_case("", "Conv", (1, 1, 4), (1, 1, 1))
+    largest = case("Conv", x, constant(np.ones((1, 1, 1))), expected=[x])
+    assert one.opset == largest.opset
+    np.testing.assert_allclose(run(largest, tmp_path, "--fp32=bf16x3"), x, rtol=2.0**-14)
+
+
+TILES: dict[str, tuple[int, int, int, Any]] = {
+    # channels, filters, rows: what the cost model gives the tile to
+    "64, 64": (20, 40, 150, np.float32),
+    "128, 64": (16, 60, 19500, np.float32),
+    "128, 128": (16, 120, 19500, np.float32),
+    "256, 128": (16, 60, 39000, np.float16),
+    "64, 256": (16, 77000, 50, np.float32),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("tile", TILES)
+def test_each_tile(tile: str, tmp_path: Path) -> None:
+    """Of several images, so that the last tile of each is ragged."""
+    channels, filters, rows, dtype = TILES[tile]
+    one = conv_case("", "Conv", (2, channels, rows // 2 - 3), (filters, channels, 1), dtype=dtype, bias=True)
+    assert one.expected is not None
+    np.testing.assert_array_equal(run(one, tmp_path), one.expected[0])
+    assert f"{{{tile}}}" in plan_of(tmp_path)
+
+
+@pytest.mark.usefixtures("commands")
+def test_infinities_meet_no_weight_of_another_place(tmp_path: Path) -> None:
+    """What pads a block of channels or a tile is never multiplied with an input element."""
+    x = small_integers(1, 17, 6)
+    x[0, 3, 2] = np.inf
+    w = small_integers(20, 17, 2, seed=1)
+    w[:, 3] = np.abs(w[:, 3]) + 1
+    expected = np.stack([sum(w[:, c, k] * x[0, c, i + k] for c in range(17) for k in range(2)) for i in range(5)], 1)
+    one = case("Conv", x, constant(w), expected=[expected[None].astype(np.float32)])
+    np.testing.assert_array_equal(run(one, tmp_path), expected[None])

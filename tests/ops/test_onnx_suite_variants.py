@@ -11,8 +11,11 @@ from tests.ops.case import Case
 from tests.ops.table import table_test
 from tests.ops.test_onnx_suite import CASES
 
-# Operands whose dims say what loops or what rank there is: a kernel, and the length of an index.
-KNOWN_DIMS = {"Conv": (1, 2), "ConvTranspose": (1, 2), "GatherND": (1,), "ScatterND": (1,)}
+# Operands whose dims say what loops or what rank there is: a kernel, the length of an index, and a list of sizes.
+KNOWN_DIMS = {
+    "Conv": (1, 2), "ConvTranspose": (1, 2), "GatherND": (1,), "ScatterND": (1,), "ConstantOfShape": (0,),
+    "Expand": (1,), "Pad": (1,), "Reshape": (1,), "Slice": (1, 2), "Split": (1,), "Tile": (1,), "TopK": (1,),
+}  # fmt: skip
 
 # The scale follows from the sizes as a number of floating point, not as an expression of them.
 NEEDS_SIZES = r"resize_.*_not_(larger|smaller)"

@@ -17,6 +17,8 @@ struct BuildParts {
   std::filesystem::path runtime;  // the library
 };
 
+// Beside this command once it is installed, in the source and build trees before. UserError when they are missing.
+BuildParts find_parts();
 BuildParts installed_parts(const std::filesystem::path& prefix);
 
 std::vector<std::string> compile_command(const std::string& compiler, const CpuArchitecture& architecture,

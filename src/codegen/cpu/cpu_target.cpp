@@ -7,24 +7,33 @@
 #include "codegen/cpu/conv_transpose_kernel.h"
 #include "codegen/cpu/depthwise_kernel.h"
 #include "codegen/cpu/epilogue_printer.h"
+#include "codegen/cpu/kernel_spec.h"
+#include "codegen/cpu/matmul_kernel.h"
 #include "codegen/cpu/normalization_kernel.h"
 #include "codegen/cpu/pooling_kernel.h"
+#include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
 
-// A kind of node that has a kernel; the first that takes a node writes its call. Outputs are in blocks.
+// A kind of node that has a kernel; the first that takes a node writes its call.
 struct Family {
   bool (*takes)(const Node&, int lanes);
   void (*lower)(const Node&, int lanes, LoweringContext&);
   // Whether input 0 must be in blocks already: what the kernel gains would be lost on a reorder.
   bool needs_blocks = false;
+  // Whether it gives an output in blocks; else in rows.
+  bool gives_blocks = true;
 };
 
 constexpr Family families[] = {
-    {takes_depthwise_convolution, lower_depthwise_convolution},   {takes_convolution, lower_convolution},
-    {takes_transposed_convolution, lower_transposed_convolution}, {takes_pool, lower_pool, true},
-    {takes_global_average_pool, lower_global_average_pool, true}, {takes_normalization, lower_normalization, true},
+    {takes_depthwise_convolution, lower_depthwise_convolution},
+    {takes_convolution, lower_convolution},
+    {takes_transposed_convolution, lower_transposed_convolution},
+    {takes_pool, lower_pool, true},
+    {takes_global_average_pool, lower_global_average_pool, true},
+    {takes_normalization, lower_normalization, true},
+    {takes_matmul, lower_matmul, false, false},
 };
 
 const Family* find_family(const Node& node, int lanes) {
@@ -36,7 +45,7 @@ const Family* find_family(const Node& node, int lanes) {
 
 bool CpuTarget::prefers_blocked(const Node& node) const {
   const Family* family = find_family(node, lanes_);
-  return family != nullptr && !family->needs_blocks;
+  return family != nullptr && family->gives_blocks && !family->needs_blocks;
 }
 
 bool CpuTarget::lower(const Node& node, LoweringContext& context) const {
@@ -52,7 +61,9 @@ bool CpuTarget::lower(const Node& node, LoweringContext& context) const {
 
 bool CpuTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
                               BufferId output) const {
-  return onnxc::fits_epilogue(program, epilogue, output, lanes_);
+  const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+  internal_check(spec != nullptr, "a kernel of the CPU target");
+  return onnxc::fits_epilogue(program, epilogue, output, spec->epilogue_form(), lanes_);
 }
 
 }  // namespace onnxc

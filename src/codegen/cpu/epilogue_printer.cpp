@@ -11,7 +11,7 @@
 namespace onnxc {
 namespace {
 
-enum class Access { none, element, channel_block, channel_row, uniform };
+enum class Access { none, element, channel_block, channel_row, row, uniform };
 
 std::vector<Expr> identity(const Epilogue& epilogue) {
   std::vector<Expr> indices;
@@ -36,7 +36,7 @@ bool has_extents(const Shape& shape, const Epilogue& epilogue) {
 
 // How one vector of a load is found. Indices are within the buffer whatever a select around the load says: both of its
 // sides are computed.
-Access classify(const Program& program, const ScalarNode& load, const Epilogue& epilogue, int64_t lanes) {
+Access classify_block(const Program& program, const ScalarNode& load, const Epilogue& epilogue, int64_t lanes) {
   const Buffer& buffer = program.buffer(load.buffer);
   const Layout blocked = Layout::channel_blocked(std::max<size_t>(epilogue.axes.size(), 2), lanes);
   if (buffer.layout == blocked && load.indices == identity(epilogue))
@@ -66,6 +66,30 @@ Access classify(const Program& program, const ScalarNode& load, const Epilogue& 
   if (channel_indices > 1) return Access::none;
   if (channel_indices == 0) return Access::uniform;
   return buffer.layout.is_row_major() ? Access::channel_row : Access::channel_block;
+}
+
+// The same for a vector of the last axis of a row-major output. A vector may have fewer lanes than there are in a
+// register: only those are loaded.
+Access classify_row(const Program& program, const ScalarNode& load, const Epilogue& epilogue) {
+  const Buffer& buffer = program.buffer(load.buffer);
+  for (size_t i = 0; i < load.indices.size(); ++i) {
+    const Expr& index = load.indices[i];
+    const bool is_axis = std::ranges::any_of(epilogue.axes, [&](const Axis& axis) {
+      return index == Expr(axis.symbol) && proven_equal(buffer.shape[i], axis.extent);
+    });
+    if (!is_axis && !(proven_at_least(index, 0) && proven_at_least(buffer.shape[i], index + 1))) return Access::none;
+  }
+  const Symbol& column = epilogue.axes.back().symbol;
+  std::vector<Expr> next = load.indices;
+  for (Expr& index : next) index = index.substitute({{column, Expr(column) + 1}});
+  const Expr step = program.offset(load.buffer, next) - program.offset(load.buffer, load.indices);
+  return step.is_constant(1) ? Access::row : step.is_constant(0) ? Access::uniform : Access::none;
+}
+
+Access classify(const Program& program, const ScalarNode& load, const Epilogue& epilogue, EpilogueForm form,
+                int64_t lanes) {
+  return form == EpilogueForm::rows ? classify_row(program, load, epilogue)
+                                    : classify_block(program, load, epilogue, lanes);
 }
 
 bool has_vector_form(const ScalarNode& node) {
@@ -112,12 +136,13 @@ class VectorDialect : public ScalarDialect {
 
 class EpiloguePrinter {
  public:
-  EpiloguePrinter(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, int64_t lanes,
-                  std::string name)
+  EpiloguePrinter(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,
+                  int64_t lanes, std::string name)
       : writer_(writer),
         context_(context),
         program_(context.program),
         epilogue_(epilogue),
+        form_(form),
         lanes_(lanes),
         name_(std::move(name)) {}
 
@@ -132,17 +157,26 @@ class EpiloguePrinter {
   }
 
  private:
-  // Axes as the kernel counts them: batch, blocks of channels, and up to three spatial axes, the last of which is w.
   void place_axes() {
-    const size_t rank = epilogue_.axes.size();
-    constexpr std::array spatial = {"position.d", "position.h", "position.w"};
     names_ = context_.names.symbols;
-    for (size_t i = 0; i < rank; ++i) {
-      const std::string text = i == 0   ? "position.n"
-                               : i == 1 ? fmt::format("(position.channel_block * {})", lanes_)
-                                        : spatial.at(3 - (rank - 2) + (i - 2));
-      names_[epilogue_.axes[i].symbol] = text;
-    }
+    for (size_t i = 0; i < epilogue_.axes.size(); ++i)
+      names_[epilogue_.axes[i].symbol] = form_ == EpilogueForm::rows ? matrix_axis(i) : block_axis(i);
+  }
+
+  // As the kernel counts them: batch, blocks of channels, and up to three spatial axes, the last of which is w.
+  std::string block_axis(size_t axis) const {
+    constexpr std::array spatial = {"position.d", "position.h", "position.w"};
+    if (axis == 0) return "position.n";
+    if (axis == 1) return fmt::format("(position.channel_block * {})", lanes_);
+    return spatial.at(3 - (epilogue_.axes.size() - 2) + (axis - 2));
+  }
+
+  // Up to four batch axes, of which leading ones may be missing, rows and columns.
+  std::string matrix_axis(size_t axis) const {
+    const size_t from_end = epilogue_.axes.size() - axis;
+    if (from_end == 1) return "position.column";
+    if (from_end == 2) return "position.row";
+    return fmt::format("position.batch[{}]", 6 - from_end);
   }
 
   void declare_members(std::vector<std::string>& initializers) {
@@ -171,12 +205,14 @@ class EpiloguePrinter {
   // The text that loads one vector; it takes the place of the pointer.
   std::string load_text(const ScalarNode& load) const {
     const std::string pointer = fmt::format("{} + {}", members_.at(load.buffer), vector_offset(load));
-    switch (classify(program_, load, epilogue_, lanes_)) {
+    switch (classify(program_, load, epilogue_, form_, lanes_)) {
       case Access::element:
       case Access::channel_block:
         return fmt::format("load({})", pointer);
       case Access::uniform:
         return fmt::format("load_splat({})", pointer);
+      case Access::row:
+        return fmt::format("load_partial({}, position.count)", pointer);
       case Access::channel_row:
         break;
       case Access::none:
@@ -190,6 +226,7 @@ class EpiloguePrinter {
 
   // The offset of the first lane: the channel axis stands for the first channel of its block.
   std::string vector_offset(const ScalarNode& load) const {
+    if (form_ == EpilogueForm::rows) return print_expr(program_.offset(load.buffer, load.indices), names_);
     const Axis& channel = epilogue_.axes[1];
     const Symbol block = Symbol::axis("block", ceil_div(channel.extent, lanes_));
     std::vector<Expr> indices = load.indices;
@@ -202,7 +239,8 @@ class EpiloguePrinter {
 
   void print_operator() {
     auto function =
-        writer_.scope("[[gnu::always_inline]] vec operator()(vec accumulator, const Position& position) const");
+        writer_.scope(fmt::format("[[gnu::always_inline]] vec operator()(vec accumulator, const {}& position) const",
+                                  form_ == EpilogueForm::rows ? "MatrixPosition" : "Position"));
     // Each load becomes a buffer of its own, whose "pointer" is the text that loads a vector.
     std::map<BufferId, std::string> loads;
     const Scalar value = replace_loads(epilogue_.value, [&](const ScalarNode& load) {
@@ -219,6 +257,7 @@ class EpiloguePrinter {
   const EmitContext& context_;
   const Program& program_;
   const Epilogue& epilogue_;
+  EpilogueForm form_;
   int64_t lanes_;
   std::string name_;
   SymbolNames names_;
@@ -229,23 +268,27 @@ class EpiloguePrinter {
 
 }  // namespace
 
-bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, int64_t lanes) {
-  if (epilogue.axes.size() < 2 || epilogue.axes.size() > 5) return false;
-  const Buffer& buffer = program.buffer(output);
-  if (buffer.layout != Layout::channel_blocked(epilogue.axes.size(), lanes)) return false;
+bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form,
+                   int64_t lanes) {
+  const size_t rank = epilogue.axes.size();
+  const Layout& layout = program.buffer(output).layout;
+  const bool fits_output = form == EpilogueForm::rows
+                               ? rank >= 2 && rank <= 6 && layout.is_row_major()
+                               : rank >= 2 && rank <= 5 && layout == Layout::channel_blocked(rank, lanes);
+  if (!fits_output) return false;
   bool fits = true;
   visit(epilogue.value, [&](const ScalarNode& node) {
     fits &= has_vector_form(node);
-    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, lanes) != Access::none;
+    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, lanes) != Access::none;
     for (const Scalar& operand : node.operands)
       fits &= operand.dtype() == DType::boolean || info(operand.dtype()).compute == DType::float32;
   });
   return fits && is_floating(epilogue.value.dtype());
 }
 
-std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, int64_t lanes,
-                           const std::string& name) {
-  return EpiloguePrinter(writer, context, epilogue, lanes, name).print();
+std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,
+                           int64_t lanes, const std::string& name) {
+  return EpiloguePrinter(writer, context, epilogue, form, lanes, name).print();
 }
 
 }  // namespace onnxc

@@ -14,6 +14,10 @@
 
 namespace onnxc {
 
+// What a kernel stores a vector of at a time, and so what its epilogue sees: a block of channels (kernels/vector.h,
+// Position), or elements of the last axis of a row-major tensor (kernels/matmul.h, MatrixPosition).
+enum class EpilogueForm { blocks, rows };
+
 class CpuKernelSpec : public KernelSpec {
  public:
   // The header that defines the template, as it is included: "codegen/cpu/kernels/conv_direct.h".
@@ -25,6 +29,7 @@ class CpuKernelSpec : public KernelSpec {
   virtual std::string sizes(const KernelText& text) const = 0;
   // A braced initializer of Arguments.
   virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
+  virtual EpilogueForm epilogue_form() const { return EpilogueForm::blocks; }
   // Floating-point operations of a run.
   virtual Expr operations() const = 0;
 };

@@ -137,7 +137,7 @@ class StepPrinter {
     operations_ = spec->operations();
     result_.headers.insert(spec->header());
     const KernelText text = kernel_text(context_, call);
-    const auto [epilogue, members] = share_epilogue(call.epilogue);
+    const auto [epilogue, members] = share_epilogue(call.epilogue, spec->epilogue_form());
     const SharedKernel& kernel = share_kernel(spec->type(call, program_, epilogue));
     const std::string work = fmt::format("{}::work({})", kernel.name, spec->sizes(text));
     result_.scratch[level_].insert(work + ".scratch_bytes");
@@ -153,14 +153,14 @@ class StepPrinter {
   }
 
   // The type of an epilogue, and the initializer of its members; nothing for a call without one.
-  std::pair<std::string, std::string> share_epilogue(const Epilogue& epilogue) {
+  std::pair<std::string, std::string> share_epilogue(const Epilogue& epilogue, EpilogueForm form) {
     if (!epilogue.value) return {};
     TextWriter unnamed;
-    const std::string members = print_epilogue(unnamed, context_, epilogue, lanes_, "Epilogue");
+    const std::string members = print_epilogue(unnamed, context_, epilogue, form, lanes_, "Epilogue");
     auto [known, is_new] = epilogues_.try_emplace(unnamed.take(), fmt::format("Epilogue{}", epilogues_.size()));
     if (is_new) {
       TextWriter writer;
-      print_epilogue(writer, context_, epilogue, lanes_, known->second);
+      print_epilogue(writer, context_, epilogue, form, lanes_, known->second);
       parts_.append(writer.take());
     }
     return {known->second, members};

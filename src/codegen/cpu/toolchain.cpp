@@ -60,19 +60,6 @@ std::string native_level() {
   return v4 ? "x86-64-v4" : "x86-64-v3";
 }
 
-// --------------------------------------------------------------------------------------------------------- parts
-
-// Headers and runtime: beside the command once it is installed, in the source and build trees before.
-BuildParts find_parts() {
-  BuildParts installed = installed_parts(fs::read_symlink("/proc/self/exe").parent_path().parent_path());
-  if (fs::exists(installed.runtime)) return installed;
-  fs::path source = ONNXC_SOURCE_FOLDER;
-  BuildParts built{{source / "src", source / "runtime/include", source / "runtime"}, ONNXC_RUNTIME_LIBRARY};
-  user_check(fs::exists(built.runtime), "the runtime library {} is missing; build or install onnxc again",
-             quote(built.runtime.string()));
-  return built;
-}
-
 // ------------------------------------------------------------------------------------------------------ compiling
 
 class Build {
@@ -173,6 +160,16 @@ class Build {
 };
 
 }  // namespace
+
+BuildParts find_parts() {
+  BuildParts installed = installed_parts(fs::read_symlink("/proc/self/exe").parent_path().parent_path());
+  if (fs::exists(installed.runtime)) return installed;
+  fs::path source = ONNXC_SOURCE_FOLDER;
+  BuildParts built{{source / "src", source / "runtime/include", source / "runtime"}, ONNXC_RUNTIME_LIBRARY};
+  user_check(fs::exists(built.runtime), "the runtime library {} is missing; build or install onnxc again",
+             quote(built.runtime.string()));
+  return built;
+}
 
 CpuArchitecture resolve_march(const std::string& march) {
   CpuArchitecture architecture;

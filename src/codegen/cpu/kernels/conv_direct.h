@@ -20,11 +20,11 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-template <ConvShape shape, class Input, class Output, class Epilogue, int input_lanes = lanes>
+template <ConvShape shape, class Input, class Output, class Epilogue>
 class DirectConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
-  static_assert(direct_supports(shape, lanes, input_lanes), "a group that is no whole number of blocks");
+  static_assert(direct_supports(shape, lanes, lanes), "a group that is no whole number of blocks");
 
   static KernelWork work(const ConvSizes& sizes) { return direct_geometry(packing, sizes).work; }
 
@@ -51,7 +51,7 @@ class DirectConvolution {
   }
 
  private:
-  static constexpr DirectPacking packing{shape, lanes, input_lanes};
+  static constexpr DirectPacking packing{shape, lanes, lanes};
 
   typedef int64_t vec_int64 __attribute__((ext_vector_type(lanes)));
   typedef uint64_t vec_uint64 __attribute__((ext_vector_type(lanes)));
@@ -108,7 +108,7 @@ class DirectConvolution {
     h = h * shape.stride.h - pads.h;
     w = w * shape.stride.w - pads.w;
     Tile tile;
-    tile.input_offset = d * arguments.input_view.d_stride + h * arguments.input_view.h_stride + w * input_lanes;
+    tile.input_offset = d * arguments.input_view.d_stride + h * arguments.input_view.h_stride + w * lanes;
     find_inside<voxels>(d, arguments.sizes.input.d, shape.dilation.d, tile.inside_d);
     find_inside<voxels>(h, arguments.sizes.input.h, shape.dilation.h, tile.inside_h);
     find_inside<voxels>(w, arguments.sizes.input.w, shape.dilation.w, tile.inside_w);
@@ -162,7 +162,7 @@ class DirectConvolution {
                                                 vec (&accumulators)[tile_voxels<blocks>][blocks]) {
     constexpr int voxels = tile_voxels<blocks>;
     constexpr uint32_t all_inside = (1u << voxels) - 1u;
-    alignas(64) static constexpr Input zeros[input_lanes] = {};
+    alignas(64) static constexpr Input zeros[lanes] = {};
     const BlockedView& view = arguments.input_view;
     const Input* image = arguments.input + task.batch * view.batch_stride +
                          task.group * packing.input_blocks() * view.channel_block_stride;
@@ -183,7 +183,7 @@ class DirectConvolution {
 #pragma clang loop unroll(disable)
           for (int64_t kw = 0; kw < shape.kernel.w; ++kw, weights += packing.tap_stride(blocks, block)) {
             const uint32_t inside = inside_dh & tile.inside_w[kw];
-            const int64_t tap_offset = row_offset + kw * shape.dilation.w * input_lanes;
+            const int64_t tap_offset = row_offset + kw * shape.dilation.w * lanes;
             if (inside == all_inside) {
               multiply_tap<blocks>(origins, tap_offset, weights, depth, accumulators);
             } else if (inside != 0) {

@@ -2,18 +2,182 @@
 // channels.
 //
 // Problem: as in conv_direct.h, but a blocked input would be 4 to 16 times its size, and most of each FMA would
-// multiply padding. Method: the direct kernel with an input block of one channel. Each tap of each channel is one step:
-// a scalar of each of the tile's voxels is broadcast from the image itself (any stride costs the same) and multiplied
-// with the output channels' weights. No im2col, no reorder. Limits: groups of whole output blocks, any number of input
-// channels per group (direct_supports with input_lanes 1). Bound by: FMA throughput inside; at the borders each tap of
-// a tile gathers its pointers anew.
+// multiply padding. Method: a task copies the rows that it reads to scratch, as floats and with zeros past their ends:
+// a small part of its work, since each is read for many taps and all output channels. Then no tile knows of edges. A
+// register tile is neighbouring voxels of a row by one to three blocks of output channels; each tap of each channel is
+// one step: one element of each voxel, all at constant distances from one pointer (any stride costs the same), is
+// broadcast and multiplied with the output channels' weights. Planes and rows that fall into the padding are left out.
+// The order of each sum is fixed by the shape. Limits: groups of whole output blocks, any number of input channels per
+// group (direct_supports with input_lanes 1). Bound by: FMA throughput; a row's last tile may be partly empty.
 #pragma once
 
-#include "codegen/cpu/kernels/conv_direct.h"
+#include "codegen/cpu/kernels/conv_stem_geometry.h"
+#include "codegen/cpu/kernels/vector.h"
+#include "codegen/cpu/kernels/window.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <ConvShape shape, class Input, class Output, class Epilogue>
-using StemConvolution = DirectConvolution<shape, Input, Output, Epilogue, 1>;
+class StemConvolution {
+ public:
+  using Arguments = ConvArguments<Input, Output>;
+  static_assert(direct_supports(shape, lanes, 1), "a group that is no whole number of output blocks");
+
+  static KernelWork work(const ConvSizes& sizes) { return stem_geometry(packing, sizes).work; }
+
+  // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
+  static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
+                  void* scratch) {
+    const ConvSizes& sizes = arguments.sizes;
+    const StemGeometry geometry = stem_geometry(packing, sizes);
+    for (int64_t index = task_begin; index < task_end; ++index) {
+      const int64_t band = index % geometry.bands, plane = index / geometry.bands;
+      Task task{.batch = plane / sizes.output.d,
+                .d = plane % sizes.output.d,
+                .row_begin = band * geometry.band_rows,
+                .row_end = smaller((band + 1) * geometry.band_rows, sizes.output.h),
+                .depth_taps = {},
+                .lines = static_cast<const float*>(scratch),
+                .input_rows = geometry.input_rows,
+                .row_stride = geometry.row_stride};
+      task.depth_taps = taps_between(task.d * shape.stride.d - sizes.begin_pads.d, shape.kernel.d, shape.dilation.d, 0,
+                                     sizes.input.d);
+      copy_lines(arguments, task, static_cast<float*>(scratch));
+      for (int64_t group = 0; group < shape.groups; ++group)
+        for (int64_t chunk = 0; chunk < packing.chunks(); ++chunk) {
+          if (chunk + 1 < packing.chunks())
+            run_chunk<2>(arguments, epilogue, task, group, chunk);
+          else
+            run_chunk<packing.chunk_blocks(packing.chunks() - 1)>(arguments, epilogue, task, group, chunk);
+        }
+    }
+  }
+
+ private:
+  static constexpr DirectPacking packing{shape, lanes, 1};
+
+  struct Task {
+    int64_t batch, d;
+    int64_t row_begin, row_end;  // of the output
+    TapRange depth_taps;         // inside the input
+    const float* lines;          // [input channel][tap of the depth][row][column]
+    int64_t input_rows, row_stride;
+    const float* line(int64_t channel, int64_t kd, int64_t row) const {
+      return lines + ((channel * shape.kernel.d + kd) * input_rows + row) * row_stride;
+    }
+  };
+
+  // The rows inside the input that the task reads. Column 0 is that of the first output's first tap.
+  static void copy_lines(const Arguments& arguments, const Task& task, float* lines) {
+    const ConvSizes& sizes = arguments.sizes;
+    const int64_t first_row = task.row_begin * shape.stride.h - sizes.begin_pads.h;
+    // Columns [begin, end) of the scratch are inside the input.
+    const int64_t begin = larger(0, smaller(sizes.begin_pads.w, task.row_stride));
+    const int64_t end = larger(begin, smaller(sizes.begin_pads.w + sizes.input.w, task.row_stride));
+    for (int64_t channel = 0; channel < shape.input_channels; ++channel)
+      for (int64_t kd = task.depth_taps.begin; kd < task.depth_taps.end; ++kd)
+        for (int64_t row = 0; row < task.input_rows; ++row) {
+          const int64_t h = first_row + row;
+          if (h < 0 || h >= sizes.input.h) continue;
+          const int64_t d = task.d * shape.stride.d - sizes.begin_pads.d + kd * shape.dilation.d;
+          const Input* source = arguments.input + task.batch * arguments.input_view.batch_stride +
+                                channel * arguments.input_view.channel_block_stride +
+                                d * arguments.input_view.d_stride + h * arguments.input_view.h_stride -
+                                sizes.begin_pads.w;
+          float* line = lines + (task.line(channel, kd, row) - task.lines);
+          for (int64_t w = 0; w < begin; ++w) line[w] = 0.0f;
+          for (int64_t w = begin; w < end; ++w) line[w] = static_cast<float>(source[w]);
+          for (int64_t w = end; w < task.row_stride; ++w) line[w] = 0.0f;
+        }
+  }
+
+  template <int blocks>
+  static void run_chunk(const Arguments& arguments, const Epilogue& epilogue, const Task& task, int64_t group,
+                        int64_t chunk) {
+    constexpr int most = stem_tile(blocks, lanes), middle = most * 2 / 3, least = most / 3;
+    const int64_t width = arguments.sizes.output.w;
+    for (int64_t h = task.row_begin; h < task.row_end; ++h)
+      for (int64_t w = 0; w < width; w += most) {
+        const int64_t count = smaller(most, width - w);
+        if (count <= least)
+          run_tile<least, blocks>(arguments, epilogue, task, group, chunk, h, w, count);
+        else if (count <= middle)
+          run_tile<middle, blocks>(arguments, epilogue, task, group, chunk, h, w, count);
+        else
+          run_tile<most, blocks>(arguments, epilogue, task, group, chunk, h, w, count);
+      }
+  }
+
+  template <int voxels, int blocks>
+  [[gnu::noinline]] static void run_tile(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
+                                         int64_t group, int64_t chunk, int64_t h, int64_t w, int64_t count) {
+    vec accumulators[voxels][blocks];
+    for (int i = 0; i < voxels; ++i)
+      for (int b = 0; b < blocks; ++b) accumulators[i][b] = splat(0.0f);
+    const TapRange rows = taps_between(h * shape.stride.h - arguments.sizes.begin_pads.h, shape.kernel.h,
+                                       shape.dilation.h, 0, arguments.sizes.input.h);
+    const float* chunk_weights = arguments.weights + packing.chunk_offset(group, chunk);
+    for (int64_t channel = 0; channel < shape.group_input_channels(); ++channel)
+      for (int64_t kd = task.depth_taps.begin; kd < task.depth_taps.end; ++kd) {
+        const float* line = task.line(group * shape.group_input_channels() + channel, kd,
+                                      (h - task.row_begin) * shape.stride.h + rows.begin * shape.dilation.h) +
+                            w * shape.stride.w;
+        const float* weights = chunk_weights + ((channel * shape.kernel.d + kd) * shape.kernel.h + rows.begin) *
+                                                   shape.kernel.w * blocks * lanes;
+        add_lines<voxels, blocks>(line, task.row_stride * shape.dilation.h, rows.count(), weights, accumulators);
+      }
+    finish<voxels, blocks>(arguments, epilogue, task, group, chunk, h, w, count, accumulators);
+  }
+
+  // The products of `count` lines, one for each tap of the height, with all taps of the width.
+  template <int voxels, int blocks>
+  [[gnu::always_inline]] static void add_lines(const float* line, int64_t distance, int64_t count, const float* weights,
+                                               vec (&accumulators)[voxels][blocks]) {
+#pragma clang loop unroll(disable)
+    for (; count > 0; --count, line += distance) {
+      // Rolled: unrolled, clang shares broadcasts between taps, keeps them live and spills the tile.
+#pragma clang loop unroll(disable)
+      for (int64_t kw = 0; kw < shape.kernel.w; ++kw, weights += blocks * lanes) {
+        const float* elements = line + kw * shape.dilation.w;
+        vec row[blocks];
+#pragma clang loop unroll(full)
+        for (int b = 0; b < blocks; ++b) row[b] = load(weights + b * lanes);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < voxels; ++i) {
+          const vec element = load_splat(elements + i * shape.stride.w);
+#pragma clang loop unroll(full)
+          for (int b = 0; b < blocks; ++b) accumulators[i][b] = fma(element, row[b], accumulators[i][b]);
+        }
+      }
+    }
+  }
+
+  // Stores the tile's first `count` voxels.
+  template <int voxels, int blocks>
+  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
+                                            int64_t group, int64_t chunk, int64_t h, int64_t w, int64_t count,
+                                            const vec (&accumulators)[voxels][blocks]) {
+    vec stored[voxels][blocks];
+    for (int i = 0; i < voxels; ++i)
+      for (int b = 0; b < blocks; ++b) stored[i][b] = accumulators[i][b];
+    asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
+    const BlockedView& view = arguments.output_view;
+    const int64_t first_block = group * packing.output_blocks() + packing.first_block(chunk);
+    const int64_t origin = task.batch * view.batch_stride + first_block * view.channel_block_stride +
+                           task.d * view.d_stride + h * view.h_stride;
+#pragma clang loop unroll(disable)
+    for (int64_t i = 0; i < count; ++i) {
+      for (int b = 0; b < blocks; ++b) {
+        const int64_t block = first_block + b;
+        const Position position{task.batch, block, task.d,
+                                h,          w + i, origin + (w + i) * lanes + b * view.channel_block_stride};
+        vec value = epilogue(stored[i][b], position);
+        if constexpr (shape.output_channels % lanes != 0)
+          value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
+        store(arguments.output + position.offset, value);
+      }
+    }
+  }
+};
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

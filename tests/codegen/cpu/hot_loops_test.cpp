@@ -1,0 +1,206 @@
+// Reads the assembly of every kernel template and fails where an innermost loop with multiply-adds keeps a vector on
+// the stack: a spilled accumulator, weight or broadcast costs more than all that the tile was chosen for.
+#include <cxxabi.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "codegen/cpu/build_commands.h"
+#include "codegen/cpu/toolchain.h"
+#include "support/safe_file.h"
+#include "support/subprocess.h"
+#include "support/temporary_folder.h"
+
+namespace onnxc {
+namespace {
+
+// One instance of each form that a hot loop takes: layers of the networks in the benchmark.
+constexpr const char* source = R"(
+#include "codegen/cpu/kernels/conv_depthwise.h"
+#include "codegen/cpu/kernels/conv_direct.h"
+#include "codegen/cpu/kernels/conv_stem.h"
+#include "codegen/cpu/kernels/conv_transpose.h"
+#include "codegen/cpu/kernels/conv_winograd.h"
+#include "codegen/cpu/kernels/matmul.h"
+
+namespace onnxc::kernels {
+
+struct BiasRelu {
+  const float* bias;
+  vec operator()(vec x, const Position& p) const {
+    return maximum(splat(0.0f), x + load(bias + p.channel_block * lanes));
+  }
+};
+struct RowBias {
+  const float* bias;
+  vec operator()(vec x, const MatrixPosition& p) const { return x + load_partial(bias + p.column, p.count); }
+};
+
+template <class Kernel, class Epilogue>
+void call(const typename Kernel::Arguments& arguments, const Epilogue& epilogue, int64_t begin, int64_t end,
+          void* scratch) {
+  Kernel::run(arguments, epilogue, begin, end, scratch);
+}
+template <template <ConvShape, class, class, class> class Kernel, int64_t inputs, int64_t outputs, int64_t groups,
+          Axes kernel, Axes stride>
+constexpr auto convolution = &call<Kernel<ConvShape{inputs, outputs, groups, kernel, stride}, float, float, BiasRelu>,
+                                   BiasRelu>;
+using Call = void (*)(const ConvArguments<float, float>&, const BiasRelu&, int64_t, int64_t, void*);
+extern const Call convolutions[];
+const Call convolutions[] = {
+    convolution<DirectConvolution, 64, 128, 1, {3, 3, 3}, {2, 2, 2}>,        // two blocks of output channels
+    convolution<DirectConvolution, 24, 3 * lanes, 1, {1, 1, 1}, {1, 1, 1}>,  // three
+    convolution<DirectConvolution, 54, 24, 1, {1, 1, 1}, {1, 1, 1}>,         // channels that fill no block
+    convolution<DirectConvolution, 32, 3, 1, {3, 3, 3}, {1, 1, 1}>,          // one block
+    convolution<StemConvolution, 3, 64, 1, {3, 7, 7}, {1, 2, 2}>,
+    convolution<StemConvolution, 1, 32, 1, {3, 3, 3}, {1, 1, 1}>,
+    convolution<StemConvolution, 1, lanes, 1, {9, 9, 1}, {1, 1, 1}>,
+    convolution<TransposedConvolution, 64, 32, 1, {2, 2, 2}, {2, 2, 2}>,
+    convolution<TransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
+    convolution<WinogradConvolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
+    convolution<WinogradConvolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
+    convolution<WinogradConvolution, 144, lanes, 1, {3, 1, 1}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, 54, 54, 54, {3, 3, 3}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, 108, 108, 108, {3, 3, 3}, {1, 2, 2}>,
+    convolution<DepthwiseConvolution, 24, 24, 24, {5, 1, 1}, {1, 1, 1}>,
+};
+using ProductCall = void (*)(const MatmulArguments<float, float, float>&, const RowBias&, int64_t, int64_t, void*);
+extern const ProductCall products[];
+const ProductCall products[] = {&call<MatrixProduct<float, float, float, RowBias, true>, RowBias>,
+                                &call<MatrixProduct<float, float, float, RowBias, false>, RowBias>};
+
+// More accumulators than there are registers: the check must find it.
+[[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, 64, m); }
+
+}  // namespace onnxc::kernels
+)";
+constexpr const char* spilling_kernel = "winograd_multiply<20, 2>";
+
+struct Function {
+  std::string name;
+  std::vector<std::string> instructions;
+  std::map<std::string, size_t> labels;  // the instruction that each stands before
+};
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
+  return status == 0 ? text.get() : symbol;
+}
+
+std::vector<Function> functions_of(const std::string& assembly) {
+  static const std::regex symbol(R"(^([A-Za-z_][\w.$]*):.*)"), label(R"(^(\.L\w+):.*)");
+  std::vector<Function> functions;
+  std::istringstream lines(assembly);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (line.rfind(".Lfunc_end", 0) == 0) {
+      inside = false;
+    } else if (std::regex_match(line, match, symbol)) {
+      functions.push_back({demangled(match[1]), {}, {}});
+      inside = true;
+    } else if (inside && std::regex_match(line, match, label)) {
+      functions.back().labels[match[1]] = functions.back().instructions.size();
+    } else if (inside && line.size() > 1 && line[0] == '\t' && line[1] != '.' && line[1] != '#') {
+      functions.back().instructions.push_back(line.substr(1, line.find('#') - 1));
+    }
+  }
+  return functions;
+}
+
+// A loop is what lies between a label and a later jump to it: [first, last] of the instructions. Only those that hold
+// no other loop.
+std::vector<std::pair<size_t, size_t>> innermost_loops(const Function& function) {
+  static const std::regex jump(R"(^j\w+\s+(\.L\w+).*)");
+  std::vector<std::pair<size_t, size_t>> loops;
+  for (size_t i = 0; i < function.instructions.size(); ++i) {
+    std::smatch match;
+    if (!std::regex_match(function.instructions[i], match, jump)) continue;
+    const auto target = function.labels.find(match[1]);
+    if (target != function.labels.end() && target->second <= i) loops.emplace_back(target->second, i);
+  }
+  std::vector<std::pair<size_t, size_t>> innermost;
+  for (const auto& loop : loops) {
+    const bool holds_another = std::ranges::any_of(loops, [&](const auto& other) {
+      return other != loop && other.first >= loop.first && other.second <= loop.second;
+    });
+    if (!holds_another) innermost.push_back(loop);
+  }
+  return innermost;
+}
+
+struct HotLoop {
+  std::string function;
+  int multiply_adds = 0;
+  int on_stack = 0;                 // instructions that read or write the stack
+  std::vector<std::string> spills;  // those among them with a vector
+};
+
+std::vector<HotLoop> hot_loops(const std::string& assembly) {
+  constexpr int least_multiply_adds = 4;  // less is a tail
+  std::vector<HotLoop> result;
+  for (const Function& function : functions_of(assembly)) {
+    for (const auto& [first, last] : innermost_loops(function)) {
+      HotLoop loop{function.name, 0, 0, {}};
+      for (size_t i = first; i <= last; ++i) {
+        const std::string& instruction = function.instructions[i];
+        loop.multiply_adds += instruction.starts_with("vfm") || instruction.starts_with("vfnm") ? 1 : 0;
+        if (instruction.find("(%rsp") == std::string::npos) continue;  // without frame pointers rbp is like any other
+        ++loop.on_stack;
+        if (instruction.find("mm") != std::string::npos) loop.spills.push_back(instruction);
+      }
+      if (loop.multiply_adds >= least_multiply_adds) result.push_back(std::move(loop));
+    }
+  }
+  return result;
+}
+
+std::string compile_to_assembly(const std::string& march) {
+  const TemporaryFolder folder("hot-loops");
+  const std::filesystem::path input = folder.path() / "kernels.cpp", output = folder.path() / "kernels.s";
+  write_file(input, source);
+  std::vector<std::string> command =
+      compile_command(default_compiler, resolve_march(march), find_parts(), input.string(), output.string());
+  std::ranges::replace(command, "-c", "-S");
+  const ProcessResult result = run_process(command);
+  EXPECT_TRUE(result.succeeded()) << result.errors;
+  std::ifstream file(output);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class HotLoops : public testing::TestWithParam<const char*> {};
+
+TEST_P(HotLoops, KeepNoVectorOnTheStack) {
+  const std::vector<HotLoop> loops = hot_loops(compile_to_assembly(GetParam()));
+  constexpr int register_tile = 24;  // multiply-adds in the loop of a whole tile; transforms have fewer
+  int tiles = 0;
+  bool found_the_spilling_one = false;
+  for (const HotLoop& loop : loops) {
+    if (loop.function.find(spilling_kernel) != std::string::npos) {
+      found_the_spilling_one |= !loop.spills.empty();
+      continue;
+    }
+    if (!loop.spills.empty())
+      ADD_FAILURE() << loop.function << ": " << loop.spills.size() << " spills in a loop of " << loop.multiply_adds
+                    << " multiply-adds, the first: " << loop.spills.front();
+    // Pointers of a tile's voxels may wait in a table on the stack; more than that is a loop short of registers.
+    if (loop.multiply_adds >= register_tile) {
+      ++tiles;
+      EXPECT_LE(2 * loop.on_stack, loop.multiply_adds) << loop.function;
+    }
+  }
+  EXPECT_GE(tiles, 30) << "too few loops with multiply-adds: is the assembly read right?";
+  EXPECT_TRUE(found_the_spilling_one) << "the check did not see a tile that cannot fit the registers";
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, HotLoops, testing::Values("x86-64-v3", "x86-64-v4"),
+                         [](const auto& info) { return std::string(info.param) == "x86-64-v3" ? "Avx2" : "Avx512"; });
+
+}  // namespace
+}  // namespace onnxc

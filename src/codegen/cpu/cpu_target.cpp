@@ -11,6 +11,7 @@
 #include "codegen/cpu/matmul_kernel.h"
 #include "codegen/cpu/normalization_kernel.h"
 #include "codegen/cpu/pooling_kernel.h"
+#include "codegen/cpu/softmax_kernel.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -34,6 +35,7 @@ constexpr Family families[] = {
     {takes_global_average_pool, lower_global_average_pool, true},
     {takes_normalization, lower_normalization, true},
     {takes_matmul, lower_matmul, false, false},
+    {takes_softmax, lower_softmax, false, false},
 };
 
 const Family* find_family(const Node& node, int lanes) {

@@ -1,0 +1,102 @@
+// Softmax and LogSoftmax over the rows of a dense matrix.
+//
+// Problem: y[r, c] = e[c] / sum of e, e[c] = exp(x[r, c] - the largest of row r); or the logarithm of that. A NaN or
+// +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in the cache: the largest
+// element; the exponentials and their sum, kept in the output where that is float; the quotients. Four vectors of
+// partial sums, so that the error of a long row stays small. The order of each sum is fixed by the number of columns.
+// Limits: a single row uses one thread. Bound by: the exponential.
+#pragma once
+
+#include "codegen/cpu/kernels/softmax_geometry.h"
+
+#include "codegen/cpu/kernels/math.h"
+#include "codegen/cpu/kernels/vector.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+template <class Input, class Output>
+struct SoftmaxArguments {
+  const Input* input;
+  Output* output;
+  SoftmaxSizes sizes;
+};
+
+template <class Input, class Output, bool takes_logarithm>
+class RowSoftmax {
+ public:
+  using Arguments = SoftmaxArguments<Input, Output>;
+
+  static KernelWork work(const SoftmaxSizes& sizes) { return softmax_geometry(sizes).work; }
+
+  // Runs tasks [task_begin, task_end) of work().tasks; needs no scratch.
+  static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
+    const auto [rows, columns] = arguments.sizes;
+    const int64_t task_rows = softmax_geometry(arguments.sizes).task_rows;
+    for (int64_t row = task_begin * task_rows; row < smaller(task_end * task_rows, rows); ++row)
+      run_row(arguments.input + row * columns, columns, arguments.output + row * columns);
+  }
+
+ private:
+  static constexpr int sets = 4;  // of partial results
+  static constexpr bool keeps_exponentials = !takes_logarithm && __is_same(Output, float);
+
+  static void run_row(const Input* input, int64_t columns, Output* output) {
+    const float largest = largest_of(input, columns);
+    const float sum = sum_of_exponentials(input, columns, largest, output);
+    const float shift = takes_logarithm ? logarithm(sum) : 0.0f;
+    for (int64_t column = 0; column < columns; column += lanes) {
+      const int64_t count = columns - column;
+      if (count >= lanes)
+        store(output + column, result(load(input + column), output + column, lanes, largest, sum, shift));
+      else
+        store_partial(output + column,
+                      result(load_partial(input + column, count), output + column, count, largest, sum, shift), count);
+    }
+  }
+
+  [[gnu::always_inline]] static vec result(vec x, const Output* kept, int64_t count, float largest, float sum,
+                                           float shift) {
+    if constexpr (takes_logarithm) return x - splat(largest) - splat(shift);
+    if constexpr (keeps_exponentials) return load_partial(kept, count) / splat(sum);
+    return exponential(x - splat(largest)) / splat(sum);
+  }
+
+  static float largest_of(const Input* input, int64_t columns) {
+    vec largest[sets];
+    for (vec& each : largest) each = splat(-__builtin_inff());
+    int64_t column = 0;
+    for (; column + sets * lanes <= columns; column += sets * lanes)
+#pragma clang loop unroll(full)
+      for (int i = 0; i < sets; ++i) largest[i] = maximum(largest[i], load(input + column + i * lanes));
+    for (; column < columns; column += lanes) {
+      const int64_t count = smaller(lanes, columns - column);
+      largest[0] = maximum(largest[0], select(first_lanes(count), load_partial(input + column, count), largest[0]));
+    }
+    float each[lanes];
+    store(each, maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
+    for (int i = 1; i < lanes; ++i) each[0] = maximum(each[0], each[i]);
+    return each[0];
+  }
+
+  // Leaves the exponentials in the output where they are kept.
+  static float sum_of_exponentials(const Input* input, int64_t columns, float largest, Output* output) {
+    vec sums[sets] = {};
+    int64_t column = 0;
+    for (; column + sets * lanes <= columns; column += sets * lanes)
+#pragma clang loop unroll(full)
+      for (int i = 0; i < sets; ++i) {
+        const vec value = exponential(load(input + column + i * lanes) - splat(largest));
+        if constexpr (keeps_exponentials) store(output + column + i * lanes, value);
+        sums[i] += value;
+      }
+    for (; column < columns; column += lanes) {
+      const int64_t count = smaller(lanes, columns - column);
+      const vec value = exponential(load_partial(input + column, count) - splat(largest));
+      if constexpr (keeps_exponentials) store_partial(output + column, value, count);
+      sums[0] += keep_lanes(first_lanes(count), value);
+    }
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

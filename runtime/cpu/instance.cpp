@@ -22,12 +22,6 @@ int64_t total_rank(const TensorDescription* values, int32_t count) {
   return total;
 }
 
-int64_t count_temporaries() {
-  int64_t count = 0;
-  for (int32_t i = 0; i < model.buffer_count; ++i) count += model.buffers[i].kind == BufferKind::temporary ? 1 : 0;
-  return count;
-}
-
 onnxc_status check_cpu(ErrorText& error) {
   bool complete = true;
   for (const char* const* feature = model.cpu_features; feature != nullptr && *feature != nullptr; ++feature) {
@@ -99,7 +93,7 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
     if (device_ == nullptr) return status;
   }
 
-  int64_t temporaries = count_temporaries();
+  int64_t temporaries = count_temporaries(model.buffers, model.buffer_count);
   if (!input_dims_.allocate(total_rank(model.inputs, model.input_count)) || !symbols_.allocate(model.symbol_count) ||
       !output_dims_.allocate(total_rank(model.outputs, model.output_count)) ||
       !buffer_bytes_.allocate(model.buffer_count) || !dims_pointers_.allocate(model.input_count) ||

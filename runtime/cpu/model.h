@@ -43,6 +43,12 @@ struct BufferDescription {
   int32_t level = 0;
 };
 
+inline int64_t count_temporaries(const BufferDescription* buffers, int32_t buffer_count) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < buffer_count; ++i) count += buffers[i].kind == BufferKind::temporary ? 1 : 0;
+  return count;
+}
+
 // One logical axis of a tensor in memory: the element of index i is i / block_size * outer_step +
 // i % block_size * inner_step elements from the first.
 struct PlacedAxis {

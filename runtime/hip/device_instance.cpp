@@ -12,12 +12,6 @@ constexpr int64_t device_alignment = 256;  // of hipMalloc's memory; covers a ca
 
 int64_t aligned(int64_t bytes) { return (bytes + device_alignment - 1) / device_alignment * device_alignment; }
 
-int64_t count_temporaries(const DeviceProgram& program) {
-  int64_t count = 0;
-  for (int32_t i = 0; i < program.buffer_count; ++i) count += program.buffers[i].kind == BufferKind::temporary ? 1 : 0;
-  return count;
-}
-
 }  // namespace
 
 DeviceInstance* DeviceInstance::create(const DeviceProgram& program, int32_t device_index, bool poison,
@@ -61,7 +55,7 @@ onnxc_status DeviceInstance::set_up(int32_t device_index, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   const hipError_t result = hip.stream_create(&own_stream_, hipStreamNonBlocking);
   if (!succeeded(hip, result, "hipStreamCreateWithFlags", error)) return status_of(result);
-  const int64_t temporaries = count_temporaries(program_);
+  const int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (buffers_.allocate(program_.buffer_count) && (!poison_ || apart_.allocate(program_.buffer_count)) &&
       buffer_bytes_.allocate(program_.buffer_count) && plan_.allocate(temporaries) &&
       plan_workspace_.allocate(2 * temporaries))

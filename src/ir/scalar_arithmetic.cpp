@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "support/diagnostics.h"
+#include "ir/dtype_visit.h"
 
 namespace onnxc {
 namespace {
@@ -41,41 +41,6 @@ ScalarValue make(Compute<T> value) {
   else
     result.integer = static_cast<int64_t>(value);
   return result;
-}
-
-// Calls `visitor` with the C++ type of a dtype as its template argument.
-template <class Visitor>
-auto with_type(DType dtype, Visitor visitor) {
-  switch (dtype) {
-    case DType::float32:
-      return visitor.template operator()<float>();
-    case DType::float64:
-      return visitor.template operator()<double>();
-    case DType::float16:
-      return visitor.template operator()<Eigen::half>();
-    case DType::bfloat16:
-      return visitor.template operator()<Eigen::bfloat16>();
-    case DType::int8:
-      return visitor.template operator()<int8_t>();
-    case DType::int16:
-      return visitor.template operator()<int16_t>();
-    case DType::int32:
-      return visitor.template operator()<int32_t>();
-    case DType::int64:
-      return visitor.template operator()<int64_t>();
-    case DType::uint8:
-      return visitor.template operator()<uint8_t>();
-    case DType::uint16:
-      return visitor.template operator()<uint16_t>();
-    case DType::uint32:
-      return visitor.template operator()<uint32_t>();
-    case DType::uint64:
-      return visitor.template operator()<uint64_t>();
-    case DType::boolean:
-      return visitor.template operator()<bool>();
-    default:
-      internal_error("a dtype that has numbers");
-  }
 }
 
 // Saturating, truncating; NaN gives 0.

@@ -1,48 +1,18 @@
 #include "ir/tensor.h"
 
-#include <Eigen/Core>
+#include "ir/dtype_visit.h"
 
 namespace onnxc {
 namespace {
 
 template <class To>
 std::vector<To> convert(const Tensor& tensor) {
-  auto from = [&]<class From>() {
+  return with_type(tensor.dtype(), [&]<class From>() {
     std::vector<To> result;
     result.reserve(static_cast<size_t>(tensor.size()));
     for (From value : tensor.values<From>()) result.push_back(static_cast<To>(value));
     return result;
-  };
-  switch (tensor.dtype()) {
-    case DType::float32:
-      return from.template operator()<float>();
-    case DType::float64:
-      return from.template operator()<double>();
-    case DType::float16:
-      return from.template operator()<Eigen::half>();
-    case DType::bfloat16:
-      return from.template operator()<Eigen::bfloat16>();
-    case DType::int8:
-      return from.template operator()<int8_t>();
-    case DType::int16:
-      return from.template operator()<int16_t>();
-    case DType::int32:
-      return from.template operator()<int32_t>();
-    case DType::int64:
-      return from.template operator()<int64_t>();
-    case DType::uint8:
-      return from.template operator()<uint8_t>();
-    case DType::uint16:
-      return from.template operator()<uint16_t>();
-    case DType::uint32:
-      return from.template operator()<uint32_t>();
-    case DType::uint64:
-      return from.template operator()<uint64_t>();
-    case DType::boolean:
-      return from.template operator()<bool>();
-    default:
-      internal_error("a tensor of numbers");
-  }
+  });
 }
 
 }  // namespace

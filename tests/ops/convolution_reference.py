@@ -28,6 +28,16 @@ def split_pads(
     return before, behind
 
 
+def places_of(
+    tap: Sequence[int], dilations: Sequence[int], sizes: Sequence[int], strides: Sequence[int]
+) -> tuple[slice, ...]:
+    """What a tap of the kernel touches: `sizes` elements, `strides` apart, per axis."""
+    return tuple(
+        slice(t * dilation, t * dilation + (size - 1) * stride + 1, stride)
+        for t, dilation, size, stride in zip(tap, dilations, sizes, strides, strict=True)
+    )
+
+
 def conv(x: Array, w: Array, b: Array | None = None, **attributes: Any) -> Array:
     """x [N, C, *S], w [F, C/group, *K], b [F], attributes as ONNX's Conv has them."""
     rank = x.ndim - 2
@@ -43,10 +53,7 @@ def conv(x: Array, w: Array, b: Array | None = None, **attributes: Any) -> Array
     filters, channels = w.shape[0] // group, w.shape[1]
     y = np.zeros((x.shape[0], w.shape[0], *sizes))
     for tap in np.ndindex(*kernel):
-        window = tuple(
-            slice(tap[i] * dilations[i], tap[i] * dilations[i] + (sizes[i] - 1) * strides[i] + 1, strides[i])
-            for i in range(rank)
-        )
+        window = places_of(tap, dilations, sizes, strides)
         for g in range(group):
             read, written = slice(g * channels, (g + 1) * channels), slice(g * filters, (g + 1) * filters)
             taken = padded[(slice(None), read, *window)]
@@ -92,10 +99,7 @@ def conv_transpose(x: Array, w: Array, b: Array | None = None, **attributes: Any
     full = np.zeros((x.shape[0], filters * group, *fulls))
     wide = x.astype(np.float64)
     for tap in np.ndindex(*kernel):
-        window = tuple(
-            slice(tap[i] * dilations[i], tap[i] * dilations[i] + (sizes[i] - 1) * strides[i] + 1, strides[i])
-            for i in range(rank)
-        )
+        window = places_of(tap, dilations, sizes, strides)
         for g in range(group):
             read, written = slice(g * channels, (g + 1) * channels), slice(g * filters, (g + 1) * filters)
             scaled = np.einsum("nc...,cf->nf...", wide[:, read], w[(read, slice(None), *tap)].astype(np.float64))

@@ -10,43 +10,12 @@ from dataclasses import replace
 import onnx
 from onnx import defs
 
-from tests.ops import (
-    test_argminmax,
-    test_cast,
-    test_compare_logic,
-    test_conv,
-    test_data_movement,
-    test_elementwise,
-    test_gather_scatter,
-    test_matmul_gemm,
-    test_normalization,
-    test_onnx_suite,
-    test_pool,
-    test_reduce,
-    test_resize,
-    test_shape_like,
-    test_softmax,
-)
+from tests.ops import test_onnx_suite
 from tests.ops.case import Case, build_model
+from tests.ops.families import FAMILIES
 from tests.ops.table import table_test
 
-TABLES = (
-    test_argminmax,
-    test_cast,
-    test_compare_logic,
-    test_conv,
-    test_data_movement,
-    test_elementwise,
-    test_gather_scatter,
-    test_matmul_gemm,
-    test_normalization,
-    test_pool,
-    test_reduce,
-    test_resize,
-    test_shape_like,
-    test_softmax,
-    test_onnx_suite,
-)
+TABLES = (*FAMILIES.values(), test_onnx_suite.CASES)
 
 Version = tuple[str, int]
 
@@ -54,7 +23,7 @@ Version = tuple[str, int]
 def cases_by_operator() -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
     for table in TABLES:
-        for one in table.CASES:
+        for one in table:
             if len(one.nodes) == 1 and not one.nodes[0].domain and not one.slow:
                 found.setdefault(one.nodes[0].op_type, []).append(one)
     return found

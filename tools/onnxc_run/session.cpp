@@ -20,16 +20,6 @@ int32_t find(const std::string& name, int32_t count, const char* role, Info info
   throw UsageError(fmt::format("the model has no {} {}; it has {}", role, quote(name), names.empty() ? "none" : names));
 }
 
-onnxc_value value_of(const Tensor& tensor) {
-  onnxc_value value = {};
-  value.dtype = static_cast<onnxc_dtype>(tensor.dtype());
-  value.rank = static_cast<int32_t>(tensor.dims().size());
-  value.dims = tensor.dims().data();
-  value.data = const_cast<std::byte*>(tensor.bytes().data());
-  value.bytes = static_cast<int64_t>(tensor.bytes().size());
-  return value;
-}
-
 std::vector<onnxc_value> values_of(const std::vector<Tensor>& tensors) {
   std::vector<onnxc_value> values;
   for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
@@ -75,6 +65,16 @@ struct OutputAllocation {
 };
 
 }  // namespace
+
+onnxc_value value_of(const Tensor& tensor) {
+  onnxc_value value = {};
+  value.dtype = static_cast<onnxc_dtype>(tensor.dtype());
+  value.rank = static_cast<int32_t>(tensor.dims().size());
+  value.dims = tensor.dims().data();
+  value.data = const_cast<std::byte*>(tensor.bytes().data());
+  value.bytes = static_cast<int64_t>(tensor.bytes().size());
+  return value;
+}
 
 ModelLibrary::ModelLibrary(const std::filesystem::path& path) : path_(path) {
   // With a folder in its name, so that the loader does not search for it.

@@ -35,6 +35,9 @@ class ModelLibrary {
 // The element type of a value; UserError when this program cannot hold it.
 DType dtype_of(const onnxc_value_info& info);
 
+// A tensor as the C ABI takes it; its dims and data stay the tensor's.
+onnxc_value value_of(const Tensor& tensor);
+
 // Called before and after each step; see onnxc_step_hook.
 using StepHook = std::function<void(int32_t step, int32_t when)>;
 

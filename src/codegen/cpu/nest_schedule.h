@@ -9,8 +9,6 @@
 // - A reduction keeps an array of accumulators, one a lane, so that the compiler vectorises it whatever it folds and
 //   the result is the same for every vector width: lanes of a parallel loop where loads are contiguous along that
 //   (`parallel_lanes`), else lanes of the innermost reduce loop, folded in order at its end (`reduce_lanes`).
-// - A reduction with fewer outputs than would keep threads busy is cut along its outermost reduce loop into chunks
-//   whose number depends on the sizes alone; the chunks' results are folded in order.
 // - Tasks are pieces of the outer loops of about `work_per_task` elements, whose number depends on the sizes alone.
 #pragma once
 
@@ -37,8 +35,6 @@ struct NestSchedule {
   size_t task_loops = 0;
   Expr grain = 1;
   Expr tasks = 1;
-  // Above 1 where the outermost reduce loop is cut into chunks, each a task of its own.
-  Expr chunks = 1;
 
   FlatNest nest;  // with the loops above as its symbols; its own loops are empty
 };

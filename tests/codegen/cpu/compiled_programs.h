@@ -11,6 +11,7 @@
 #include "codegen/cpu/emit.h"
 #include "ir/interpreter.h"
 #include "onnxc.h"
+#include "onnxc_run/session.h"
 #include "support/diagnostics.h"
 #include "support/temporary_folder.h"
 
@@ -80,17 +81,6 @@ class CompiledModel {
   }
 
  private:
-  static onnxc_value value_of(const Tensor& tensor) {
-    onnxc_value value = {};
-    value.kind = ONNXC_TENSOR;
-    value.dtype = static_cast<onnxc_dtype>(tensor.dtype());
-    value.rank = static_cast<int32_t>(tensor.dims().size());
-    value.dims = tensor.dims().data();
-    value.data = const_cast<std::byte*>(tensor.bytes().data());
-    value.bytes = static_cast<int64_t>(tensor.bytes().size());
-    return value;
-  }
-
   TemporaryFolder folder_{"test"};
   void* library_;
   const onnxc_api* api_;

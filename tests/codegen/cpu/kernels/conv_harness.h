@@ -216,7 +216,9 @@ struct Operands {
   PlainTensor input, residual, expected;
   std::vector<float> weights, bias;
 
-  Operands(const ConvShape& shape, const ConvSizes& sizes_, const Trial& trial)
+  // `reference`: what the convolution means.
+  Operands(const ConvShape& shape, const ConvSizes& sizes_, const Trial& trial,
+           decltype(reference_convolution)& reference = reference_convolution)
       : sizes(sizes_),
         input(sizes.batch, shape.input_channels, sizes.input),
         residual(sizes.batch, shape.output_channels, sizes.output),
@@ -227,7 +229,7 @@ struct Operands {
     trial.fill(weights, 2);
     trial.fill(bias, 3);
     trial.fill(residual.values, 4);
-    expected = reference_convolution(shape, sizes, input, weights);
+    expected = reference(shape, sizes, input, weights);
     apply_position_epilogue(expected, bias, residual);
     bias.resize(static_cast<size_t>(round_up(shape.output_channels, lanes)), std::numeric_limits<float>::quiet_NaN());
   }

@@ -51,32 +51,12 @@ ConvSizes transposed_sizes(const ConvShape& shape, int64_t batch, const Axes& in
 // Compares the kernel with the definition for one shape and size, with every operand a view with gaps.
 template <ConvShape shape, class Input = float, class Output = float>
 void check(const ConvSizes& sizes, const Trial& trial = {}) {
-  PlainTensor input(sizes.batch, shape.input_channels, sizes.input);
-  PlainTensor residual(sizes.batch, shape.output_channels, sizes.output);
-  std::vector<float> weights(
-      static_cast<size_t>(shape.input_channels * shape.group_output_channels() * shape.kernel.product()));
-  std::vector<float> bias(static_cast<size_t>(shape.output_channels));
-  trial.fill(input.values, 1);
-  trial.fill(weights, 2);
-  trial.fill(bias, 3);
-  trial.fill(residual.values, 4);
-
-  PlainTensor expected = reference_transposed(shape, sizes, input, weights);
-  apply_position_epilogue(expected, bias, residual);
-
-  BlockedTensor<Input> blocked_input(sizes.batch, shape.input_channels, sizes.input);
-  BlockedTensor<Output> blocked_residual(sizes.batch, shape.output_channels, sizes.output);
-  BlockedTensor<Output> output(sizes.batch, shape.output_channels, sizes.output);
-  blocked_input.fill_from(input);
-  blocked_residual.fill_from(residual);
-  bias.resize(static_cast<size_t>(round_up(shape.output_channels, lanes)), std::numeric_limits<float>::quiet_NaN());
-
+  const Operands operands(shape, sizes, trial, reference_transposed);
+  BlockedTensor<Input> input(sizes.batch, shape.input_channels, sizes.input);
+  input.fill_from(operands.input);
   using Kernel = TransposedConvolution<shape, Input, Output, PositionEpilogue<Output>>;
-  const std::vector<float> packed = pack_transposed_weights(shape, lanes, weights);
-  const typename Kernel::Arguments arguments{blocked_input.data(), packed.data(), output.data(), sizes,
-                                             blocked_input.view,   output.view};
-  run_tasks_backwards<Kernel>(arguments, PositionEpilogue<Output>{bias.data(), blocked_residual.data()});
-  output.expect_equal(expected, trial.tolerance);
+  const std::vector<float> packed = pack_transposed_weights(shape, lanes, operands.weights);
+  run_and_compare<Kernel, Input, Output>(operands, input.data(), input.view, packed, trial);
 }
 
 TEST(ISA_SUITE(TransposedConvolution), KernelEqualToStride) {

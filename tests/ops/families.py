@@ -15,6 +15,7 @@ from tests.ops import (
     test_resize,
     test_shape_like,
     test_softmax,
+    test_topk,
 )
 
 FAMILIES = {
@@ -32,4 +33,5 @@ FAMILIES = {
     "resize": test_resize.CASES,
     "shape_like": test_shape_like.CASES,
     "softmax": test_softmax.CASES,
+    "topk": test_topk.CASES,
 }

@@ -102,4 +102,6 @@ class Api(ctypes.Structure):
         ("threads", CFUNCTYPE(c_int32, Instance)),
         ("least_working_bytes", CFUNCTYPE(c_int64, Instance)),
         ("run_output_dims", CFUNCTYPE(c_int32, Instance, c_int32, POINTER(c_int64))),
+        ("instance_step_count", CFUNCTYPE(c_int32, Instance)),
+        ("instance_step", CFUNCTYPE(c_int32, Instance, c_int32, c_void_p)),
     )

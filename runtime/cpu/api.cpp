@@ -141,6 +141,12 @@ onnxc_status run_output_dims(onnxc_instance* instance, int32_t output, int64_t* 
 
 int32_t threads(onnxc_instance* instance) { return instance != nullptr ? from(instance)->threads() : 0; }
 
+int32_t instance_step_count(onnxc_instance* instance) { return instance != nullptr ? from(instance)->step_count() : 0; }
+
+onnxc_status instance_step(onnxc_instance* instance, int32_t step, onnxc_step_info* info) {
+  return instance != nullptr && info != nullptr ? from(instance)->step_info(step, *info) : ONNXC_INVALID_ARGUMENT;
+}
+
 onnxc_api make_table() {
   return {
       .abi_version = ONNXC_ABI_VERSION,
@@ -175,6 +181,8 @@ onnxc_api make_table() {
       .threads = threads,
       .least_working_bytes = least_working_bytes,
       .run_output_dims = run_output_dims,
+      .instance_step_count = instance_step_count,
+      .instance_step = instance_step,
   };
 }
 

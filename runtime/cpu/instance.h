@@ -35,6 +35,9 @@ class Instance {
   // Of the dims bound last.
   onnxc_status symbol_values(int64_t* values);
   int64_t working_bytes() const;
+  // The steps of this instance's runs, on whatever device.
+  int32_t step_count() const;
+  onnxc_status step_info(int32_t step, onnxc_step_info& info) const;
   int64_t least_working_bytes() const;
   double step_operations(int32_t step) const;
   onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);

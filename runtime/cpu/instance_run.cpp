@@ -313,8 +313,26 @@ onnxc_status Instance::symbol_values(int64_t* values) {
   return ONNXC_OK;
 }
 
+int32_t Instance::step_count() const {
+  return device_ != nullptr ? model.device_program->step_count : model.step_count;
+}
+
+onnxc_status Instance::step_info(int32_t step, onnxc_step_info& info) const {
+  if (step < 0 || step >= step_count()) return ONNXC_INVALID_ARGUMENT;
+  if (device_ != nullptr) {
+    const DeviceStep& found = model.device_program->steps[step];
+    info = {found.name, found.nodes, found.operators};
+  } else {
+    const StepDescription& found = model.steps[step];
+    info = {found.name, found.nodes, found.operators};
+  }
+  return ONNXC_OK;
+}
+
 double Instance::step_operations(int32_t step) const {
-  if (step < 0 || step >= model.step_count || model.steps[step].operations == nullptr || !is_laid_out(step)) return 0;
+  if (device_ != nullptr || step < 0 || step >= model.step_count || model.steps[step].operations == nullptr ||
+      !is_laid_out(step))
+    return 0;
   return model.steps[step].operations(symbols_.data());
 }
 

@@ -165,6 +165,13 @@ typedef void* (*onnxc_allocate_output)(void* context, int32_t output, onnxc_dtyp
 
 enum { ONNXC_BEFORE_STEP = 0, ONNXC_AFTER_STEP = 1 };
 
+/* What a step is, in the texts of step_name, step_nodes and step_operators. */
+typedef struct onnxc_step_info {
+  const char* name;
+  const char* nodes;
+  const char* operators;
+} onnxc_step_info;
+
 /* Called on the calling thread before and after each step. It may call the table's step_* functions on this instance,
  * step_output_data for the outputs of this step after it. Another result than 0 ends the run with ONNXC_STOPPED. */
 typedef int32_t (*onnxc_step_hook)(void* context, onnxc_instance* instance, int32_t step, int32_t when);
@@ -232,7 +239,8 @@ typedef struct onnxc_api {
   onnxc_status (*symbol_values)(onnxc_instance* instance, int64_t* values);
   int64_t (*working_bytes)(onnxc_instance* instance);
 
-  /* For hooks. Floating-point operations of a step for the dims bound last; 0 when it is not known. */
+  /* For hooks. Floating-point operations of a step for the dims bound last; 0 when it is not known, as on a
+   * GPU. */
   double (*step_operations)(onnxc_instance* instance, int32_t step);
   onnxc_status (*step_output_dims)(onnxc_instance* instance, int32_t step, int32_t output, int64_t* dims);
   /* Copies what the step wrote into row-major memory of `bytes` bytes. Only from the hook after that step. */
@@ -248,6 +256,11 @@ typedef struct onnxc_api {
   /* The dims that an output had in the last run, for one whose size only a run knows and that the caller gave memory
    * for: `dims` has room for as many as its rank. */
   onnxc_status (*run_output_dims)(onnxc_instance* instance, int32_t output, int64_t* dims);
+
+  /* The steps that a run of this instance executes and its hook sees. On a GPU they are others than the steps above,
+   * and their tensors cannot be had. instance_step fails for a step out of range. */
+  int32_t (*instance_step_count)(onnxc_instance* instance);
+  onnxc_status (*instance_step)(onnxc_instance* instance, int32_t step, onnxc_step_info* info);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

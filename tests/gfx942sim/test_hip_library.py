@@ -144,3 +144,16 @@ def test_log_of_launches(hip: Hip, module: ctypes.c_void_p, tmp_path: Path, monk
     assert entry["kernel"] == "scale"
     assert entry["waves"] == 1
     assert entry["stored_bytes"] == 256
+
+
+def test_takes_launches_for_a_profile(hip: Hip, module: ctypes.c_void_p) -> None:
+    hip.library.gfx942sim_take_launches.restype = ctypes.c_char_p
+    hip.library.gfx942sim_take_launches()
+    buffer = hip.upload(np.ones(64, np.float32))
+    for _ in range(2):
+        hip.launch(module, "scale", 1, 64, buffer, buffer, ctypes.c_float(2), ctypes.c_int(64))
+    launches = [json.loads(line) for line in hip.library.gfx942sim_take_launches().splitlines()]
+    assert [launch["kernel"] for launch in launches] == ["scale", "scale"]
+    assert launches[0]["bound"] == "latency"
+    assert launches[0]["modelled_us"] > 0
+    assert hip.library.gfx942sim_take_launches() == b""

@@ -41,119 +41,135 @@ WRONG_RESULT = "elements differ"
 
 
 @dataclass
-class Mutation:
-    name: str
+class Change:
     before: str
     after: str
-    report: str  # what standard error, or the comparison, must say
     file: str = ""  # a kernel header; the device source where it is empty
+
+
+@dataclass
+class Mutation:
+    name: str
+    changes: list[Change]
+    report: str  # what standard error, or the comparison, must say
     assembly: bool = False  # the text is in the assembly of the convolution's kernel
 
+
+GEMM, TILE = "implicit_gemm.h", "gemm_tile.h"
 
 MUTATIONS = [
     Mutation(
         "barrier before the stores dropped",
-        "      barrier();  // the product of the step before is done with LDS\n",
-        "",
+        [Change("      barrier();  // the product of the step before is done with LDS\n", "", GEMM)],
         "without a barrier",
-        "conv_implicit_gemm.h",
     ),
     Mutation(
         "barrier behind the stores dropped",
-        "      store_to_lds();\n      barrier();\n",
-        "      store_to_lds();\n",
+        [Change("      store_to_lds();\n      barrier();\n", "      store_to_lds();\n", GEMM)],
         "which was never written",
-        "conv_implicit_gemm.h",
     ),
     Mutation(
         "barrier that a wave does not reach",
-        "      store_to_lds();\n      barrier();\n",
-        "      store_to_lds();\n      if (thread_index() / 64 == 3) return;\n      barrier();\n",
+        [
+            Change(
+                "      store_to_lds();\n", "      store_to_lds();\n      if (thread_index() / 64 == 3) return;\n", GEMM
+            )
+        ],
         "waits at a barrier that wave 3 never reached",
-        "conv_implicit_gemm.h",
     ),
     Mutation(
         "tail of the loops shifted by one",
-        "point < arguments.points;",
-        "point < arguments.points + 1;",
+        [Change("point < arguments.points;", "point < arguments.points + 1;")],
         "0 bytes behind the end of a device allocation",
     ),
     Mutation(
         "tail of the convolution shifted by one",
-        "voxel < output.product()}",
-        "voxel < output.product() + 1}",
+        [Change("first_row + index < grid.product()}", "first_row + index < grid.product() + 1}", GEMM)],
         "behind the end of a device allocation",
-        "conv_implicit_gemm.h",
     ),
     Mutation(
-        "columns of a row exchanged on one side only",
-        "* lds_row + lane / 32 * 4;\n    for (int half",
-        "* lds_row + (1 - lane / 32) * 4;\n    for (int half",
+        "chunks of a row exchanged on one side only",
+        [
+            Change(
+                "lds_row_bytes + first_chunk;\n    columns",
+                "lds_row_bytes + chunk_bytes - first_chunk;\n    columns",
+                TILE,
+            )
+        ],
         WRONG_RESULT,
-        "conv_implicit_gemm.h",
     ),
     Mutation(
         "filter read from its end",
-        "packing.offset(group, tap, input_block",
-        "packing.offset(group, static_cast<int>(shape.kernel.product()) - 1 - tap, input_block",
+        [
+            Change(
+                "plan.weight_offset(group, step, first_column)",
+                "plan.weight_offset(group, static_cast<int32_t>(plan.steps()) - 1 - step, first_column)",
+                GEMM,
+            )
+        ],
         WRONG_RESULT,
-        "conv_implicit_gemm.h",
     ),
     Mutation(
         "LDS one row short",
-        "TileVoxel voxels[tile.voxels];",
-        "TileVoxel voxels[tile.voxels - 1];",
+        [
+            Change("columns[tile.columns * lds_row_bytes]", "columns[(tile.columns - 1) * lds_row_bytes]", TILE),
+            Change("  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));\n", "", GEMM),
+        ],
         "bytes of LDS at",
-        "conv_implicit_gemm.h",
     ),
     Mutation(
         "row of LDS never written",
-        "i < channel_loads; ++i)\n      *reinterpret_cast<float4*>(shared.weights",
-        "i < channel_loads; ++i)\n      if (thread_index() != 255) *reinterpret_cast<float4*>(shared.weights",
+        [
+            Change(
+                "    *reinterpret_cast<Chunk*>(operand + row * lds_row_bytes + chunk * chunk_bytes) = value;\n",
+                "    if (thread_index() != 255)\n"
+                "    *reinterpret_cast<Chunk*>(operand + row * lds_row_bytes + chunk * chunk_bytes) = value;\n",
+                TILE,
+            )
+        ],
         "which was never written",
-        "conv_implicit_gemm.h",
     ),
     Mutation(
         "load of the padding unguarded",
-        "is_inside ? load4(row[i] + step) : float4(0.0f)",
-        "load4(row[i] + step)",
-        "reads 4 bytes at",
-        "conv_implicit_gemm.h",
+        [Change("is_inside(i, tap) & is_real ? inside : outside", "inside", GEMM)],
+        "bytes at",
     ),
     Mutation(
         "accumulator not cleared",
-        "sums[i][j] = float16(0.0f);",
-        'asm volatile("" : "=a"(sums[i][j]));',
+        [Change("sums[i][j] = Float16(0.0f);", 'asm volatile("" : "=a"(sums[i][j]));', TILE)],
         "which was never written",
-        "conv_implicit_gemm.h",
     ),
-    Mutation("bias index off by one", "p0[c];", "p0[c + 1];", WRONG_RESULT),
+    Mutation("bias index off by one", [Change("p0[c];", "p0[c + 1];")], WRONG_RESULT),
     Mutation(
         "kernel arguments in another order",
-        "  ConvArguments<float, float> call;\n  Epilogue1 epilogue;\n",
-        "  Epilogue1 epilogue;\n  ConvArguments<float, float> call;\n",
-        "reads 4 bytes at",
+        [
+            Change(
+                "  GemmArguments<float, float, float> call;\n  Epilogue1 epilogue;\n",
+                "  Epilogue1 epilogue;\n  GemmArguments<float, float, float> call;\n",
+            )
+        ],
+        "bytes at",
     ),
     Mutation(
         "kernel argument that the host does not pass",
-        "  Epilogue1 epilogue;\n};",
-        "  Epilogue1 epilogue;\n  int64_t more;\n};",
+        [Change("  Epilogue1 epilogue;\n};", "  Epilogue1 epilogue;\n  int64_t more;\n};")],
         "bytes of arguments, but is given",
     ),
     Mutation(
         "wait for memory removed",
-        "s_waitcnt vmcnt(0)\n\tds_write",
-        "ds_write",
+        [Change("s_waitcnt vmcnt(0)\n\tds_write", "ds_write")],
         "before an s_waitcnt vmcnt",
         assembly=True,
     ),
     Mutation(
-        "wait for LDS removed", "s_waitcnt lgkmcnt(0)\n\tv_mfma", "v_mfma", "before an s_waitcnt lgkmcnt", assembly=True
+        "wait for LDS removed",
+        [Change("s_waitcnt lgkmcnt(0)\n\tv_mfma", "v_mfma")],
+        "before an s_waitcnt lgkmcnt",
+        assembly=True,
     ),
     Mutation(
         "wait state removed",
-        "s_nop 0\n\tv_readfirstlane",
-        "v_readfirstlane",
+        [Change("s_nop 0\n\tv_readfirstlane", "v_readfirstlane")],
         "0 wait states where 1 are needed",
         assembly=True,
     ),
@@ -221,25 +237,27 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return Model(folder, (folder / "source.device.hip").read_text())
 
 
-def replaced(text: str, mutation: Mutation) -> str:
-    assert mutation.before in text, f"there is no '{mutation.before}' any more: write the mutation anew"
-    return text.replace(mutation.before, mutation.after)
+def replaced(text: str, change: Change) -> str:
+    assert change.before in text, f"there is no '{change.before}' any more: write the mutation anew"
+    return text.replace(change.before, change.after)
 
 
 def changed_kernels(model: Model, mutation: Mutation) -> Path:
+    """A folder with the changed headers, to be looked through before the others."""
     folder = model.folder / "kernels"
     shutil.rmtree(folder, ignore_errors=True)
-    header = folder / KERNELS / mutation.file
-    header.parent.mkdir(parents=True)
-    header.write_text(replaced((REPOSITORY / "src" / KERNELS / mutation.file).read_text(), mutation))
+    for change in mutation.changes:
+        header = folder / KERNELS / change.file
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text(replaced((REPOSITORY / "src" / KERNELS / change.file).read_text(), change))
     return folder
 
 
-def changed_assembly(text: str, mutation: Mutation) -> str:
+def changed_assembly(text: str, change: Change) -> str:
     """The first such text of the convolution's kernel replaced."""
-    at = text.find(mutation.before, text.index("\nkernel1:"))
-    assert at >= 0, f"there is no '{mutation.before}' any more: write the mutation anew"
-    return text[:at] + mutation.after + text[at + len(mutation.before) :]
+    at = text.find(change.before, text.index("\nkernel1:"))
+    assert at >= 0, f"there is no '{change.before}' any more: write the mutation anew"
+    return text[:at] + change.after + text[at + len(change.before) :]
 
 
 def test_unchanged_kernels_pass(model: Model) -> None:
@@ -256,11 +274,11 @@ def test_unchanged_kernels_pass(model: Model) -> None:
 def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
     if mutation.assembly:
         text = model.compile(model.source, None, "-S").read_text()
-        code_object = model.assemble(changed_assembly(text, mutation))
-    elif mutation.file:
+        code_object = model.assemble(changed_assembly(text, mutation.changes[0]))
+    elif mutation.changes[0].file:
         code_object = model.compile(model.source, changed_kernels(model, mutation))
     else:
-        code_object = model.compile(replaced(model.source, mutation), None)
+        code_object = model.compile(replaced(model.source, mutation.changes[0]), None)
     done = model.run(code_object)
     assert done.returncode == (4 if mutation.report == WRONG_RESULT else 1), done.stdout + done.stderr
     assert mutation.report in done.stdout + done.stderr

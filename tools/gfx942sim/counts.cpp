@@ -32,6 +32,11 @@ void Counts::add(const Counts& other) {
   stored_bytes += other.stored_bytes;
   load_lines += other.load_lines;
   store_lines += other.store_lines;
+  l1_misses += other.l1_misses;
+  different_loaded_lines += other.different_loaded_lines;
+  different_stored_lines += other.different_stored_lines;
+  group_cycles += other.group_cycles;
+  simulation_seconds += other.simulation_seconds;
 }
 
 uint64_t Counts::of_unit(Unit unit) const {
@@ -46,6 +51,12 @@ uint64_t Counts::cycles_of_unit(Unit unit) const {
 
 uint64_t Counts::matrix_flops() const {
   return sum_over(executions, [](const Operation& operation) { return static_cast<uint64_t>(operation.flops); });
+}
+
+uint64_t Counts::exclusive_matrix_cycles() const {
+  return sum_over(executions, [](const Operation& operation) {
+    return operation.unit == Unit::matrix && operation.excludes_vector ? static_cast<uint64_t>(operation.cycles) : 0;
+  });
 }
 
 }  // namespace gfx942sim

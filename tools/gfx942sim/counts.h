@@ -25,6 +25,16 @@ struct Counts {
   uint64_t load_lines = 0;
   uint64_t store_lines = 0;
 
+  // Loaded lines that the vector unit's L1 does not have, and how many different lines the whole kernel touches.
+  uint64_t l1_misses = 0;
+  uint64_t different_loaded_lines = 0;
+  uint64_t different_stored_lines = 0;
+
+  // Cycles from the first to the last instruction of a group that has its compute unit alone, over all groups.
+  uint64_t group_cycles = 0;
+
+  double simulation_seconds = 0;  // of the host's cores
+
   void count(const Operation& operation);
   void add(const Counts& other);
 
@@ -32,6 +42,8 @@ struct Counts {
   // Cycles that a SIMD's unit is busy, over all waves.
   uint64_t cycles_of_unit(Unit unit) const;
   uint64_t matrix_flops() const;
+  // Of matrix instructions beside which the vector unit stands still: float32 and float64.
+  uint64_t exclusive_matrix_cycles() const;
 };
 
 }  // namespace gfx942sim

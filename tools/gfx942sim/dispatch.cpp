@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <thread>
 
@@ -107,6 +108,13 @@ class LaunchBuffer {
   const Allocation* allocation_;
 };
 
+// That a core has spent on this thread.
+double seconds_of_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 // The first fault in the grid's order, whatever the order in which threads meet faults: groups behind it need not run.
 class FirstFault {
  public:
@@ -139,8 +147,10 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   std::atomic<uint64_t> next_group = 0;
   FirstFault first_fault;
   Counts total;
+  Traffic traffic;
   std::mutex total_mutex;
   auto work = [&] {
+    const double start = seconds_of_thread();
     WorkGroup group(memory, module, launch, {arguments.address(), packet.address()}, options.instruction_limit);
     for (uint64_t i = next_group++; i < groups && first_fault.concerns(i); i = next_group++) {
       const auto x = static_cast<uint32_t>(i % launch.grid[0]);
@@ -152,8 +162,10 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
         first_fault.report(i, std::current_exception());
       }
     }
+    group.counts.simulation_seconds = seconds_of_thread() - start;
     std::lock_guard lock(total_mutex);
     total.add(group.counts);
+    traffic.add(group.traffic);
   };
 
   const uint64_t available =
@@ -163,6 +175,9 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   work();
   for (std::thread& thread : threads) thread.join();
   first_fault.rethrow();
+  total.l1_misses = traffic.l1_misses();
+  total.different_loaded_lines = traffic.different_loaded_lines();
+  total.different_stored_lines = traffic.different_stored_lines();
   return total;
 }
 

@@ -37,9 +37,10 @@ struct Operation {
   std::string name;  // without the suffix of its encoding (_e32, _e64, _sdwa, _dpp)
   Unit unit = Unit::vector;
   void (*execute)(Wave&, const Instruction&) = nullptr;
-  std::vector<Type> types;  // of the operands in the order of the text, destinations first
-  int cycles = 4;           // that it keeps its unit busy, on one SIMD
-  int64_t flops = 0;        // of one execution, for matrix instructions
+  std::vector<Type> types;       // of the operands in the order of the text, destinations first
+  int cycles = 4;                // that it keeps its unit busy, on one SIMD
+  int64_t flops = 0;             // of one execution, for matrix instructions
+  bool excludes_vector = false;  // a matrix instruction beside which the vector unit stands still
 };
 
 // Scalar registers by their encoding.

@@ -5,13 +5,6 @@
 #include <algorithm>
 
 namespace gfx942sim {
-namespace {
-
-constexpr uint32_t wave_bits = 5;
-constexpr uint32_t several_waves = (1U << wave_bits) - 1;
-
-}  // namespace
-
 void Lds::reset(uint32_t size) {
   size_ = size;
   epoch_ = 1;

@@ -21,6 +21,10 @@ class Lds {
   // other; atomics of several waves may meet.
   std::optional<std::string> check(uint32_t address, uint32_t length, LdsAccess access, int wave);
 
+  // The same for an access that is most likely right: false where it is not, or where only check can tell.
+  template <uint32_t length>
+  bool is_right(uint32_t address, LdsAccess access, int wave);
+
   // Marks the bytes as touched since the last barrier without looking for a race: for an operation that was issued
   // before the barrier and not waited for.
   void touch(uint32_t address, uint32_t length, LdsAccess access, int wave);
@@ -31,8 +35,10 @@ class Lds {
   void pass_barrier() { ++epoch_; }
 
  private:
-  // The epoch and the wave of the last access of a kind: epoch * waves_per_tag + wave. Epochs begin at 1.
+  // The epoch and the wave of the last access of a kind: the wave in the low bits. Epochs begin at 1.
   using Tag = uint32_t;
+  static constexpr uint32_t wave_bits = 5;
+  static constexpr Tag several_waves = (1U << wave_bits) - 1;  // in the place of the wave
   std::optional<std::string> find_race(uint32_t address, uint32_t length, LdsAccess access, int wave) const;
 
   uint32_t size_ = 0;
@@ -41,5 +47,32 @@ class Lds {
   std::vector<uint8_t> written_;
   std::vector<Tag> readers_, writers_, atomics_;
 };
+
+template <uint32_t length>
+bool Lds::is_right(uint32_t address, LdsAccess access, int wave) {
+  if (address > size_ || length > size_ - address || access == LdsAccess::atomic) return false;
+  const Tag begin_of_epoch = epoch_ << wave_bits, mine = begin_of_epoch | static_cast<Tag>(wave);
+  Tag* const writers = writers_.data() + address;
+  Tag* const readers = readers_.data() + address;
+  const Tag* const atomics = atomics_.data() + address;
+  // Tags of this epoch are the largest there are.
+  bool foreign = false;
+  for (uint32_t i = 0; i < length; ++i)
+    foreign |=
+        (writers[i] >= begin_of_epoch && writers[i] != mine) || (atomics[i] >= begin_of_epoch && atomics[i] != mine);
+  if (access == LdsAccess::write) {
+    for (uint32_t i = 0; i < length; ++i) foreign |= readers[i] >= begin_of_epoch && readers[i] != mine;
+    if (foreign) return false;
+    for (uint32_t i = 0; i < length; ++i) writers[i] = mine;
+    return true;
+  }
+  bool unwritten = false;
+  for (uint32_t i = 0; i < length; ++i) unwritten |= written_[address + i] == 0;
+  if (foreign || unwritten) return false;
+  const Tag several = begin_of_epoch | several_waves;
+  for (uint32_t i = 0; i < length; ++i)
+    readers[i] = readers[i] >= begin_of_epoch && readers[i] != mine ? several : mine;
+  return true;
+}
 
 }  // namespace gfx942sim

@@ -8,6 +8,7 @@
 
 #include "gfx942sim/dispatch.h"
 #include "gfx942sim/operations/operation_table.h"
+#include "gfx942sim/time_model.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
 
@@ -142,7 +143,7 @@ void list_kernels(const CodeObject& code_object) {
         kernel.argument_bytes, kernel.max_threads);
 }
 
-void print_counts(const Counts& counts) {
+void print_counts(const Launch& launch, const Counts& counts) {
   fmt::print("waves {}, barriers {}\n", counts.waves, counts.barriers);
   constexpr std::pair<Unit, const char*> units[] = {{Unit::matrix, "matrix"},
                                                     {Unit::vector, "vector"},
@@ -158,6 +159,20 @@ void print_counts(const Counts& counts) {
              counts.lds_conflict_cycles);
   fmt::print("memory         {:12} bytes loaded in {} lines, {} stored in {} lines\n", counts.loaded_bytes,
              counts.load_lines, counts.stored_bytes, counts.store_lines);
+  fmt::print("caches         {:12} lines miss L1; {} different lines loaded, {} stored\n", counts.l1_misses,
+             counts.different_loaded_lines, counts.different_stored_lines);
+  const Occupancy held = occupancy(launch);
+  fmt::print("occupancy      {:12} waves a SIMD by registers, {} groups a compute unit\n", held.waves_per_simd,
+             held.groups_per_unit);
+  const ModelledTime time = modelled_time(launch, counts);
+  fmt::print("modelled time  {:12.3f} us on an MI300X, bound by {}; in cycles:", time.microseconds(),
+             to_text(time.bound));
+  for (int i = 0; i < bound_count; ++i) fmt::print(" {} {:.0f}", to_text(static_cast<Bound>(i)), time.cycles[i]);
+  fmt::print("\nsimulated in   {:12.3f} seconds of a core", counts.simulation_seconds);
+  if (counts.matrix_flops() > 0)
+    fmt::print(": {:.2f} GFLOP/s a core",
+               static_cast<double>(counts.matrix_flops()) / counts.simulation_seconds * 1e-9);
+  fmt::print("\n");
   for (size_t i = 0; i < counts.executions.size(); ++i)
     if (counts.executions[i]) fmt::print("  {:30} {}\n", all_operations()[i].name, counts.executions[i]);
 }
@@ -180,7 +195,7 @@ void execute(const Options& options) {
   for (const std::string& argument : options.arguments) arguments.add(argument);
   const Counts counts = dispatch(memory, module, launch, arguments.packed(), {.threads = options.threads});
   arguments.write_outputs();
-  if (options.counts) print_counts(counts);
+  if (options.counts) print_counts(launch, counts);
 }
 
 int run(int argc, char** argv) {

@@ -7,7 +7,8 @@
 
 namespace gfx942sim {
 
-// One line: an object with the kernel, its geometry and its counts.
+// One line: an object with the kernel, its geometry, its counts and its modelled time. `seconds` is the simulator's
+// own.
 std::string to_json(const Launch& launch, const Counts& counts);
 
 }  // namespace gfx942sim

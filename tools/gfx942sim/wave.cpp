@@ -57,6 +57,7 @@ void Wave::reset(WorkGroup& group, int number, int vector_registers, int accumul
   scratch_written_.assign(size_t{scratch_size_} * wave_size, 0);
   counters = {};
   history = {};
+  clock = {};
   mode = {};
   at_barrier = ended = false;
   indexing = {};

@@ -11,6 +11,7 @@
 #include "gfx942sim/hazards.h"
 #include "gfx942sim/instruction.h"
 #include "gfx942sim/wait_counters.h"
+#include "gfx942sim/wave_clock.h"
 
 namespace gfx942sim {
 
@@ -102,6 +103,7 @@ class Wave {
   Mode mode;
   WaitCounters counters;
   IssueHistory history;
+  WaveClock clock;
   bool at_barrier = false;
   bool ended = false;
   RegisterIndexing indexing;

@@ -52,13 +52,18 @@ void WorkGroup::run(std::array<uint32_t, 3> id) {
   lds.reset(launch_.kernel->lds_bytes + launch_.dynamic_lds_bytes);
   for (size_t i = 0; i < waves_.size(); ++i) set_up(waves_[i], static_cast<int>(i));
   for (auto& operations : lds_operations_) operations.clear();
+  loads_into_lds_ = false;
   counts.waves += waves_.size();
+  traffic.begin_group();
 
   while (true) {
     for (Wave& wave : waves_)
       if (!wave.ended) run_to_barrier(wave);
     const auto waiting = std::find_if(waves_.begin(), waves_.end(), [](const Wave& wave) { return wave.at_barrier; });
-    if (waiting == waves_.end()) return;
+    if (waiting == waves_.end()) {
+      counts.group_cycles += latest_wave();
+      return;
+    }
     const auto ended = std::find_if(waves_.begin(), waves_.end(), [](const Wave& wave) { return wave.ended; });
     if (ended != waves_.end()) {
       const Instruction* barrier = program().find(waiting->program_counter - 4);
@@ -120,6 +125,19 @@ void WorkGroup::set_up(Wave& wave, int number) {
   wave.write_vector({.kind = OperandKind::vector, .index = 0}, 0, items, active);
 }
 
+void WorkGroup::execute(Wave& wave, const Instruction& instruction) {
+  const Unit unit = instruction.operation->unit;
+  const uint64_t lds_cycles = counts.lds_cycles;
+  counts.count(*instruction.operation);
+  wave.clock.issue(instruction);
+  if (wave.indexing.operands != 0 && unit == Unit::vector)
+    instruction.operation->execute(wave, with_indexed_registers(wave, instruction));
+  else
+    instruction.operation->execute(wave, instruction);
+  if (unit == Unit::lds) wave.clock.begin_lds(lds_latency + counts.lds_cycles - lds_cycles);
+  if (unit == Unit::scalar_memory) wave.clock.begin_scalar_memory();
+}
+
 void WorkGroup::run_to_barrier(Wave& wave) {
   for (uint64_t executed = 0; !wave.ended && !wave.at_barrier; ++executed) {
     const Instruction* instruction = program().find(wave.program_counter);
@@ -132,22 +150,26 @@ void WorkGroup::run_to_barrier(Wave& wave) {
         wave.fail(-1, fmt::format("runs for {} instructions without a barrier: does it ever end?", executed));
       if (auto hazard = hazards_.issue(wave.history, *instruction)) wave.fail(-1, *hazard);
       wave.program_counter += static_cast<uint64_t>(instruction->size);
-      counts.count(*instruction->operation);
-      if (wave.indexing.operands != 0 && instruction->operation->unit == Unit::vector)
-        instruction->operation->execute(wave, with_indexed_registers(wave, *instruction));
-      else
-        instruction->operation->execute(wave, *instruction);
+      execute(wave, *instruction);
     } catch (const InstructionFault& fault) {
       throw SimulationFault(report(wave, instruction, fault));
     }
   }
 }
 
+uint64_t WorkGroup::latest_wave() const {
+  uint64_t latest = 0;
+  for (const Wave& wave : waves_) latest = std::max(latest, wave.clock.now());
+  return latest;
+}
+
 void WorkGroup::pass_barrier() {
   lds.pass_barrier();
   ++counts.barriers;
+  const uint64_t now = latest_wave();
   for (Wave& wave : waves_) {
     wave.at_barrier = false;
+    wave.clock.set(now);
     // What was not waited for may happen behind the barrier too.
     drop_complete_lds_operations(wave.number());
     for (const LdsOperation& operation : lds_operations_[static_cast<size_t>(wave.number())])
@@ -162,6 +184,7 @@ void WorkGroup::note_lds_operation(const Wave& wave, Queue queue, uint32_t numbe
   constexpr size_t usual_depth = 32;
   auto& operations = lds_operations_[static_cast<size_t>(wave.number())];
   if (operations.size() >= usual_depth) drop_complete_lds_operations(wave.number());
+  if (queue == Queue::vector_memory) loads_into_lds_ = true;
   operations.push_back({queue, number, access, lanes, length, addresses});
 }
 
@@ -173,6 +196,7 @@ void WorkGroup::drop_complete_lds_operations(int wave) {
 }
 
 void WorkGroup::check_lds_arrived(const Wave& wave, int lane, uint32_t address, uint32_t length) const {
+  if (!loads_into_lds_) return;
   for (const LdsOperation& operation : lds_operations_[static_cast<size_t>(wave.number())]) {
     if (operation.queue != Queue::vector_memory || wave.counters.is_complete(operation.queue, operation.number))
       continue;

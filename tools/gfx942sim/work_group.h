@@ -38,6 +38,7 @@ class WorkGroup {
   // For the operations.
   Lds lds;
   Counts counts;
+  Traffic traffic;
   // The bytes behind a device address, or a fault of the lane.
   std::byte* global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write);
   const Allocation* find_allocation(uint64_t address, uint64_t length);
@@ -62,7 +63,9 @@ class WorkGroup {
 
   void set_up(Wave& wave, int number);
   void run_to_barrier(Wave& wave);
+  void execute(Wave& wave, const Instruction& instruction);
   void pass_barrier();
+  uint64_t latest_wave() const;
   void drop_complete_lds_operations(int wave);
   FaultReport report(const Wave& wave, const Instruction* instruction, const InstructionFault& fault) const;
 
@@ -75,6 +78,7 @@ class WorkGroup {
   std::vector<Wave> waves_;
   HazardChecker hazards_;
   std::vector<std::vector<LdsOperation>> lds_operations_;  // of each wave
+  bool loads_into_lds_ = false;                            // whether any instruction of the group does
   const Allocation* last_allocation_ = nullptr;
 };
 

@@ -51,7 +51,7 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
   for (int32_t i = 0; i < api.input_count; ++i) inputs.push_back(to_json(*api.input(i)));
   for (int32_t i = 0; i < api.output_count; ++i) outputs.push_back(to_json(*api.output(i)));
   for (int32_t i = 0; i < api.step_count; ++i)
-    steps.push_back({{"name", api.step_name(i)}, {"nodes", step_nodes(api, i)}});
+    steps.push_back({{"name", api.step_name(i)}, {"nodes", step_nodes(cpu_step(api, i))}});
   const std::optional<MemoryUse> memory = memory_use(library, options);
   Json json = {{"name", options.model.stem().string()},
                {"platform", "onnxc"},

@@ -9,6 +9,7 @@
 #include "json.h"
 #include "machine_peak.h"
 #include "memory.h"
+#include "simulated_profile.h"
 #include "steps.h"
 #include "support/text.h"
 
@@ -23,7 +24,8 @@ struct StepTime {
 };
 
 struct Profile {
-  std::vector<StepTime> steps;
+  std::vector<onnxc_step_info> infos;
+  std::vector<StepTime> steps;    // of each info
   double steps_milliseconds = 0;  // their sum
   double run_milliseconds = 0;
   MachinePeak peak;
@@ -48,7 +50,8 @@ std::vector<size_t> faster_half(const std::vector<double>& samples) {
 
 Profile measure_profile(Session& session, const std::vector<Tensor>& inputs) {
   const onnxc_api& api = session.api();
-  const size_t step_count = static_cast<size_t>(api.step_count);
+  const std::vector<onnxc_step_info> infos = session.steps();
+  const size_t step_count = infos.size();
   std::vector<Tensor> outputs = session.make_outputs(inputs);
   std::vector<std::vector<double>> runs;  // the milliseconds of each step
   Clock::time_point start;
@@ -65,6 +68,7 @@ Profile measure_profile(Session& session, const std::vector<Tensor>& inputs) {
   runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(seconds.size()));  // the warm-up
 
   Profile profile;
+  profile.infos = infos;
   for (size_t step = 0; step < step_count; ++step)
     profile.steps.push_back({0, api.step_operations(session.instance(), static_cast<int32_t>(step))});
   const std::vector<size_t> chosen = faster_half(seconds);
@@ -92,11 +96,11 @@ struct KindTime {
   int steps;
 };
 
-std::vector<KindTime> times_by_kind(const onnxc_api& api, const Profile& profile) {
+std::vector<KindTime> times_by_kind(const Profile& profile) {
   std::map<std::string, KindTime> kinds;
-  for (int32_t step = 0; step < api.step_count; ++step) {
-    const StepTime& time = profile.steps[static_cast<size_t>(step)];
-    std::string kind = kind_of(api.step_name(step));
+  for (size_t step = 0; step < profile.infos.size(); ++step) {
+    const StepTime& time = profile.steps[step];
+    std::string kind = kind_of(profile.infos[step].name);
     KindTime& sum = kinds.try_emplace(kind, KindTime{kind, {}, 0}).first->second;
     sum.time.milliseconds += time.milliseconds;
     sum.time.operations += time.operations;
@@ -108,13 +112,13 @@ std::vector<KindTime> times_by_kind(const onnxc_api& api, const Profile& profile
   return sorted;
 }
 
-void print_json(const onnxc_api& api, const Profile& profile, const Session& session, const RunOptions& options) {
+void print_json(const Profile& profile, const Session& session, const RunOptions& options) {
   Json steps = Json::array();
-  for (int32_t step = 0; step < api.step_count; ++step) {
-    const StepTime& time = profile.steps[static_cast<size_t>(step)];
+  for (size_t step = 0; step < profile.infos.size(); ++step) {
+    const StepTime& time = profile.steps[step];
     const double rate = gflops(time);
-    steps.push_back({{"step", api.step_name(step)},
-                     {"nodes", step_nodes(api, step)},
+    steps.push_back({{"step", profile.infos[step].name},
+                     {"nodes", step_nodes(profile.infos[step])},
                      {"ms", time.milliseconds},
                      {"percentage", profile.share(time.milliseconds)},
                      {"gflops", rate > 0 ? Json(rate) : Json()}});
@@ -139,22 +143,21 @@ std::string numbers(const Profile& profile, const StepTime& time) {
   return text + fmt::format(" {:>9.1f} {:>6.0f}%", rate, 100 * rate / profile.peak.gflops);
 }
 
-void print_table(const onnxc_api& api, const Profile& profile, int threads) {
+void print_table(const Profile& profile, int threads) {
   constexpr std::string_view head = "        ms   share   GFLOP/s of peak  ";
   constexpr size_t longest = 48;
   size_t width = 4;
-  for (int32_t step = 0; step < api.step_count; ++step)
-    width = std::max(width, printable(api.step_name(step), longest).size());
+  for (const onnxc_step_info& step : profile.infos) width = std::max(width, printable(step.name, longest).size());
   fmt::print("{}{:<{}}  nodes\n", head, "step", width);
-  for (int32_t step = 0; step < api.step_count; ++step)
-    fmt::print("{}  {:<{}}  {}\n", numbers(profile, profile.steps[static_cast<size_t>(step)]),
-               printable(api.step_name(step), longest), width, step_title(api, step));
+  for (size_t step = 0; step < profile.infos.size(); ++step)
+    fmt::print("{}  {:<{}}  {}\n", numbers(profile, profile.steps[step]), printable(profile.infos[step].name, longest),
+               width, step_title(profile.infos[step]));
   fmt::print("\n{}kind of step\n", head);
-  for (const KindTime& kind : times_by_kind(api, profile))
+  for (const KindTime& kind : times_by_kind(profile))
     fmt::print("{}  {} ({} step{})\n", numbers(profile, kind.time), printable(kind.kind, longest), kind.steps,
                kind.steps == 1 ? "" : "s");
   fmt::print("\n{:>10.3f} ms in {} steps; a whole run takes {:.3f} ms on {} thread{}\n", profile.steps_milliseconds,
-             api.step_count, profile.run_milliseconds, threads, threads == 1 ? "" : "s");
+             profile.infos.size(), profile.run_milliseconds, threads, threads == 1 ? "" : "s");
   fmt::print("peak of this machine on {} thread{}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read from memory\n",
              threads, threads == 1 ? "" : "s", profile.peak.gflops, profile.peak.gigabytes_read);
   fmt::print("{}; this process held {:.1f} MiB at most\n", memory_text(profile.memory),
@@ -164,11 +167,15 @@ void print_table(const onnxc_api& api, const Profile& profile, int threads) {
 }  // namespace
 
 void profile(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options) {
+  if (options.device == "hip" && runs_on_simulator()) {
+    profile_simulated(session, inputs, options);
+    return;
+  }
   Profile profile = measure_profile(session, inputs);
   if (options.json)
-    print_json(session.api(), profile, session, options);
+    print_json(profile, session, options);
   else
-    print_table(session.api(), profile, session.threads());
+    print_table(profile, session.threads());
 }
 
 }  // namespace onnxc

@@ -13,7 +13,7 @@ namespace onnxc {
 // kind of step; or a JSON object.
 //
 // Times are means over the faster half of the runs, so that the steps add up to the run and what disturbs a run now and
-// then is left out.
+// then is left out. On gfx942sim a run is counted instead (simulated_profile.h).
 void profile(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options);
 
 }  // namespace onnxc

@@ -1,10 +1,13 @@
 #include "session.h"
 
+#include <cstddef>
+
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <exception>
 
+#include "steps.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -184,6 +187,18 @@ std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, const StepHo
   std::vector<Tensor> outputs = make_outputs(inputs);
   run(inputs, outputs, hook);
   return outputs;
+}
+
+std::vector<onnxc_step_info> Session::steps() const {
+  std::vector<onnxc_step_info> steps;
+  // Models of before had one list of steps, the CPU's.
+  const bool has_own = api().table_size > offsetof(onnxc_api, instance_step);
+  const int32_t count = has_own ? api().instance_step_count(instance_) : api().step_count;
+  for (int32_t i = 0; i < count; ++i) {
+    steps.push_back(i < api().step_count ? cpu_step(api(), i) : onnxc_step_info{});
+    if (has_own) check(api().instance_step(instance_, i, &steps.back()));
+  }
+  return steps;
 }
 
 Tensor Session::step_output(int32_t step, int32_t output) {

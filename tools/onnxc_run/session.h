@@ -53,6 +53,8 @@ class Session {
   const ModelLibrary& library() const { return library_; }
   onnxc_instance* instance() const { return instance_; }
   int threads() const { return api().threads(instance_); }
+  // The steps that a run executes on this session's device.
+  std::vector<onnxc_step_info> steps() const;
 
   // Tensors for the outputs that these inputs give, zeroed; one of no dtype where only the run knows the dims, which
   // then makes it.

@@ -22,8 +22,8 @@ std::vector<std::string> lines(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> step_nodes(const onnxc_api& api, int32_t step) {
-  std::vector<std::string> names = lines(api.step_nodes(step)), operators = lines(api.step_operators(step));
+std::vector<std::string> step_nodes(const onnxc_step_info& step) {
+  std::vector<std::string> names = lines(step.nodes), operators = lines(step.operators);
   std::vector<std::string> result;
   for (size_t i = 0; i < operators.size(); ++i) {
     bool named = i < names.size() && !names[i].empty();
@@ -32,9 +32,9 @@ std::vector<std::string> step_nodes(const onnxc_api& api, int32_t step) {
   return result;
 }
 
-std::string step_title(const onnxc_api& api, int32_t step) {
-  std::vector<std::string> nodes = step_nodes(api, step);
-  return printable(nodes.empty() ? api.step_name(step) : fmt::format("{}", fmt::join(nodes, " + ")));
+std::string step_title(const onnxc_step_info& step) {
+  std::vector<std::string> nodes = step_nodes(step);
+  return printable(nodes.empty() ? step.name : fmt::format("{}", fmt::join(nodes, " + ")));
 }
 
 }  // namespace onnxc

@@ -10,9 +10,14 @@ namespace onnxc {
 
 // The ONNX nodes that a step computes, each "name (operator)"; a node without a name is its operator alone. As in the
 // model: for JSON, not for a terminal.
-std::vector<std::string> step_nodes(const onnxc_api& api, int32_t step);
+std::vector<std::string> step_nodes(const onnxc_step_info& step);
 
 // "conv1 (Conv) + relu1 (Relu)"; the step's own name when no node stands behind it. Fit for a terminal.
-std::string step_title(const onnxc_api& api, int32_t step);
+std::string step_title(const onnxc_step_info& step);
+
+// A step of the CPU's program.
+inline onnxc_step_info cpu_step(const onnxc_api& api, int32_t step) {
+  return {api.step_name(step), api.step_nodes(step), api.step_operators(step)};
+}
 
 }  // namespace onnxc

@@ -68,8 +68,8 @@ std::vector<Tensor> trace(Session& session, const std::vector<Tensor>& inputs, c
                       {"nan", summary.nan},
                       {"inf", summary.infinite},
                       {"step", api.step_name(step)},
-                      {"nodes", step_nodes(api, step)}});
-      if (!options.json) fmt::print("{}", row_text(printable(name), tensor, summary, step_title(api, step)));
+                      {"nodes", step_nodes(cpu_step(api, step))}});
+      if (!options.json) fmt::print("{}", row_text(printable(name), tensor, summary, step_title(cpu_step(api, step))));
     }
   });
   std::string json = json_text(Json{{"version", 1}, {"tensors", rows}}, 2) + "\n";

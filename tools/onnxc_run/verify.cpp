@@ -122,7 +122,8 @@ bool verify(Session& session, const std::vector<Tensor>& inputs, const RunOption
   session.run(inputs, [&](int32_t step, int32_t when) {
     if (when != ONNXC_AFTER_STEP) return;
     for (int32_t output = 0; output < api.step_output_count(step); ++output)
-      verification.check(api.step_output(step, output)->name, session.step_output(step, output), step_title(api, step));
+      verification.check(api.step_output(step, output)->name, session.step_output(step, output),
+                         step_title(cpu_step(api, step)));
   });
   return verification.report();
 }

@@ -504,4 +504,13 @@ const char* hipGetErrorString(hipError_t code) { return error_text(code).text; }
 
 const char* hipGetErrorName(hipError_t code) { return error_text(code).name; }
 
+// --- of the simulator alone
+
+// What onnxc-run --profile asks for: see SimulatedDevice::take_launches.
+const char* gfx942sim_take_launches() {
+  SimulatedDevice& device = SimulatedDevice::instance();
+  std::lock_guard lock(device.mutex);
+  return device.take_launches();
+}
+
 }  // extern "C"

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "gfx942sim/report.h"
 #include "support/diagnostics.h"
@@ -38,12 +39,6 @@ std::span<const std::byte> code_object_bytes(const void* image) {
 int threads_from_environment() {
   const char* text = std::getenv("GFX942SIM_THREADS");
   return text == nullptr ? 0 : std::atoi(text);
-}
-
-// GFX942SIM_LOG names a file to which every launch adds a line of JSON.
-void log_launch(const Launch& launch, const Counts& counts) {
-  if (const char* path = std::getenv("GFX942SIM_LOG"))
-    std::ofstream(path, std::ios::app) << to_json(launch, counts) << "\n";
 }
 
 template <class Handles, class Handle>
@@ -155,7 +150,7 @@ hipError_t SimulatedDevice::launch(const Function& function, const Launch& geome
                                    const std::vector<std::byte>& arguments) {
   try {
     const Counts counts = dispatch(memory_, *function.module, geometry, arguments, options_);
-    log_launch(geometry, counts);
+    log_launch(to_json(geometry, counts));
     return hipSuccess;
   } catch (const SimulationFault& fault) {
     fmt::print(stderr, "{}", fault.what());
@@ -163,6 +158,18 @@ hipError_t SimulatedDevice::launch(const Function& function, const Launch& geome
   } catch (const onnxc::UserError& error) {
     throw Refusal(hipErrorInvalidConfiguration, error.what());
   }
+}
+
+// GFX942SIM_LOG names a file to which every launch adds a line of JSON.
+void SimulatedDevice::log_launch(const std::string& line) {
+  if (const char* path = std::getenv("GFX942SIM_LOG")) std::ofstream(path, std::ios::app) << line << "\n";
+  if (records_) recorded_ += line + "\n";
+}
+
+const char* SimulatedDevice::take_launches() {
+  records_ = true;
+  taken_ = std::exchange(recorded_, "");
+  return taken_.c_str();
 }
 
 Stream* SimulatedDevice::stream_of(hipStream_t handle) {

@@ -69,6 +69,9 @@ class SimulatedDevice {
   // Runs a kernel; a fault is reported on stderr.
   hipError_t launch(const Function& function, const Launch& geometry, const std::vector<std::byte>& arguments);
 
+  // A line of JSON for each launch since the last call; the first call begins the record. Valid until the next.
+  const char* take_launches();
+
   // Does the work, or notes it if the stream captures.
   hipError_t enqueue(hipStream_t stream, Work work);
   Stream* stream_of(hipStream_t handle);
@@ -86,6 +89,9 @@ class SimulatedDevice {
   std::map<void*, std::unique_ptr<std::byte[]>> host_memory_;
   std::map<Module*, std::unique_ptr<Module>> modules_;
   DispatchOptions options_;
+  void log_launch(const std::string& line);
+  bool records_ = false;
+  std::string recorded_, taken_;
 };
 
 }  // namespace gfx942sim::hip

@@ -23,6 +23,19 @@ Addresses lane_addresses(Wave& wave, const Operand& operand, int64_t offset, Lan
   return addresses;
 }
 
+bool is_right(Lds& lds, uint32_t address, uint32_t length, LdsAccess access, int wave) {
+  switch (length) {
+    case 4:
+      return lds.is_right<4>(address, access, wave);
+    case 8:
+      return lds.is_right<8>(address, access, wave);
+    case 16:
+      return lds.is_right<16>(address, access, wave);
+    default:
+      return false;
+  }
+}
+
 // Checks an access of all active lanes, counts it, and notes it until it is waited for.
 void begin_access(Wave& wave, const Addresses& addresses, LaneBits lanes, uint32_t length, LdsAccess access,
                   uint32_t number) {
@@ -32,7 +45,8 @@ void begin_access(Wave& wave, const Addresses& addresses, LaneBits lanes, uint32
     if (!(lanes >> lane & 1)) continue;
     if (addresses[lane] % alignment != 0)
       wave.fail(lane, fmt::format("touches {} bytes of LDS at {}, which is not aligned", length, addresses[lane]));
-    if (auto wrong = group.lds.check(addresses[lane], length, access, wave.number())) wave.fail(lane, *wrong);
+    if (!is_right(group.lds, addresses[lane], length, access, wave.number()))
+      if (auto wrong = group.lds.check(addresses[lane], length, access, wave.number())) wave.fail(lane, *wrong);
     group.check_lds_arrived(wave, lane, addresses[lane], length);
   }
   const LdsCycles cycles = lds_cycles(addresses, lanes, length, access != LdsAccess::read);
@@ -59,7 +73,11 @@ void read_words(Wave& wave, const Instruction& instruction, const Addresses& add
     LaneWords values{};
     for (int lane = 0; lane < wave_size; ++lane) {
       if (!(lanes >> lane & 1)) continue;
-      std::memcpy(&values[lane], wave.group().lds.bytes(addresses[lane] + 4 * static_cast<uint32_t>(word)), word_bytes);
+      const uint8_t* bytes_of_word = wave.group().lds.bytes(addresses[lane] + 4 * static_cast<uint32_t>(word));
+      if (word_bytes == 4)
+        std::memcpy(&values[lane], bytes_of_word, 4);
+      else
+        std::memcpy(&values[lane], bytes_of_word, word_bytes);
       if (format.sign_extend) {
         const int unused = static_cast<int>(32 - 8 * word_bytes);
         values[lane] = static_cast<uint32_t>(static_cast<int32_t>(values[lane] << unused) >> unused);

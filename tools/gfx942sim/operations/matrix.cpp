@@ -198,7 +198,8 @@ void add_product(Operations& rows, std::string name, int cycles) {
                   &execute_product<ElementA, ElementB, shape>,
                   {type, type, type, type},
                   cycles,
-                  flops});
+                  flops,
+                  ElementA::bits == 64 || std::is_same_v<ElementA, Single>});
 }
 
 template <class Element>

@@ -26,8 +26,14 @@ uint64_t vcc(Wave& wave) {
 }
 
 void execute_wait(Wave& wave, const Instruction& instruction) {
-  if (instruction.vmcnt >= 0) wave.counters.wait_vmcnt(static_cast<uint32_t>(instruction.vmcnt));
-  if (instruction.lgkmcnt >= 0) wave.counters.wait_lgkmcnt(static_cast<uint32_t>(instruction.lgkmcnt));
+  if (instruction.vmcnt >= 0) {
+    wave.counters.wait_vmcnt(static_cast<uint32_t>(instruction.vmcnt));
+    wave.clock.wait_vmcnt(static_cast<uint32_t>(instruction.vmcnt));
+  }
+  if (instruction.lgkmcnt >= 0) {
+    wave.counters.wait_lgkmcnt(static_cast<uint32_t>(instruction.lgkmcnt));
+    wave.clock.wait_lgkmcnt(static_cast<uint32_t>(instruction.lgkmcnt));
+  }
 }
 
 uint32_t mode_mask(const Instruction& instruction) {

@@ -18,6 +18,7 @@ enum class Addressing { global, flat, scratch, buffer };
 // Where one lane's access goes: nowhere (out of a buffer's range), to memory, or to LDS through a FLAT address.
 struct Target {
   std::byte* bytes = nullptr;
+  uint64_t address = 0;        // on the device, for memory
   uint8_t* written = nullptr;  // scratch: flags of the bytes
   bool in_lds = false;
   uint32_t lds_address = 0;
@@ -99,7 +100,7 @@ Target buffer_target(Wave& wave, const Instruction& instruction, const AddressOp
   }
   if (!inside) return {};
   const uint64_t address = operands.base + uint64_t{index} * operands.stride + offset + operands.scalar_offset;
-  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write)};
+  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write), .address = address};
 }
 
 Target scratch_target(Wave& wave, int lane, uint64_t address, uint32_t length, bool write) {
@@ -123,7 +124,7 @@ Target find_target(Wave& wave, const Instruction& instruction, const AddressOper
     return {.in_lds = true, .lds_address = static_cast<uint32_t>(address)};
   if (operands.addressing == Addressing::flat && address >> 32 == private_aperture)
     return scratch_target(wave, lane, address & 0xffffffff, length, write);
-  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write)};
+  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write), .address = address};
 }
 
 void use_lds(Wave& wave, int lane, const Target& target, uint32_t length, LdsAccess access) {
@@ -152,19 +153,28 @@ void write_bytes(Wave& wave, int lane, const Target& target, uint32_t length, co
   }
 }
 
-// Counts the distinct cache lines of an instruction; lanes mostly walk upwards.
+// The different cache lines of an instruction; lanes mostly walk upwards. Scratch and LDS have none.
 class LineCounter {
  public:
-  void touch(const std::byte* bytes, uint32_t length) {
-    if (!bytes) return;
-    const uint64_t first = reinterpret_cast<uint64_t>(bytes) / line_bytes;
-    const uint64_t last = (reinterpret_cast<uint64_t>(bytes) + length - 1) / line_bytes;
+  void touch(const Target& target, uint32_t length) {
+    if (target.address == 0) return;
+    const uint64_t first = target.address / line_bytes, last = (target.address + length - 1) / line_bytes;
     for (uint64_t line = first; line <= last; ++line) add(line);
   }
-  uint64_t count() const { return count_; }
+
+  // Counts the lines of a load, and tells how long it takes.
+  uint64_t finish_load(WorkGroup& group) const {
+    group.counts.load_lines += count_;
+    uint64_t latency = load_latency(LineSource::l1);
+    for (size_t i = 0; i < count_; ++i) latency = std::max(latency, load_latency(group.traffic.load(lines_[i])));
+    return latency;
+  }
+  void finish_store(WorkGroup& group) const {
+    group.counts.store_lines += count_;
+    for (size_t i = 0; i < count_; ++i) group.traffic.store(lines_[i]);
+  }
 
  private:
-  static constexpr uint64_t line_bytes = 128;
   void add(uint64_t line) {
     for (size_t i = count_; i-- > 0;)
       if (lines_[i] == line) return;
@@ -188,6 +198,11 @@ uint32_t issue(Wave& wave, Addressing addressing) {
   return wave.counters.issue(Queue::vector_memory);
 }
 
+void begin_operation(Wave& wave, Addressing addressing, uint64_t latency) {
+  wave.clock.begin_vector_memory(latency);
+  if (addressing == Addressing::flat) wave.clock.begin_lds(latency);
+}
+
 uint32_t extend(uint32_t value, const LoadFormat& format) {
   const int unused = static_cast<int>(32 - 8 * format.bytes);
   return format.sign_extend ? static_cast<uint32_t>(static_cast<int32_t>(value << unused) >> unused) : value;
@@ -208,40 +223,59 @@ void load_to_lds(Wave& wave, const Instruction& instruction, Addressing addressi
     uint32_t value = 0;
     read_bytes(wave, lane, source, format.bytes, &value);
     value = extend(value, format);
-    lines.touch(source.bytes, format.bytes);
+    lines.touch(source, format.bytes);
     addresses[lane] = base + 4 * static_cast<uint32_t>(lane);
     write_bytes(wave, lane, {.in_lds = true, .lds_address = addresses[lane]}, 4, &value);
     group.counts.loaded_bytes += format.bytes;
   }
   group.note_lds_operation(wave, Queue::vector_memory, number, LdsAccess::write, addresses, lanes, 4);
-  group.counts.load_lines += lines.count();
+  wave.clock.begin_vector_memory(lines.finish_load(group));
+}
+
+// The words of one lane, and the lines that they lie in. Of a buffer each word may be out of range by itself.
+struct LoadedWords {
+  uint32_t words[4] = {};
+  bool unwritten[4] = {};  // in scratch, where registers are kept that may never have been written
+};
+LoadedWords load_lane(Wave& wave, const Instruction& instruction, const AddressOperands& operands, int lane,
+                      uint32_t bytes, LineCounter& lines) {
+  LoadedWords loaded;
+  const uint32_t step = operands.addressing == Addressing::buffer ? std::min(bytes, 4U) : bytes;
+  for (uint32_t at = 0; at < bytes; at += step) {
+    const Target target = find_target(wave, instruction, operands, lane, step, at, false);
+    read_bytes(wave, lane, target, step, reinterpret_cast<std::byte*>(loaded.words) + at);
+    lines.touch(target, step);
+    if (!target.written) continue;
+    for (uint32_t word = 0; 4 * word < bytes; ++word)
+      loaded.unwritten[word] = std::memchr(target.written + 4 * word, 0, std::min(bytes, 4U)) != nullptr;
+  }
+  return loaded;
 }
 
 void load(Wave& wave, const Instruction& instruction, Addressing addressing, const LoadFormat& format) {
   const LaneBits lanes = wave.exec();
   const AddressOperands operands = read_address_operands(wave, instruction, addressing, 1, 2, lanes);
-  const uint32_t word_bytes = std::min(format.bytes, 4U);
   const int words = static_cast<int>((format.bytes + 3) / 4);
   const uint32_t number = issue(wave, addressing);
   LineCounter lines;
-  for (int word = 0; word < words; ++word) {
-    LaneWords values{};
-    LaneBits unwritten = 0;  // in scratch, where registers are kept that may never have been written
-    for (int lane = 0; lane < wave_size; ++lane) {
-      if (!(lanes >> lane & 1)) continue;
-      const Target target =
-          find_target(wave, instruction, operands, lane, word_bytes, 4 * static_cast<uint32_t>(word), false);
-      read_bytes(wave, lane, target, word_bytes, &values[lane]);
-      if (target.written && std::memchr(target.written, 0, word_bytes)) unwritten |= LaneBits{1} << lane;
-      if (word_bytes < 4) values[lane] = extend(values[lane], format) << (format.high_half ? 16 : 0);
-      lines.touch(target.bytes, word_bytes);
+  LaneWords values[4];
+  LaneBits unwritten[4] = {};
+  for (int lane = 0; lane < wave_size; ++lane) {
+    if (!(lanes >> lane & 1)) continue;
+    const LoadedWords loaded = load_lane(wave, instruction, operands, lane, format.bytes, lines);
+    for (int word = 0; word < words; ++word) {
+      values[word][lane] = loaded.words[word];
+      unwritten[word] |= LaneBits{loaded.unwritten[word]} << lane;
     }
-    const uint8_t bytes = !format.half ? whole_register : format.high_half ? 0b1100 : 0b0011;
-    wave.write_vector_later(instruction.operands[0], word, values, lanes, Queue::vector_memory, number, bytes);
-    if (unwritten) wave.mark_unwritten(instruction.operands[0], word, unwritten);
+    if (format.bytes < 4) values[0][lane] = extend(values[0][lane], format) << (format.high_half ? 16 : 0);
+  }
+  const uint8_t bytes = !format.half ? whole_register : format.high_half ? 0b1100 : 0b0011;
+  for (int word = 0; word < words; ++word) {
+    wave.write_vector_later(instruction.operands[0], word, values[word], lanes, Queue::vector_memory, number, bytes);
+    if (unwritten[word]) wave.mark_unwritten(instruction.operands[0], word, unwritten[word]);
   }
   wave.group().counts.loaded_bytes += format.bytes * static_cast<uint64_t>(std::popcount(lanes));
-  wave.group().counts.load_lines += lines.count();
+  begin_operation(wave, addressing, lines.finish_load(wave.group()));
 }
 
 struct StoreFormat {
@@ -274,11 +308,12 @@ void store(Wave& wave, const Instruction& instruction, Addressing addressing, co
       if (!is_written && !target.written) wave.read_vector(data, word, LaneBits{1} << lane, byte_mask);
       write_bytes(wave, lane, target, word_bytes, &value);
       if (!is_written) std::memset(target.written, 0, word_bytes);
-      lines.touch(target.bytes, word_bytes);
+      lines.touch(target, word_bytes);
     }
   }
   wave.group().counts.stored_bytes += format.bytes * static_cast<uint64_t>(std::popcount(lanes));
-  wave.group().counts.store_lines += lines.count();
+  lines.finish_store(wave.group());
+  begin_operation(wave, addressing, store_latency);
 }
 
 template <class Bits>
@@ -325,12 +360,13 @@ void atomic_operation(Wave& wave, const Instruction& instruction, Addressing add
       while (!memory.compare_exchange_weak(old, row.function(old, operand, compared))) {
       }
     }
-    lines.touch(target.bytes, sizeof(Bits));
+    lines.touch(target, sizeof(Bits));
     old_words[0][lane] = static_cast<uint32_t>(old);
     if constexpr (words == 2) old_words[1][lane] = static_cast<uint32_t>(old >> 32);
   }
   wave.group().counts.stored_bytes += sizeof(Bits) * static_cast<uint64_t>(std::popcount(lanes));
-  wave.group().counts.store_lines += lines.count();
+  lines.finish_store(wave.group());
+  begin_operation(wave, addressing, returns ? load_latency(LineSource::l2) : store_latency);
   if (returns)
     for (int word = 0; word < words; ++word)
       wave.write_vector_later(instruction.operands[0], word, old_words[word], lanes, Queue::vector_memory, number);

@@ -1,0 +1,390 @@
+"""Convolutions of R3D-18 and of a U-Net on the simulated MI300X: onnxc's kernels beside those of IREE's compiler.
+
+    python -m tools.iree_comparison --iree PATH/TO/iree-compile --output docs/gfx942-iree.md
+
+Both compilers get the same layer: one convolution with padding and bias, float32, weights known. Both run on gfx942sim;
+results are compared with each other. Counts are of all kernels that a run of the layer launches, so that reordering of
+layouts and explicit padding count. Counts come first: the time is the simulator's model.
+
+iree-compile comes from PyPI (iree-base-compiler), best in an environment of its own.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.gfx942sim.hip_host import LIBRARY, Hip
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+Array = NDArray[np.float32]
+
+
+@dataclass
+class Layer:
+    name: str
+    channels_in: int
+    channels_out: int
+    size: tuple[int, int, int]  # of the input
+    kernel: tuple[int, int, int] = (3, 3, 3)
+    stride: tuple[int, int, int] = (1, 1, 1)
+
+    @property
+    def pads(self) -> tuple[int, ...]:
+        return tuple(k // 2 for k in self.kernel)
+
+    @property
+    def output_size(self) -> tuple[int, ...]:
+        return tuple(
+            (s + 2 * p - k) // t + 1 for s, p, k, t in zip(self.size, self.pads, self.kernel, self.stride, strict=True)
+        )
+
+    @property
+    def operations(self) -> float:
+        return 2.0 * self.channels_in * self.channels_out * np.prod(self.kernel) * np.prod(self.output_size)
+
+
+# R3D-18 on a clip of 16 x 112 x 112, the U-Net of tests/models on a volume of 64 x 64 x 64; "small" ones to look at.
+LAYERS = [
+    Layer("small 3x3x3 32->48", 32, 48, (4, 9, 11)),
+    Layer("small 3x3x3/2 32->64", 32, 64, (6, 10, 12), stride=(2, 2, 2)),
+    Layer("R3D-18 stem 3x7x7/2 3->64", 3, 64, (16, 112, 112), (3, 7, 7), (1, 2, 2)),
+    Layer("R3D-18 layer1 64->64", 64, 64, (16, 56, 56)),
+    Layer("R3D-18 layer2 /2 64->128", 64, 128, (16, 56, 56), stride=(2, 2, 2)),
+    Layer("R3D-18 layer2 128->128", 128, 128, (8, 28, 28)),
+    Layer("R3D-18 layer3 /2 128->256", 128, 256, (8, 28, 28), stride=(2, 2, 2)),
+    Layer("R3D-18 layer3 256->256", 256, 256, (4, 14, 14)),
+    Layer("R3D-18 layer4 /2 256->512", 256, 512, (4, 14, 14), stride=(2, 2, 2)),
+    Layer("R3D-18 layer4 512->512", 512, 512, (2, 7, 7)),
+    Layer("R3D-18 shortcut 1x1x1/2 64->128", 64, 128, (16, 56, 56), (1, 1, 1), (2, 2, 2)),
+    Layer("U-Net 1->32", 1, 32, (64, 64, 64)),
+    Layer("U-Net 32->32", 32, 32, (64, 64, 64)),
+    Layer("U-Net /2 32->64", 32, 64, (64, 64, 64), stride=(2, 2, 2)),
+    Layer("U-Net 64->64", 64, 64, (32, 32, 32)),
+    Layer("U-Net 128->128", 128, 128, (16, 16, 16)),
+    Layer("U-Net 256->256", 256, 256, (8, 8, 8)),
+    Layer("U-Net 320->320", 320, 320, (4, 4, 4)),
+    Layer("U-Net head 1x1x1 32->2", 32, 2, (64, 64, 64), (1, 1, 1)),
+]
+
+
+@dataclass
+class Data:
+    x: Array
+    weights: Array
+    bias: Array
+
+
+def make_data(layer: Layer) -> Data:
+    """Small integers, so that sums of products are exact in any order."""
+    random = np.random.default_rng(0)
+    return Data(
+        random.integers(-2, 3, (1, layer.channels_in, *layer.size)).astype(np.float32),
+        random.integers(-2, 3, (layer.channels_out, layer.channels_in, *layer.kernel)).astype(np.float32),
+        random.integers(-9, 10, layer.channels_out).astype(np.float32),
+    )
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+# --- onnxc ----------------------------------------------------------------------------------------------------------
+
+
+def run_onnxc(layer: Layer, data: Data, folder: Path) -> tuple[Array, list[dict[str, Any]]]:
+    node = helper.make_node("Conv", ["x", "w", "b"], ["y"], pads=[*layer.pads, *layer.pads], strides=list(layer.stride))
+    output_shape = [1, layer.channels_out, *layer.output_size]
+    graph = helper.make_graph(
+        [node],
+        "layer",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, list(data.x.shape))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, output_shape)],
+        [numpy_helper.from_array(data.weights, "w"), numpy_helper.from_array(data.bias, "b")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "layer.onnx"))
+    np.save(folder / "x.npy", data.x)
+    binaries = LIBRARY.parents[1] / "bin"
+    log = folder / "onnxc.log"
+    environment = {**os.environ, "ONNXC_HIP_LIBRARY": str(LIBRARY), "GFX942SIM_LOG": str(log)}
+    for command in (
+        ["onnxc", "layer.onnx", "-o", "layer.so", "--target", "hip"],
+        ["onnxc-run", "layer.so", "--device", "hip", "--input", "x=x.npy", "--output", "out"],
+    ):
+        subprocess.run([str(binaries / command[0]), *command[1:]], cwd=folder, env=environment, check=True)
+    return np.load(folder / "out" / "y.npy"), read_log(log)
+
+
+# --- IREE -----------------------------------------------------------------------------------------------------------
+
+
+def tensor(*dims: int) -> str:
+    return "tensor<" + "x".join(str(dim) for dim in dims) + "xf32>"
+
+
+def mlir_of(layer: Layer) -> str:
+    padded = [s + 2 * p for s, p in zip(layer.size, layer.pads, strict=True)]
+    x, weights = tensor(1, layer.channels_in, *layer.size), tensor(layer.channels_out, layer.channels_in, *layer.kernel)
+    filled, y = tensor(1, layer.channels_in, *padded), tensor(1, layer.channels_out, *layer.output_size)
+    low = ", ".join(str(pad) for pad in (0, 0, *layer.pads))
+    indices = ", ".join(f"%i{axis}: index" for axis in range(5))
+    value = f"{{ ^bb0({indices}): tensor.yield %zero : f32 }}"
+    pad = f"%x = tensor.pad %unpadded low[{low}] high[{low}] {value} : {x} to {filled}"
+    if not any(layer.pads):
+        pad = f"%x = tensor.cast %unpadded : {x} to {filled}"
+    strides = ", ".join(str(stride) for stride in layer.stride)
+    bias = tensor(layer.channels_out)
+    return f"""func.func @layer(%unpadded: {x}, %weights: {weights}, %bias: {bias}) -> {y} {{
+  %zero = arith.constant 0.0 : f32
+  {pad}
+  %empty = tensor.empty() : {y}
+  %sums = linalg.broadcast ins(%bias : {bias}) outs(%empty : {y}) dimensions = [0, 2, 3, 4]
+  %y = linalg.conv_3d_ncdhw_fcdhw {{dilations = dense<1> : tensor<3xi64>, strides = dense<[{strides}]> : tensor<3xi64>}}
+    ins(%x, %weights : {filled}, {weights}) outs(%sums : {y}) -> {y}
+  return %y : {y}
+}}
+"""
+
+
+@dataclass
+class Binding:
+    """A part of one of the buffers that a run is given: the inputs, the result, working memory."""
+
+    buffer: int
+    offset: int
+    length: int
+
+
+@dataclass
+class Dispatch:
+    kernel: str
+    groups: tuple[int, ...]
+    bindings: list[Binding]
+
+
+@dataclass
+class Fill:
+    target: Binding
+    byte: int
+
+
+def constant(name: str) -> int:
+    """IREE's printer names integer constants by their values: %c28, %c-1, %c0_i8."""
+    found = re.fullmatch(r"%c(-?\d+)(_\w+)?", name.strip())
+    if not found:
+        raise ValueError(f"'{name}' is not a constant")
+    return int(found[1])
+
+
+def read_commands(text: str) -> list[Dispatch | Fill]:
+    """The command buffer of a module that was lowered to IREE's HAL dialect."""
+    binding = re.compile(r"\((%[\w-]+) : index\)\[(%[\w-]+), (%[\w-]+)\]")
+    commands: list[Dispatch | Fill] = []
+    kernels: dict[str, str] = {}
+    pieces = re.compile(
+        r"(?P<id>%\w+) = hal\.executable\.lookup\.function .*?@(?P<kernel>\w+)\) : i64"
+        r"|hal\.command_buffer\.fill_buffer<.*?> target\((?P<fill>%[\w-]+) : index\)"
+        r"\[(?P<at>%[\w-]+), (?P<size>%[\w-]+)\] pattern\((?P<pattern>%[\w-]+) : i8\)"
+        r"|hal\.command_buffer\.dispatch<.*?\[(?P<run>%\w+)\] workgroups\(\[(?P<groups>[^\]]*)\]\)"
+        r"(?P<constants> constants\([^)]*\))? bindings\(\[(?P<bindings>.*?)\]\) flags",
+        re.DOTALL,
+    )
+    for piece in pieces.finditer(text):
+        if piece["id"]:
+            kernels[piece["id"]] = piece["kernel"]
+        elif piece["fill"]:
+            target = Binding(constant(piece["fill"]), constant(piece["at"]), constant(piece["size"]))
+            commands.append(Fill(target, constant(piece["pattern"])))
+        else:
+            if piece["constants"]:
+                raise ValueError("a dispatch with constants is not understood")
+            groups = tuple(constant(name) for name in piece["groups"].split(","))
+            bindings = [Binding(*(constant(name) for name in found)) for found in binding.findall(piece["bindings"])]
+            commands.append(Dispatch(kernels[piece["run"]], groups, bindings))
+    if not commands:
+        raise ValueError("the module has no command buffer that could be read")
+    given = re.findall(r"hal\.command_buffer\.(?:dispatch|fill_buffer|copy_buffer|update_buffer)\b", text)
+    if len(given) != len(commands):
+        raise ValueError(f"of {len(given)} commands only {len(commands)} are understood")
+    return commands
+
+
+def block_sizes(code_object: Path) -> dict[str, tuple[int, ...]]:
+    notes = subprocess.run(
+        ["llvm-readelf-19", "--notes", str(code_object)], capture_output=True, text=True, check=True
+    ).stdout
+    pattern = r"\.name:\s+(\S+)\n.*?\.reqd_workgroup_size:\n\s+- (\d+)\n\s+- (\d+)\n\s+- (\d+)"
+    return {name: (int(x), int(y), int(z)) for name, x, y, z in re.findall(pattern, notes, re.DOTALL)}
+
+
+def run_iree(compiler: Path, layer: Layer, data: Data, folder: Path) -> tuple[Array, list[dict[str, Any]]]:
+    (folder / "layer.mlir").write_text(mlir_of(layer))
+    command = [
+        str(compiler),
+        "layer.mlir",
+        "--iree-hal-target-device=hip",
+        "--iree-rocm-target=gfx942",
+        "--iree-hal-dump-executable-binaries-to=binaries",
+        "--compile-to=hal",
+        "-o",
+        "layer.hal.mlir",
+    ]
+    subprocess.run(command, cwd=folder, check=True)
+    commands = read_commands((folder / "layer.hal.mlir").read_text())
+    (code_object,) = (folder / "binaries").iterdir()
+    blocks = block_sizes(code_object)
+
+    os.environ["GFX942SIM_LOG"] = str(folder / "iree.log")
+    hip = Hip()
+    module = hip.load(code_object.read_bytes())
+    y = np.full((1, layer.channels_out, *layer.output_size), np.nan, np.float32)
+    buffers = {number: hip.upload(array) for number, array in enumerate((data.x, data.weights, data.bias, y))}
+    sizes: dict[int, int] = {}
+    for step in commands:
+        for binding in step.bindings if isinstance(step, Dispatch) else [step.target]:
+            sizes[binding.buffer] = max(sizes.get(binding.buffer, 0), binding.offset + binding.length)
+    for number, size in sizes.items():
+        if number not in buffers:
+            buffers[number] = hip.allocate(size)
+
+    def address(binding: Binding) -> ctypes.c_void_p:
+        return ctypes.c_void_p((buffers[binding.buffer].value or 0) + binding.offset)
+
+    for step in commands:
+        if isinstance(step, Fill):
+            hip.hipMemset(address(step.target), step.byte, ctypes.c_size_t(step.target.length))
+            continue
+        function = ctypes.c_void_p()
+        hip.hipModuleGetFunction(ctypes.byref(function), module, step.kernel.encode())
+        arguments = [address(binding) for binding in step.bindings]
+        pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(argument) for argument in arguments])
+        hip.hipModuleLaunchKernel(function, *step.groups, *blocks[step.kernel], 0, None, pointers, None)
+    result = hip.download(buffers[3], y)
+    for pointer in buffers.values():
+        hip.hipFree(pointer)
+    return result, read_log(folder / "iree.log")
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+COUNTS = (
+    "matrix_instructions",
+    "vector_instructions",
+    "scalar_instructions",
+    "lds_cycles",
+    "lds_conflict_cycles",
+    "vector_memory_instructions",
+    "loaded_bytes",
+    "stored_bytes",
+)
+
+
+def number(value: float) -> str:
+    for limit, divisor, unit in ((1e10, 1e9, "G"), (1e7, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= limit:
+            return f"{value / divisor:.1f}{unit}"
+    return f"{value:.0f}"
+
+
+def row(engine: str, launches: list[dict[str, Any]]) -> str:
+    sums = [sum(launch[name] for launch in launches) for name in COUNTS]
+    largest = max(launches, key=lambda launch: launch["modelled_us"])
+    groups = int(np.prod(largest["grid"]))
+    occupancy = (
+        f"{largest['vector_registers']}+{largest['accumulators']}, {largest['lds_size'] / 1024:.0f}, "
+        f"{largest['groups_per_unit']}"
+    )
+    microseconds = sum(launch["modelled_us"] for launch in launches)
+    cells = [
+        engine,
+        str(len(launches)),
+        str(groups),
+        occupancy,
+        *map(number, sums),
+        f"{microseconds:.1f}",
+        largest["bound"],
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+HEAD = """| | kernels | groups | registers, LDS KiB, groups a CU | MFMA | VALU | SALU | LDS cycles | conflicts | VMEM \
+| bytes loaded | bytes stored | model us | bound |
+| --- | --: | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |"""
+
+
+def compare(layer: Layer, iree: Path) -> tuple[str, float, float]:
+    """A row of the document for a layer, and both modelled times."""
+    data = make_data(layer)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ours, our_launches = run_onnxc(layer, data, folder)
+        theirs, their_launches = run_iree(iree, layer, data, folder)
+    if not np.array_equal(ours, theirs):
+        raise RuntimeError(f"{layer.name}: the results differ by up to {np.abs(ours - theirs).max()}")
+    times = [sum(launch["modelled_us"] for launch in launches) for launches in (our_launches, their_launches)]
+    rate = ", ".join(
+        f"{engine} {layer.operations / time * 1e-6:.1f}" for engine, time in zip(("onnxc", "IREE"), times, strict=True)
+    )
+    text = f"### {layer.name}\n\n{layer.operations * 1e-9:.2f} GFLOP; by the model, TFLOP/s: {rate}.\n\n{HEAD}\n"
+    return text + row("onnxc", our_launches) + "\n" + row("IREE", their_launches) + "\n", times[0], times[1]
+
+
+PREFACE = """# onnxc and IREE on the simulated MI300X
+
+Convolutions of R3D-18 (a clip of 16 x 112 x 112) and of the U-Net of tests/models (64 x 64 x 64), batch 1, float32,
+with padding and bias: the kernels that onnxc and IREE's compiler ({version}, without tuning) emit for gfx942, run by
+gfx942sim. The results of both are equal to the bit. Made by `python -m tools.iree_comparison`.
+
+Counts are sums over all waves of all kernels that a run of the layer launches: reordering of layouts on our side,
+explicit padding on IREE's. Groups, registers (vector + accumulator), LDS, groups that a compute unit holds and the
+bound are those of the kernel that takes longest. LDS cycles include those that bank conflicts add. The time is the sum
+of the modelled times of the kernels (docs/gfx942sim.md): a yardstick of ours, not a measurement, and the counts beside
+it are the facts. What stands between kernels (launches) is not in it.
+
+In a network most of onnxc's reorderings vanish, since neighbours keep its blocked layout; here each layer stands alone.
+
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--iree", type=Path, required=True, help="iree-compile of iree-base-compiler")
+    parser.add_argument("--layers", default="", help="only layers whose name holds this text")
+    parser.add_argument("--output", type=Path, help="the document; standard output without it")
+    options = parser.parse_args()
+    version = subprocess.run([options.iree, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"IREE compiler version (\S+)", version)
+    details, summary = [], []
+    for layer in LAYERS:
+        if options.layers not in layer.name:
+            continue
+        text, ours, theirs = compare(layer, options.iree.absolute())
+        details.append(text)
+        summary.append(
+            f"| {layer.name} | {layer.operations * 1e-9:.2f} | {ours:.1f} | {theirs:.1f} | {theirs / ours:.2f} |"
+        )
+        print(summary[-1], file=sys.stderr, flush=True)
+    head = "| layer | GFLOP | onnxc, model us | IREE, model us | IREE / onnxc |\n| --- | --: | --: | --: | --: |\n"
+    document = PREFACE.format(version=found[1] if found else "of unknown version")
+    document += "## Counts\n\n" + "\n".join(details) + "\n## Modelled times\n\n" + head + "\n".join(summary) + "\n"
+    if options.output:
+        options.output.write_text(document)
+    else:
+        print(document)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -44,6 +44,13 @@ def test_table_shows_ratios_and_failures() -> None:
     assert report.failures(all_results) == ["c, 1 threads: onnxc failed: no such kernel"]
 
 
+def test_a_measurement_beside_other_programs_is_named() -> None:
+    disturbed = results("a", 2.0, 4.0)
+    disturbed.threads[1]["onnxc"]["other_cores"] = 0.05
+    disturbed.threads[1]["openvino"]["other_cores"] = 0.9
+    assert report.disturbances([disturbed]) == ["a, 1 threads: 0.9 cores were busy with other programs beside openvino"]
+
+
 def test_the_best_round_is_the_fastest_that_ran() -> None:
     rounds: list[Result] = [{"error": "x"}, {"minimum_ms": 3.0}, {"minimum_ms": 2.0}]
     assert best(rounds) == {"minimum_ms": 2.0}

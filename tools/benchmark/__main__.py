@@ -82,6 +82,7 @@ def summary_lines(measured: Record) -> list[str]:
         engines = [engine for engine in ENGINES if any(report.took_part(results, engine) for results in all_results)]
         threads = sorted({count for results in all_results for count in results.threads})
         lines += [report.table(all_results, engines), "", *report.failures(all_results)]
+        lines += report.disturbances(all_results)
         for count in threads:
             lines += report.summary(all_results, engines, count)
         if len(threads) > 1:
@@ -99,7 +100,9 @@ def measure(folder: Path, plan: Plan, output: Path, measured: Record) -> str:
         return dynamic.table([cost])
     results = measure_model(folder, plan, output)
     measured.add(results, profiles_of(results, plan.threads))
-    return "\n".join([report.table([results], plan.engines), *report.failures([results])])
+    return "\n".join(
+        [report.table([results], plan.engines), *report.failures([results]), *report.disturbances([results])]
+    )
 
 
 def main() -> None:

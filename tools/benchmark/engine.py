@@ -3,14 +3,15 @@
     python -m tools.benchmark.engine onnxruntime build/models/r3d_18 --threads 2 --seconds 3
 
 Keys: version; load_ms (from the file to an executor that is ready); first_ms (the first run); latency_ms (median) and
-minimum_ms of the iterations after a warm-up; peak_mib, the most memory that the process held, and added_mib, what it
-held beyond Python, numpy and the inputs; errors, the largest difference of each output from the reference over the
-reference's largest magnitude, when one is given.
+minimum_ms of the iterations after a warm-up; other_cores, how many cores other programs kept busy meanwhile; peak_mib,
+the most memory that the process held, and added_mib, what it held beyond Python, numpy and the inputs; errors, the
+largest difference of each output from the reference over the reference's largest magnitude, when one is given.
 """
 
 import argparse
 import importlib.metadata
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -172,6 +173,13 @@ def measure(run: Run, seconds: float) -> list[float]:
     return latencies
 
 
+def busy_seconds() -> float:
+    """Of all cores together, since the machine started: user, nice, system, interrupts and what the host took."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    ticks = [int(field) for field in fields]
+    return (sum(ticks[:3]) + sum(ticks[5:8])) / os.sysconf("SC_CLK_TCK")
+
+
 def errors(outputs: Sequence[Array], reference: Path) -> list[float]:
     """Of each output: the largest difference from the float64 reference over the reference's largest magnitude."""
     expected = np.load(reference)
@@ -199,11 +207,14 @@ def main() -> None:
         "load_ms": 1e3 * (time.perf_counter() - start),
         "first_ms": milliseconds(run),
     }
+    start, busy, own = time.perf_counter(), busy_seconds(), time.process_time()
     latencies = measure(run, arguments.seconds)
+    other_seconds = (busy_seconds() - busy) - (time.process_time() - own)
     result |= {
         "latency_ms": statistics.median(latencies),
         "minimum_ms": min(latencies),
         "iterations": len(latencies),
+        "other_cores": max(0.0, other_seconds / (time.perf_counter() - start)),
         "peak_mib": memory_mib("VmHWM"),
         "added_mib": memory_mib("VmHWM") - held_mib,
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from tools.benchmark.measurement import ModelResults, Result
 
 OURS = "onnxc"
+MOST_OTHER_CORES = 0.15  # kept busy by other programs, in a measurement that counts
 
 
 def ratio(results: ModelResults, threads: int, peer: str, key: str = "minimum_ms") -> float | None:
@@ -96,6 +97,18 @@ def failures(all_results: Sequence[ModelResults]) -> list[str]:
         for threads, row in results.threads.items()
         for engine, result in row.items()
         if "error" in result
+    ]
+
+
+def disturbances(all_results: Sequence[ModelResults]) -> list[str]:
+    """Where other programs ran beside an engine's best round: its time is too long."""
+    return [
+        f"{results.model}, {threads} threads: {result['other_cores']:.1f} cores were busy with other programs "
+        f"beside {engine}"
+        for results in all_results
+        for threads, row in results.threads.items()
+        for engine, result in row.items()
+        if result.get("other_cores", 0.0) > MOST_OTHER_CORES
     ]
 
 

@@ -94,6 +94,10 @@ def test_a_record_is_read_as_it_was_saved(tmp_path: Path) -> None:
     again.add(results("a", 1.0, 4.0), {})
     assert [each.model for each in again.models] == ["a", "b"]
     assert again.models[0].threads[1]["onnxc"]["minimum_ms"] == 1.0
+    more_threads = results("a", 5.0, 6.0)
+    more_threads.threads = {2: more_threads.threads[1]}
+    again.add(more_threads, {})
+    assert {count: row["onnxc"]["minimum_ms"] for count, row in again.models[0].threads.items()} == {1: 1.0, 2: 5.0}
 
 
 def test_a_folder_without_results_has_no_record(tmp_path: Path) -> None:

@@ -23,7 +23,10 @@ class Record:
     profiles: dict[int, dict[str, Profile]] = field(default_factory=dict)
 
     def add(self, results: ModelResults, profiles: dict[int, Profile]) -> None:
-        """In the place of what an earlier run measured of the same model."""
+        """In the place of what an earlier run measured of the same model on as many threads."""
+        earlier = next((entry for entry in self.models if entry.model == results.model), None)
+        if earlier is not None:
+            results.threads = dict(sorted((earlier.threads | results.threads).items()))
         replace_or_append(self.models, results)
         for threads, profile in profiles.items():
             self.profiles.setdefault(threads, {})[results.model] = profile

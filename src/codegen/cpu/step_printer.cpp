@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/epilogue_printer.h"
 #include "codegen/cpu/kernel_spec.h"
+#include "codegen/cpu/layout_copy.h"
 #include "codegen/cpu/nest_printer.h"
 #include "codegen/cpu/step_description.h"
 #include "support/diagnostics.h"
@@ -81,6 +82,7 @@ class StepPrinter {
 
   // Returns what the step is called in reports, as the other two do.
   std::string print(const LoopNest& nest) {
+    if (const std::optional<KernelCall> copy = as_layout_copy(program_, nest, lanes_)) return print(*copy);
     operations_ = floating_operations(nest);
     std::vector<FlatNest> nests = fill_padding(program_, nest);
     nests.push_back(flatten(program_, nest));

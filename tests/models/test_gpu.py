@@ -1,5 +1,5 @@
-"""The small models through `--target hip`: the shipped gfx942 code on the simulator, against PyTorch; and what the code
-objects must be."""
+"""The models through `--target hip`: the shipped gfx942 code on the simulator, against PyTorch; and what each of its
+kernels must be (the gate)."""
 
 import re
 import subprocess
@@ -8,50 +8,168 @@ from pathlib import Path
 import pytest
 
 from tests import onnxc_commands
+from tests.models import code_object
+from tests.models.code_object import Kernel
 from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
-from tests.models.zoo import SMALL, ModelRow
+from tests.models.zoo import ROWS, SMALL, ModelRow
 
-ELF = b"\x7fELF"
-MACHINE_AMDGPU = 0xE0
+MOST_LDS = 65536
+# Registers of a lane: with more, two wavefronts would not fit on a SIMD unit.
+MOST_REGISTERS = 256
+INCLUDES = [f"-I{onnxc_commands.REPOSITORY / folder}" for folder in ("src", "runtime", "runtime/include")]
 
-PARAMETERS = [pytest.param(row, id=row.name) for row in SMALL if not row.slow]
+ALWAYS = {row.name for row in SMALL if not row.slow}
+PARAMETERS = [
+    pytest.param(row, id=name, marks=[] if name in ALWAYS else [pytest.mark.slow]) for name, row in ROWS.items()
+]
+# What the simulator runs in reasonable time.
+SIMULATED = [
+    pytest.param(row, id=row.name) if row.name in ALWAYS else pytest.param(row, id=row.name, marks=pytest.mark.slow)
+    for row in ROWS.values()
+    if row.name in ALWAYS or row.name.endswith(("_routing_dynamic", "_unoptimized"))
+]
 
 
-def compile_for_gpu(row: ModelRow, folder: Path) -> Path:
-    return onnxc_commands.compile_model(export(row).model, folder / "model.so", "--target", "hip")
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What this module has compiled, by model."""
+    return {}
 
 
-def code_object(shared_object: Path) -> bytes:
-    """From its ELF header to the end of the file: the tools stop where it ends."""
-    content = shared_object.read_bytes()
-    start = content.find(ELF, 1)
-    while start >= 0 and content[start + 18] != MACHINE_AMDGPU:
-        start = content.find(ELF, start + 1)
-    assert start >= 0, "no code object in the shared object"
-    return content[start:]
+def compile_for_gpu(row: ModelRow, compiled: dict[str, Path], factory: pytest.TempPathFactory) -> Path:
+    if row.name not in compiled:
+        folder = factory.mktemp(row.name)
+        compiled[row.name] = onnxc_commands.compile_model(
+            export(row).model, folder / "model.so", "--target", "hip", "--march", "x86-64-v3"
+        )
+    return compiled[row.name]
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("row", PARAMETERS)
-def test_matches_pytorch_on_the_simulator(row: ModelRow, tmp_path: Path) -> None:
-    shared_object = compile_for_gpu(row, tmp_path)
+@pytest.mark.parametrize("row", SIMULATED)
+def test_matches_pytorch_on_the_simulator(
+    row: ModelRow, compiled: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    shared_object = compile_for_gpu(row, compiled, tmp_path_factory)
     for index, run in enumerate(export(row).runs):
         folder = tmp_path / f"run_{index}"
         results = onnxc_commands.run_files(shared_object, run.inputs, list(run.outputs), folder, "--device", "hip")
         expect_equal(results, pytorch_outputs(run), row.tolerance, "PyTorch")
 
 
+def plans(device_source: str) -> dict[str, str]:
+    """The kernels that are matrix products, with their plans."""
+    return dict(re.findall(r"void (kernel\d+)\(.*?implicit_gemm<(GemmPlan\{.*?)>\(", device_source, flags=re.DOTALL))
+
+
+def faults(kernel: Kernel) -> list[str]:
+    """Of any kernel."""
+    found = []
+    if kernel.spilled_registers or kernel.scratch:
+        found.append(f"{kernel.spilled_registers} spilled registers, {kernel.scratch} bytes of scratch")
+    if kernel.lds > MOST_LDS:
+        found.append(f"{kernel.lds} bytes of LDS")
+    # A hidden argument would mean that it reads block or grid sizes from the hardware.
+    if [(argument.kind, argument.offset) for argument in kernel.arguments] != [("by_value", 0)]:
+        found.append(f"other arguments than one structure: {kernel.arguments}")
+    elif kernel.arguments[0].size != kernel.argument_bytes:
+        found.append(f"{kernel.argument_bytes} bytes of arguments, of which {kernel.arguments[0].size} are its own")
+    if found_flat := [mnemonic for mnemonic in kernel.mnemonics if mnemonic.startswith(("flat_", "scratch_"))]:
+        found.append(f"{found_flat} in a loop")
+    return found
+
+
+def product_faults(kernel: Kernel, plan: str) -> list[str]:
+    """Of a matrix product: its main loop is the one that has barriers; with a single step there is none."""
+    mains = [loop for loop in kernel.loops if "s_barrier" in loop]
+    if not mains and any(mnemonic.startswith("v_mfma") for mnemonic in kernel.code):
+        return []
+    if len(mains) != 1:
+        return [f"{len(mains)} loops with barriers"]
+    main = mains[0]
+    rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
+    wave_tiles = rows // 64 * (columns // 64)
+    found = []
+    kinds = {mnemonic for mnemonic in main if mnemonic.startswith("v_mfma")}
+    steps = {"float32": 8, "xf32": 4, "bf16x3": 6}.get(re.findall(r"Products::(\w+)", plan)[0], 4)
+    count = sum(mnemonic.startswith("v_mfma") for mnemonic in main)
+    if count != steps * wave_tiles:
+        found.append(f"{count} MFMA ({kinds}) in the main loop, {steps * wave_tiles} expected")
+    if "v_accvgpr_read_b32" in main or "v_accvgpr_write_b32" in main:
+        found.append("moves of accumulation registers in the main loop")
+    if kernel.vector_registers > MOST_REGISTERS or 2 * kernel.lds > MOST_LDS:
+        found.append(f"{kernel.vector_registers} registers and {kernel.lds} bytes of LDS: less than two blocks a unit")
+    wide_loads = main.count("global_load_dwordx4")
+    expected_loads = (rows if "InputOrder::blocks" in plan else 0) + (columns if "WeightOrder::packed" in plan else 0)
+    if wide_loads != expected_loads // 64:
+        found.append(f"{wide_loads} loads of 16 bytes in the main loop, {expected_loads // 64} expected")
+    narrow = {mnemonic for mnemonic in main if mnemonic.startswith("ds_read") and mnemonic != "ds_read_b128"}
+    if narrow:
+        found.append(f"{narrow} in the main loop")
+    return found
+
+
+def check_argument_sizes(host_source: Path, found: list[Kernel]) -> None:
+    """The structures that the host packs are as long as what the kernels read."""
+    checks = [
+        f"static_assert(sizeof(onnxc::runtime::hip::{kernel.name.capitalize()}_arguments) == {kernel.argument_bytes});"
+        for kernel in found
+    ]
+    text = host_source.read_text() + "\n".join(checks)
+    command = ["clang++-19", "-std=c++20", "-fsyntax-only", "-w", "-march=x86-64-v3", *INCLUDES, "-xc++", "-"]
+    done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("row", PARAMETERS)
-def test_kernels_neither_spill_nor_use_scratch_memory(row: ModelRow, tmp_path: Path) -> None:
-    file = tmp_path / "kernels.co"
-    file.write_bytes(code_object(compile_for_gpu(row, tmp_path)))
-    notes = subprocess.run(["llvm-readelf-19", "--notes", str(file)], capture_output=True, text=True, check=True).stdout
-    kernels = notes.count(".kernarg_segment_size:")
-    assert kernels > 0
-    for field in ("private_segment_fixed_size", "vgpr_spill_count"):
-        assert re.findall(rf"\.{field}:\s+(\d+)", notes) == ["0"] * kernels, field
-    assert all(int(size) <= 65536 for size in re.findall(r"\.group_segment_fixed_size:\s+(\d+)", notes))
-    # Hidden arguments would mean that a kernel reads block or grid sizes from the hardware.
-    assert "hidden_" not in notes
+def test_gate(
+    row: ModelRow, compiled: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    shared_object = compile_for_gpu(row, compiled, tmp_path_factory)
+    found = code_object.kernels(code_object.extract(shared_object, tmp_path / "kernels.co"))
+    host_source = tmp_path / "model.cpp"
+    onnxc_commands.compile_model(
+        export(row).model, host_source, "--target", "hip", "--march", "x86-64-v3", "--emit", "source"
+    )
+    products = plans(Path(f"{host_source}.device.hip").read_text())
+    assert found
+    assert {kernel.name for kernel in found if kernel.name.startswith("kernel")} == products.keys()
+    problems = []
+    for kernel in found:
+        plan = products.get(kernel.name)
+        wrong = faults(kernel) + (product_faults(kernel, plan) if plan else [])
+        problems += [f"{kernel.name}: {fault}" for fault in wrong]
+    assert not problems, "\n".join(problems)
+    check_argument_sizes(host_source, found)
+
+
+def test_gate_finds_faults() -> None:
+    """A gate that cannot fail would not be one."""
+    good = Kernel(
+        "kernel0", (code_object.Argument("by_value", 0, 8),), 8, 100, 0, 0, 10240, (("s_barrier",),), ("s_barrier",)
+    )
+    assert not faults(good)
+    hidden = code_object.Argument("hidden_block_count_x", 8, 4)
+    for change in (
+        {"spilled_registers": 1},
+        {"scratch": 4},
+        {"lds": 65540},
+        {"arguments": (*good.arguments, hidden)},
+        {"argument_bytes": 16},
+        {"loops": (("flat_load_dword",),)},
+    ):
+        assert faults(Kernel(**{**good.__dict__, **change})), change
+    plan = "GemmPlan{..., Products::float32, {64, 64}, InputOrder::blocks, 16, WeightOrder::packed, false}"
+    main = ("s_barrier", *["global_load_dwordx4"] * 2, *["ds_read_b128"] * 4, *["v_mfma_f32_32x32x2_f32"] * 8)
+    assert not product_faults(Kernel(**{**good.__dict__, "loops": (main,)}), plan)
+    for loop in (
+        main[:-1],
+        (*main, "v_accvgpr_read_b32"),
+        (*main, "ds_read_b32"),
+        tuple(mnemonic.replace("dwordx4", "dword") for mnemonic in main),
+    ):
+        assert product_faults(Kernel(**{**good.__dict__, "loops": (loop,)}), plan), loop
+    assert product_faults(Kernel(**{**good.__dict__, "loops": (main,), "vector_registers": 257}), plan)
+    assert product_faults(good, plan)

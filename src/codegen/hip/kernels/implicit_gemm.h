@@ -37,7 +37,7 @@ __device__ inline AxisTaps every_tap(int64_t kernel, int64_t dilation) {
 
 // Of a transposed convolution at output positions q * stride + residue: input q + (residue + pad - tap * dilation) /
 // stride, for the taps that leave no remainder.
-__device__ inline AxisTaps transposed_taps(int64_t kernel, int64_t stride, int64_t dilation, int64_t position) {
+__device__ inline AxisTaps transposed_taps(int32_t kernel, int32_t stride, int32_t dilation, int32_t position) {
   // Taps recur with the smallest step whose way is a multiple of the stride.
   int32_t step = 1;
   while (step * dilation % stride != 0) ++step;
@@ -45,9 +45,8 @@ __device__ inline AxisTaps transposed_taps(int64_t kernel, int64_t stride, int64
   int32_t first = 0;
   while (first < step && (position - first * dilation) % stride != 0) ++first;
   const bool has_taps = first < step && first < kernel;
-  return {first, step, has_taps ? static_cast<int32_t>((kernel - 1 - first) / step + 1) : 0,
-          static_cast<int32_t>((position - first * dilation) / stride),
-          static_cast<int32_t>(-(step * dilation / stride))};
+  return {first, step, has_taps ? (kernel - 1 - first) / step + 1 : 0, (position - first * dilation) / stride,
+          -(step * dilation / stride)};
 }
 
 // Four elements as one store.
@@ -98,39 +97,42 @@ struct ImplicitGemm {
   __device__ ImplicitGemm(const GemmArguments<Input, Weight, Output>& arguments_, Shared& shared_)
       : arguments(arguments_), shared(shared_), product(shared_) {
     grid = plan.grid(arguments.sizes.output);
-    int64_t block = block_of_xcd(block_index(), plan.blocks(arguments.sizes));
-    first_column = static_cast<int>(block % plan.column_tiles()) * static_cast<int>(tile.columns);
-    block /= plan.column_tiles();
-    const int64_t row_tile_count = divide_up(grid.product(), tile.rows);
-    place_first_row(block % row_tile_count * tile.rows);
-    block /= row_tile_count;
+    // HIP counts the threads of a launch in 32 bits: blocks and the rows of a tile fit as well.
+    auto block = static_cast<uint32_t>(block_of_xcd(block_index(), plan.blocks(arguments.sizes)));
+    auto take = [&block](int64_t count) {
+      const uint32_t place = block % static_cast<uint32_t>(count);
+      block /= static_cast<uint32_t>(count);
+      return place;
+    };
+    first_column = static_cast<int>(take(plan.column_tiles())) * static_cast<int>(tile.columns);
+    place_first_row(take(divide_up(grid.product(), tile.rows)) * static_cast<uint32_t>(tile.rows));
     if constexpr (plan.transposed) {
-      residue.w = block % shape.stride.w;
-      block /= shape.stride.w;
-      residue.h = block % shape.stride.h;
-      block /= shape.stride.h;
-      residue.d = block % shape.stride.d;
-      block /= shape.stride.d;
+      residue.w = take(shape.stride.w);
+      residue.h = take(shape.stride.h);
+      residue.d = take(shape.stride.d);
       const Axes& pads = arguments.sizes.begin_pads;
-      taps_d = transposed_taps(shape.kernel.d, shape.stride.d, shape.dilation.d, residue.d + pads.d);
-      taps_h = transposed_taps(shape.kernel.h, shape.stride.h, shape.dilation.h, residue.h + pads.h);
-      taps_w = transposed_taps(shape.kernel.w, shape.stride.w, shape.dilation.w, residue.w + pads.w);
+      taps_d =
+          transposed_taps(shape.kernel.d, shape.stride.d, shape.dilation.d, static_cast<int32_t>(residue.d + pads.d));
+      taps_h =
+          transposed_taps(shape.kernel.h, shape.stride.h, shape.dilation.h, static_cast<int32_t>(residue.h + pads.h));
+      taps_w =
+          transposed_taps(shape.kernel.w, shape.stride.w, shape.dilation.w, static_cast<int32_t>(residue.w + pads.w));
     } else {
       taps_d = every_tap(shape.kernel.d, shape.dilation.d);
       taps_h = every_tap(shape.kernel.h, shape.dilation.h);
       taps_w = every_tap(shape.kernel.w, shape.dilation.w);
     }
-    group = static_cast<int>(block % shape.groups);
-    image = block / shape.groups;
+    group = static_cast<int>(take(shape.groups));
+    image = block;
     locate_rows();
   }
 
-  // Where a row of the tile is, from where the first one is: that takes divisions in 64 bits, once for the block.
-  __device__ void place_first_row(int64_t row_) {
+  // Where a row of the tile is, from where the first one is.
+  __device__ void place_first_row(uint32_t row_) {
+    const auto width = static_cast<uint32_t>(grid.w), height = static_cast<uint32_t>(grid.h);
     first_row = row_;
-    const int64_t line = first_row / grid.w;
-    first_place = {static_cast<int32_t>(line / grid.h), static_cast<int32_t>(line % grid.h),
-                   static_cast<int32_t>(first_row % grid.w), 1};
+    first_place = {static_cast<int32_t>(row_ / width / height), static_cast<int32_t>(row_ / width % height),
+                   static_cast<int32_t>(row_ % width), 1};
   }
   __device__ RowPlace place_of(int index) const {
     const auto width = static_cast<uint32_t>(grid.w), height = static_cast<uint32_t>(grid.h);
@@ -194,6 +196,12 @@ struct ImplicitGemm {
     return tap.d * view.d + tap.h * view.h + tap.w * view.w;
   }
 
+  // Has the compiler compute a number here, where it would rather branch around that.
+  __device__ static int64_t computed(int64_t offset) {
+    __asm__("" : "+v"(offset));
+    return offset;
+  }
+
   // 16 bytes of 16 channels that lie next to each other.
   __device__ void fetch_blocks(const Tap& tap, int32_t channel) {
     const bool is_real = (channel < static_cast<int32_t>(shape.group_input_channels())) &
@@ -218,7 +226,8 @@ struct ImplicitGemm {
           static_cast<uint32_t>(at.channel) + (plan.matrix_product ? 0u : static_cast<uint32_t>(group)) *
                                                   static_cast<uint32_t>(shape.group_input_channels());
       const Tap tap = tap_of(at.tap);
-      const int64_t offset = offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes);
+      const int64_t offset =
+          computed(offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes));
 #pragma clang loop unroll(full)
       for (int i = 0; i < row_loads; ++i) {
         const Input* const inside = row[i] + offset;
@@ -241,19 +250,23 @@ struct ImplicitGemm {
   __device__ void fetch_strided(int32_t step) {
     const WeightView& view = arguments.weight_view;
     const Weight* const matrix = arguments.weights + image * view.batch + group * view.group;
-    const int32_t k = step * static_cast<int32_t>(plan.depth()) + thread_index() % 4 * chunk_elements;
+    const int32_t first_k = step * static_cast<int32_t>(plan.depth()) + thread_index() % 4 * chunk_elements;
+    ChunkOf<Weight> chunks[column_loads];
 #pragma clang loop unroll(full)
-    for (int i = 0; i < column_loads; ++i) {
-      const int32_t column = first_column + thread_index() / 4 + i * rows_a_load;
-      ChunkOf<Weight> chunk;
+    for (int e = 0; e < chunk_elements; ++e) {
+      const int32_t k = first_k + e;
+      const int64_t row_offset = computed(k * view.k);
 #pragma clang loop unroll(full)
-      for (int e = 0; e < chunk_elements; ++e) {
-        const bool is_inside = (k + e < shape.group_input_channels()) & (column < shape.group_output_channels());
-        const Weight* const inside = matrix + (k + e) * view.k + column * view.column;
-        chunk.elements[e] = *(is_inside ? inside : static_cast<const Weight*>(arguments.zeros));
+      for (int i = 0; i < column_loads; ++i) {
+        const int32_t column = first_column + thread_index() / 4 + i * rows_a_load;
+        const bool is_inside = (k < static_cast<int32_t>(shape.group_input_channels())) &
+                               (column < static_cast<int32_t>(shape.group_output_channels()));
+        const Weight* const inside = matrix + computed(column * view.column) + row_offset;
+        chunks[i].elements[e] = *(is_inside ? inside : static_cast<const Weight*>(arguments.zeros));
       }
-      fetched_columns[i] = __builtin_bit_cast(Chunk, chunk);
     }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < column_loads; ++i) fetched_columns[i] = __builtin_bit_cast(Chunk, chunks[i]);
   }
 
   __device__ void fetch_weights(int32_t step) {
@@ -323,6 +336,8 @@ struct ImplicitGemm {
   // The first step is fetched; `next` fetches the following one.
   template <class Next>
   __device__ void reduce_steps(int32_t count, Next next) {
+    // One copy of it, also where the steps are few: what is gained on them would be lost in the instruction cache.
+#pragma clang loop unroll(disable)
     for (int32_t step = 0; step < count; ++step) {
       barrier();  // the product of the step before is done with LDS
       store_to_lds();

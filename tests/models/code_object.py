@@ -1,0 +1,115 @@
+"""The GPU code inside a model.so, as LLVM's tools read it: what each kernel needs, and the loops it runs."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ELF = b"\x7fELF"
+MACHINE_AMDGPU = 0xE0
+
+
+# The mnemonics of each innermost loop, and of the whole.
+Function = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Argument:
+    kind: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Registers and spills are counts a lane, memory is in bytes: of a block (LDS), of a lane (scratch)."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    argument_bytes: int
+    vector_registers: int
+    spilled_registers: int
+    scratch: int
+    lds: int
+    loops: tuple[tuple[str, ...], ...]  # the mnemonics of each innermost loop
+    code: tuple[str, ...]  # and of the whole
+
+    @property
+    def mnemonics(self) -> set[str]:
+        return {mnemonic for loop in self.loops for mnemonic in loop}
+
+
+def extract(shared_object: Path, file: Path) -> Path:
+    """Writes the code object to a file, from its ELF header to the end: the tools stop where it ends."""
+    content = shared_object.read_bytes()
+    start = content.find(ELF, 1)
+    while start >= 0 and content[start + 18] != MACHINE_AMDGPU:
+        start = content.find(ELF, start + 1)
+    assert start >= 0, "no code object in the shared object"
+    file.write_bytes(content[start:])
+    return file
+
+
+def kernels(code_object: Path) -> list[Kernel]:
+    notes = _run("llvm-readelf-19", "--notes", str(code_object))
+    functions = _functions(_run("llvm-objdump-19", "-d", str(code_object)))
+    # One entry a kernel, each begun by a list item of the level of "amdhsa.kernels".
+    entries = re.split(r"^  - ", notes.split("amdhsa.kernels:", 1)[1].split("amdhsa.target:", 1)[0], flags=re.MULTILINE)
+    return [_kernel(entry, functions) for entry in entries[1:]]
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _kernel(entry: str, functions: dict[str, Function]) -> Kernel:
+    def field(name: str) -> str:
+        # Of the kernel itself: its fields stand four columns in, those of its arguments further.
+        found = re.search(rf"^(?:    )?\.{name}:\s+(\S+)", entry, flags=re.MULTILINE)
+        assert found, f"no .{name} in\n{entry}"
+        return found[1]
+
+    arguments = []
+    if ".args:" in entry:
+        own = re.split(r"^    \.", entry.split(".args:", 1)[1], flags=re.MULTILINE)[0]
+        for text in re.split(r"^      - ", own, flags=re.MULTILINE)[1:]:
+            values = dict(re.findall(r"\.(\w+):\s+(\S+)", text))
+            arguments.append(Argument(values["value_kind"], int(values["offset"]), int(values["size"])))
+    name = field("name")
+    return Kernel(
+        name,
+        tuple(arguments),
+        int(field("kernarg_segment_size")),
+        int(field("vgpr_count")),
+        int(field("vgpr_spill_count")) + int(field("sgpr_spill_count")),
+        int(field("private_segment_fixed_size")),
+        int(field("group_segment_fixed_size")),
+        *functions[name],
+    )
+
+
+def _functions(disassembly: str) -> dict[str, Function]:
+    """A loop is from the target of a conditional backward branch to the branch; innermost where it holds no other. An
+    unconditional one comes back from code that was moved out of line."""
+    result: dict[str, Function] = {}
+    for part in re.split(r"^[0-9a-f]+ <", disassembly, flags=re.MULTILINE)[1:]:
+        lines = re.findall(r"^\s+(\w+)(?: ([^/\n]*))?// ([0-9A-F]+):", part, flags=re.MULTILINE)
+        code = [(int(address, 16), mnemonic, operands.strip()) for mnemonic, operands, address in lines]
+        ranges = []
+        for address, mnemonic, operands in code:
+            if not mnemonic.startswith("s_cbranch"):
+                continue
+            words = int(operands)
+            target = address + 4 + 4 * (words - 0x10000 if words >= 0x8000 else words)
+            if target <= address:
+                ranges.append((target, address))
+        innermost = [
+            (start, end)
+            for start, end in ranges
+            if not any((a, b) != (start, end) and start <= a and b <= end for a, b in ranges)
+        ]
+        loops = tuple(
+            tuple(mnemonic for address, mnemonic, _ in code if start <= address <= end) for start, end in innermost
+        )
+        result[part.split(">", 1)[0]] = (loops, tuple(mnemonic for _, mnemonic, _ in code))
+    return result

@@ -8,7 +8,7 @@
 
 #include "codegen/kernel_text.h"
 #include "codegen/kernels/conv_shape.h"
-#include "ir/conv_spec.h"
+#include "ops/conv_spec.h"
 #include "passes/lower.h"
 
 namespace onnxc {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "ir/tensor_text.h"
-#include "ops/op.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 

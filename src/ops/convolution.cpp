@@ -1,5 +1,5 @@
 // Conv and ConvTranspose: their shapes and their meaning. Fast kernels are tested against these definitions.
-#include "ir/conv_spec.h"
+#include "ops/conv_spec.h"
 #include "ops/op.h"
 
 namespace onnxc {

@@ -1,7 +1,7 @@
 // Pools: a window slides over the spatial axes of [N, C, spatial...].
 #include <algorithm>
 
-#include "ir/conv_spec.h"
+#include "ops/conv_spec.h"
 #include "ops/op.h"
 
 namespace onnxc {

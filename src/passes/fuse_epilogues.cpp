@@ -1,7 +1,7 @@
 #include "passes/fuse_epilogues.h"
 
-#include "codegen/target.h"
 #include "passes/program_uses.h"
+#include "passes/target.h"
 
 namespace onnxc {
 namespace {

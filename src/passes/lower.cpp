@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/target.h"
 #include "ops/op.h"
+#include "passes/target.h"
 
 namespace onnxc {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "codegen/target.h"
 #include "ops/op.h"
+#include "passes/target.h"
 
 namespace onnxc {
 

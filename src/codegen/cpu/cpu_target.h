@@ -1,7 +1,7 @@
 // The CPU as a target: blocks of channels as wide as its vectors, and the kernels of codegen/cpu/kernels.
 #pragma once
 
-#include "codegen/target.h"
+#include "passes/target.h"
 
 namespace onnxc {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "codegen/hip/kernels/gemm_geometry.h"
-#include "codegen/target.h"
+#include "passes/target.h"
 
 namespace onnxc {
 

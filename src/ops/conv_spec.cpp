@@ -1,4 +1,4 @@
-#include "ir/conv_spec.h"
+#include "ops/conv_spec.h"
 
 #include "ops/context.h"
 

@@ -277,6 +277,18 @@ def test_chosen_elements(tmp_path: Path, options: Sequence[str]) -> None:
     check_runs(model, tmp_path, runs, options, tolerance=1e-6)
 
 
+def test_unique_booleans(tmp_path: Path) -> None:
+    model = build(
+        [node("y first inverse counts = Unique(x)")], {"x": ("b", ["N"])}, ["y", "first", "inverse", "counts"]
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    with InferenceSession(onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")) as session:
+        for x in ([True, False, True, True], [False, False], [True]):
+            found = session.run(None, {"x": np.array(x)})
+            expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+            assert [one.tolist() for one in found] == [one.tolist() for one in expected]
+
+
 def test_refused_k(tmp_path: Path) -> None:
     model = build([node("y i = TopK(x, k)")], {"x": ("f", ["N"]), "k": ("i", [1])}, ["y", "i"])
     onnx.save(model, tmp_path / "model.onnx")

@@ -1,4 +1,4 @@
-// Softmax and LogSoftmax over the rows of a dense matrix.
+// Softmax and LogSoftmax over rows.
 //
 // Problem: y[r, c] = e[c] / sum of e, e[c] = exp(x[r, c] - the largest of row r); or the logarithm of that. A NaN or
 // +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in the cache: the largest
@@ -19,6 +19,8 @@ struct SoftmaxArguments {
   const Input* input;
   Output* output;
   SoftmaxSizes sizes;
+  int64_t input_strides[SoftmaxSizes::row_axes];  // from row to row along each axis, in elements
+  int64_t output_strides[SoftmaxSizes::row_axes];
 };
 
 template <class Input, class Output, bool takes_logarithm>
@@ -30,10 +32,20 @@ class RowSoftmax {
 
   // Runs tasks [task_begin, task_end) of work().tasks; needs no scratch.
   static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
-    const auto [rows, columns] = arguments.sizes;
-    const int64_t task_rows = softmax_geometry(arguments.sizes).task_rows;
-    for (int64_t row = task_begin * task_rows; row < smaller(task_end * task_rows, rows); ++row)
-      run_row(arguments.input + row * columns, columns, arguments.output + row * columns);
+    const SoftmaxSizes& sizes = arguments.sizes;
+    const int64_t task_rows = softmax_geometry(sizes).task_rows;
+    for (int64_t row = task_begin * task_rows; row < smaller(task_end * task_rows, sizes.rows()); ++row) {
+      const Input* input = arguments.input;
+      Output* output = arguments.output;
+      int64_t rest = row;
+      for (int axis = SoftmaxSizes::row_axes - 1; axis >= 0; --axis) {
+        const int64_t i = rest % sizes.extents[axis];
+        rest /= sizes.extents[axis];
+        input += i * arguments.input_strides[axis];
+        output += i * arguments.output_strides[axis];
+      }
+      run_row(input, sizes.columns, output);
+    }
   }
 
  private:

@@ -20,7 +20,8 @@ template <bool takes_logarithm, class T = float>
 std::vector<float> softmax(const std::vector<float>& values, int64_t rows, int64_t columns) {
   const std::vector<T> input(values.begin(), values.end());
   std::vector<T> output(values.size() + 2, T(-7.0f));
-  const SoftmaxArguments<T, T> arguments{input.data(), output.data() + 1, {rows, columns}};
+  const SoftmaxArguments<T, T> arguments{
+      input.data(), output.data() + 1, {{1, 1, 1, 1, rows}, columns}, {0, 0, 0, 0, columns}, {0, 0, 0, 0, columns}};
   using Kernel = RowSoftmax<T, T, takes_logarithm>;
   for (int64_t task = Kernel::work(arguments.sizes).tasks; task-- > 0;) Kernel::run(arguments, task, task + 1, nullptr);
   EXPECT_EQ(static_cast<float>(output.front()), -7.0f);
@@ -97,9 +98,29 @@ TEST(ISA_SUITE(RowSoftmax), RowsThatAreNotFiniteGiveNanAndLeaveOthersAlone) {
   for (size_t i = 3; i < result.size(); ++i) EXPECT_TRUE(std::isnan(result[i])) << i;
 }
 
+TEST(ISA_SUITE(RowSoftmax), RowsOfAPartOfATensor) {
+  // [2, 3, columns] inside [2, 5, columns + 4], to rows in another order.
+  constexpr int64_t columns = lanes + 3, row = columns + 4;
+  const std::vector<float> whole = normals(2 * 5 * row);
+  std::vector<float> output(2 * 3 * columns), part;
+  const SoftmaxArguments<float, float> arguments{whole.data(),
+                                                 output.data(),
+                                                 {{1, 1, 2, 1, 3}, columns},
+                                                 {0, 0, 5 * row, 0, row},
+                                                 {0, 0, columns, 0, 2 * columns}};
+  RowSoftmax<float, float, false>::run(arguments, 0, 1, nullptr);
+  for (int64_t inner = 0; inner < 3; ++inner)
+    for (int64_t outer = 0; outer < 2; ++outer)
+      part.insert(part.end(), whole.begin() + (outer * 5 + inner) * row,
+                  whole.begin() + (outer * 5 + inner) * row + columns);
+  const std::vector<double> expected = reference(part, columns, false);
+  for (size_t i = 0; i < output.size(); ++i)
+    ASSERT_NEAR(static_cast<double>(output[i]), expected[i], few_units * expected[i]) << i;
+}
+
 TEST(ISA_SUITE(RowSoftmax), NothingToDo) {
-  EXPECT_EQ(softmax_geometry({0, 5}).work.tasks, 0);
-  EXPECT_EQ(softmax_geometry({5, 0}).work.tasks, 0);
+  EXPECT_EQ(softmax_geometry({{1, 1, 1, 1, 0}, 5}).work.tasks, 0);
+  EXPECT_EQ(softmax_geometry({{1, 1, 1, 1, 5}, 0}).work.tasks, 0);
 }
 
 }  // namespace

@@ -74,6 +74,11 @@ const std::vector<Row> rows = {
      "v_mfma_f32_16x16x16_f16 v[24:27], v[2:3], v[4:5], v[18:21]", 5, matrix_chain},
     {"v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[4:5], v[16:19]", "v_mov_b32 v17, 0", 3, addend_overwritten},
     {"v_mfma_f32_32x32x8_f16 v[32:47], v[2:3], v[4:5], v[16:31]", "v_mov_b32 v17, 0", 7, addend_overwritten},
+    {"v_smfmac_f32_16x16x32_f16 v[16:19], v[2:3], v[4:7], v8", "v_mov_b32 v9, v16", 7, matrix_result},
+    {"v_smfmac_f32_16x16x32_f16 v[16:19], v[2:3], v[4:7], v8",
+     "v_smfmac_f32_16x16x32_f16 v[20:23], v[2:3], v[4:7], v16", 7, matrix_chain},
+    {"v_mov_b32 v8, 1", "v_smfmac_f32_16x16x32_f16 v[16:19], v[2:3], v[4:7], v8", 2,
+     "before a matrix instruction reads it"},
     // float64.
     {"v_mfma_f64_16x16x4_f64 a[0:7], v[2:3], v[4:5], a[0:7]", "v_accvgpr_read_b32 v6, a0", 11, matrix_result},
     {"v_mfma_f64_16x16x4_f64 v[16:23], v[2:3], v[4:5], 0", "ds_write_b32 v1, v18", 18, matrix_result},

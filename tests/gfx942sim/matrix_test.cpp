@@ -195,5 +195,98 @@ TEST_F(Matrix, EqualsATripleLoopOnSmallIntegers) {
   }
 }
 
+// A sparse product: A is stored as pairs of each four k, with their places. The set of indices that abid chooses holds
+// the places; the others are filled with ones that would be wrong.
+struct SparseCase {
+  const char* instruction;
+  int size, depth;  // of B
+  ElementType a, b;
+  const char* modifiers;
+  int chosen;  // the set of indices
+  bool is_integer = false;
+};
+
+const SparseCase sparse_cases[] = {
+    {"v_smfmac_f32_16x16x32_f16", 16, 32, half, half, "", 0},
+    {"v_smfmac_f32_16x16x32_f16", 16, 32, half, half, "abid:3", 3},
+    {"v_smfmac_f32_16x16x32_f16", 16, 32, half, half, "cbsz:1 abid:3", 0},
+    {"v_smfmac_f32_32x32x16_f16", 32, 16, half, half, "abid:1", 1},
+    {"v_smfmac_f32_16x16x32_bf16", 16, 32, brain, brain, "", 0},
+    {"v_smfmac_f32_32x32x16_bf16", 32, 16, brain, brain, "abid:2", 2},
+    {"v_smfmac_i32_16x16x64_i8", 16, 64, byte, byte, "abid:1", 1, true},
+    {"v_smfmac_i32_32x32x32_i8", 32, 32, byte, byte, "", 0, true},
+    {"v_smfmac_f32_16x16x64_fp8_bf8", 16, 64, fp8, bf8, "", 0},
+    {"v_smfmac_f32_32x32x32_bf8_fp8", 32, 32, bf8, fp8, "abid:1", 1},
+};
+
+TEST(SparseMatrix, EqualsATripleLoopOnSmallIntegers) {
+  std::mt19937 random(2);
+  std::uniform_int_distribution<int> factor(-4, 4), addend(-100, 100), place(0, 3);
+  for (const SparseCase& shape : sparse_cases) {
+    SCOPED_TRACE(std::string(shape.instruction) + " " + shape.modifiers);
+    const MatrixCase dense{shape.instruction, shape.size, shape.depth, 1, shape.a, shape.b, false, shape.is_integer};
+    const int per_lane = shape.size * shape.depth / 64, stored = per_lane / 2;
+    const int a_words = stored * shape.a.bits / 32, b_words = per_lane * shape.b.bits / 32;
+    const int c_words = shape.size * shape.size / 64;
+    std::vector<uint32_t> input(static_cast<size_t>(64 * (a_words + b_words + 1 + c_words)), 0);
+    std::vector<uint32_t> expected(static_cast<size_t>(64 * c_words), 0);
+    std::vector<int> a(static_cast<size_t>(shape.size * shape.depth), 0), b(a.size());
+    for (int lane = 0; lane < 64; ++lane) {
+      const int i = lane % shape.size, first_k = lane / shape.size * per_lane;
+      uint64_t indices = 0;
+      for (int pair = 0; pair < stored / 2; ++pair) {
+        int places[2] = {place(random), place(random)};
+        while (places[1] == places[0]) places[1] = place(random);
+        for (int e = 0; e < 2; ++e) {
+          const int value = factor(random), element = 2 * pair + e;
+          a[static_cast<size_t>(i * shape.depth + first_k + 4 * pair + places[e])] = value;
+          put(input, 0, lane, element, shape.a.bits, shape.a.encode(value));
+          indices |= static_cast<uint64_t>(places[e]) << (2 * element);
+        }
+      }
+      const int index_bits = 2 * stored;
+      const uint64_t set = (uint64_t{1} << index_bits) - 1;
+      uint64_t all = 0;
+      for (int i_set = 0; i_set < 32 / index_bits; ++i_set)
+        all |= (i_set == shape.chosen ? indices : ~indices & set) << (i_set * index_bits);
+      put(input, a_words + b_words, lane, 0, 32, all);
+    }
+    for (int j = 0; j < shape.size; ++j)
+      for (int k = 0; k < shape.depth; ++k) {
+        const auto [lane, element] = factor_place(dense, j, k, 0);
+        put(input, a_words, lane, element, shape.b.bits,
+            shape.b.encode(b[static_cast<size_t>(j * shape.depth + k)] = factor(random)));
+      }
+    for (int i = 0; i < shape.size; ++i)
+      for (int j = 0; j < shape.size; ++j) {
+        int64_t sum = addend(random);
+        const auto [lane, element] = result_place(dense, i, j, 0);
+        put(input, a_words + b_words + 1, lane, element, 32, encode_result(dense, sum));
+        for (int k = 0; k < shape.depth; ++k)
+          sum += a[static_cast<size_t>(i * shape.depth + k)] * b[static_cast<size_t>(j * shape.depth + k)];
+        put(expected, 0, lane, element, 32, encode_result(dense, sum));
+      }
+
+    std::string body = "s_load_dwordx4 s[4:7], s[0:1], 0x0\nv_lshlrev_b32 v1, 2, v0\ns_waitcnt lgkmcnt(0)\n";
+    auto load = [&](int first, int words) {
+      for (int i = 0; i < words; ++i)
+        body += fmt::format("global_load_dword v{}, v1, s[4:5]\nv_add_u32 v1, 0x100, v1\n", first + i);
+    };
+    load(2, a_words);
+    load(16, b_words);
+    load(10, 1);
+    load(32, c_words);
+    body += fmt::format("s_waitcnt vmcnt(0)\n{} {}, {}, {}, v10 {}\n", shape.instruction, range('v', 32, c_words),
+                        range('v', 2, a_words), range('v', 16, b_words), shape.modifiers);
+    body += "s_nop 15\ns_nop 15\nv_lshlrev_b32 v1, 2, v0\n";
+    for (int i = 0; i < c_words; ++i)
+      body += fmt::format("global_store_dword v1, v{}, s[6:7]\nv_add_u32 v1, 0x100, v1\n", 32 + i);
+    Device device(assemble({{"sparse", body}}));
+    const uint64_t in = device.upload(input), out = device.reserve<uint32_t>(expected.size());
+    device.run("sparse", 1, 64, in, out);
+    EXPECT_EQ(device.download<uint32_t>(out, expected.size()), expected);
+  }
+}
+
 }  // namespace
 }  // namespace gfx942sim

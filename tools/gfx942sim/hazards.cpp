@@ -168,7 +168,8 @@ constexpr NamedRule vector_rules[] = {
 
 // Which operand of a matrix instruction the registers are that an earlier one writes.
 bool is_addend(const Instruction& later, const RegisterUse& read) {
-  return read.position == 3 || (has_name(later, "v_smfmac") && read.first == later.writes[0].first);
+  const int position = has_name(later, "v_smfmac") ? 6 : 3;  // behind the indices and the modifiers
+  return read.position == position;
 }
 
 int matrix_to_addend(const Instruction& e, const Instruction& l, bool is_same) {

@@ -187,6 +187,79 @@ void execute_product(Wave& wave, const Instruction& instruction) {
     wave.write_vector(instruction.operands[0], word, results[word], all_lanes);
 }
 
+// Sparse products (v_smfmac): of each four successive k of a row of A, at most two are stored. A lane's two bits for
+// each stored element tell which of the four it is; they stand in a register of the third operand, of which abid
+// chooses 8 bits (16 for bytes) where cbsz is 0, and else they are the lowest. D is the addend too; B is dense, in runs
+// of the same k as the stored elements of A stand for.
+template <class ElementA, class ElementB, Shape shape>
+void execute_sparse_product(Wave& wave, const Instruction& instruction) {
+  using Value = typename ElementA::Value;
+  constexpr int stored = shape.elements_per_lane() / 2;  // in a lane
+  constexpr int index_bits = 2 * stored;
+  if (instruction.blgp) wave.fail(-1, "permutes its sources (blgp), which is not known to the simulator");
+  const int chosen = instruction.cbsz == 0 ? instruction.abid % (32 / index_bits) : 0;
+  const Operand& result = instruction.operands[0];
+
+  alignas(64) Value a[1][shape.depth][shape.size] = {};
+  alignas(64) Value b[1][shape.depth][shape.size];
+  load_factor<ElementB, shape>(wave, instruction.operands[2], b);
+  constexpr int words = stored * ElementA::bits / 32;
+  LaneWords packed[words];
+  for (int word = 0; word < words; ++word) packed[word] = wave.read_vector(instruction.operands[1], word, all_lanes);
+  const LaneWords& indices = wave.read_vector(instruction.operands[3], 0, all_lanes);
+  for (int lane = 0; lane < wave_size; ++lane) {
+    const int first_k = lane / shape.size * shape.elements_per_lane();
+    const uint32_t bits = indices[lane] >> (chosen * index_bits);
+    for (int e = 0; e < stored; ++e) {
+      const int k = first_k + e / 2 * 4 + static_cast<int>(bits >> (2 * e) & 3);
+      a[0][k][lane % shape.size] += ElementA::decode(element_bits<ElementA>(packed, lane, e));
+    }
+  }
+  for (int r = 0; r < shape.results_per_lane(); ++r) {
+    LaneWords sums_of_register = wave.read_vector(result, r, all_lanes);
+    for (int g = 0; g < shape.groups(); ++g) {
+      const ResultPlace place = result_place(shape, false, r, g);
+      Value sums[shape.size];
+      for (int j = 0; j < shape.size; ++j) sums[j] = std::bit_cast<Value>(sums_of_register[g * shape.size + j]);
+      accumulate_row<Value, shape.size>(sums, &a[0][0][place.row], &b[0][0][0], shape.depth, shape.size);
+      for (int j = 0; j < shape.size; ++j) sums_of_register[g * shape.size + j] = std::bit_cast<uint32_t>(sums[j]);
+    }
+    wave.write_vector(result, r, sums_of_register, all_lanes);
+  }
+}
+
+// The depth of a sparse product is that of B. It takes the time of the dense one of half the depth.
+template <class ElementA, class ElementB, Shape shape>
+void add_sparse_product(Operations& rows, std::string name, int cycles) {
+  const Type type = std::is_same_v<typename ElementA::Value, float> ? Type::f32 : Type::i32;
+  const int64_t flops = int64_t{2} * shape.size * shape.size * shape.depth;
+  rows.push_back({std::move(name),
+                  Unit::matrix,
+                  &execute_sparse_product<ElementA, ElementB, shape>,
+                  {type, type, type, Type::u32},
+                  cycles,
+                  flops});
+}
+
+template <class A, class B>
+void add_sparse_products_of_bytes(Operations& rows, const std::string& types) {
+  add_sparse_product<EightBit<A>, EightBit<B>, Shape{16, 64, 1}>(rows, "v_smfmac_f32_16x16x64_" + types, 16);
+  add_sparse_product<EightBit<A>, EightBit<B>, Shape{32, 32, 1}>(rows, "v_smfmac_f32_32x32x32_" + types, 32);
+}
+
+void add_sparse_products(Operations& rows) {
+  add_sparse_product<Half, Half, Shape{16, 32, 1}>(rows, "v_smfmac_f32_16x16x32_f16", 16);
+  add_sparse_product<Half, Half, Shape{32, 16, 1}>(rows, "v_smfmac_f32_32x32x16_f16", 32);
+  add_sparse_product<BrainFloat, BrainFloat, Shape{16, 32, 1}>(rows, "v_smfmac_f32_16x16x32_bf16", 16);
+  add_sparse_product<BrainFloat, BrainFloat, Shape{32, 16, 1}>(rows, "v_smfmac_f32_32x32x16_bf16", 32);
+  add_sparse_product<SignedByte, SignedByte, Shape{16, 64, 1}>(rows, "v_smfmac_i32_16x16x64_i8", 16);
+  add_sparse_product<SignedByte, SignedByte, Shape{32, 32, 1}>(rows, "v_smfmac_i32_32x32x32_i8", 32);
+  add_sparse_products_of_bytes<Fp8, Fp8>(rows, "fp8_fp8");
+  add_sparse_products_of_bytes<Fp8, Bf8>(rows, "fp8_bf8");
+  add_sparse_products_of_bytes<Bf8, Fp8>(rows, "bf8_fp8");
+  add_sparse_products_of_bytes<Bf8, Bf8>(rows, "bf8_bf8");
+}
+
 // Cycles are four for each pass of the instruction.
 template <class ElementA, class ElementB, Shape shape>
 void add_product(Operations& rows, std::string name, int cycles) {
@@ -240,6 +313,7 @@ void add_matrix_operations(Operations& rows) {
   add_product<SignedByte, SignedByte, Shape{4, 4, 16}>(rows, "v_mfma_i32_4x4x4_16b_i8", 8);
   add_product<Double, Double, Shape{16, 4, 1}>(rows, "v_mfma_f64_16x16x4_f64", 32);
   add_product<Double, Double, Shape{4, 4, 4}>(rows, "v_mfma_f64_4x4x4_4b_f64", 16);
+  add_sparse_products(rows);
 }
 
 }  // namespace gfx942sim

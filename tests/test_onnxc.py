@@ -256,11 +256,12 @@ def test_names_are_data_and_never_code(model: Path, tmp_path: Path) -> None:
     names.update({"graph": HOSTILE, "doc": HOSTILE})
     hostile = tmp_path / "hostile.onnx"
     onnx.save(build_model(names), hostile)
-    source = tmp_path / "hostile.cpp"
-    onnxc(hostile, "-o", source, "--emit", "source")
-    onnxc(model, "-o", tmp_path / "plain.cpp", "--emit", "source")
-    assert code_of(source) == code_of(tmp_path / "plain.cpp")
-    assert source.read_text(encoding="ascii").replace("\n", "").isprintable()
+    onnxc(hostile, "-o", tmp_path / "hostile.cpp", "--emit", "source", "--target", "hip")
+    onnxc(model, "-o", tmp_path / "plain.cpp", "--emit", "source", "--target", "hip")
+    for suffix in ("cpp", "cpp.device.hip"):
+        source = tmp_path / f"hostile.{suffix}"
+        assert code_of(source) == code_of(tmp_path / f"plain.{suffix}")
+        assert source.read_text(encoding="ascii").replace("\n", "").isprintable()
     onnxc(hostile, "-o", tmp_path / "hostile.so")
     library = ctypes.CDLL(str(tmp_path / "hostile.so"))
     assert library.onnxc_get_api is not None

@@ -55,7 +55,7 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
   user_check(type.shape().dim_size() <= limits.max_rank, "{}: it has {} axes; at most {} are allowed", what,
              type.shape().dim_size(), limits.max_rank);
   Shape shape;
-  int64_t known_size = 1;
+  int64_t known_bytes = info(read_input_dtype(input)).size;
   for (int i = 0; i < type.shape().dim_size(); ++i) {
     const TensorShapeProto::Dimension& dim = type.shape().dim(i);
     try {
@@ -63,7 +63,7 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
         user_check(dim.dim_value() >= 0, "{} is negative; a dim that may change needs a name (dim_param)",
                    dim.dim_value());
         shape.emplace_back(dim.dim_value());
-        if (dim.dim_value() != 0) known_size = checked_multiply(known_size, dim.dim_value());
+        if (dim.dim_value() != 0) known_bytes = checked_multiply(known_bytes, dim.dim_value());
       } else if (has_name(dim)) {
         shape.push_back(named_dim(dim.dim_param(), symbols));
       } else {

@@ -98,6 +98,9 @@ void check_ranks(const NodeReader& node) {
              rank);
   node.check(node.rank(1) == rank, "the input has rank {} and the weights have rank {}; they must agree", rank,
              node.rank(1));
+  const Shape& weights = node.shape(1);
+  node.check(!weights[0].is_constant(0) && !weights[1].is_constant(0), "the weights {} have no channels",
+             to_string(weights));
   for (size_t i = 1; i < node.input_count() && node.has_input(i); ++i)
     node.check(node.dtype(i) == node.dtype(0), "inputs of one type are expected, found {} and {}",
                info(node.dtype(0)).name, info(node.dtype(i)).name);

@@ -59,11 +59,18 @@ def conv(shape: Sequence[int] = (6, 4, 3, 3, 3), **attributes: object) -> onnx.M
     )
 
 
+def conv_transpose(shape: Sequence[int] = (4, 6, 3, 3, 3), **attributes: object) -> onnx.ModelProto:
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], name="up1", **attributes)
+    return model_of([node], None, ("y",), [weight("w", shape)])
+
+
 def with_weight(change: Callable[[onnx.TensorProto], object]) -> onnx.ModelProto:
     return changed(conv(), lambda model: change(model.graph.initializer[0]))
 
 
 def external(**entries: str) -> onnx.ModelProto:
+    """The convolution, its weights in a file."""
+
     def move(tensor: onnx.TensorProto) -> None:
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
@@ -71,6 +78,41 @@ def external(**entries: str) -> onnx.ModelProto:
             tensor.external_data.add(key=key, value=text)
 
     return with_weight(move)
+
+
+def elsewhere(tensor: onnx.TensorProto, location: str) -> onnx.TensorProto:
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    return tensor
+
+
+def sparse(location: str) -> onnx.ModelProto:
+    """A sparse initializer whose values stand in a file."""
+    model = model_of([helper.make_node("Add", ["x", "s"], ["y"])], [value("x", [4])])
+    values = elsewhere(weight("s", [1]), location)
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, helper.make_tensor("", 7, [1], [0]), [4]))
+    return model
+
+
+def constant_node(location: str) -> onnx.ModelProto:
+    """A Constant whose value stands in a file."""
+    node = helper.make_node("Constant", [], ["y"], name="k1", value=elsewhere(weight("", [4]), location))
+    return model_of([node])
+
+
+def resize(scale: float) -> onnx.ModelProto:
+    scales = numpy_helper.from_array(np.array([1, 1, scale, 1, 1], np.float32), "s")
+    return model_of([helper.make_node("Resize", ["x", "", "s"], ["y"], name="n1")], None, ("y",), [scales])
+
+
+def pad(*pads: int) -> onnx.ModelProto:
+    return model_of(
+        [helper.make_node("Pad", ["x", "p"], ["y"], name="n1")],
+        [value("x", [3])],
+        ("y",),
+        [numpy_helper.from_array(np.array(pads), "p")],
+    )
 
 
 def one(operator: str, *, inputs: Sequence[onnx.ValueInfoProto] | None = None, **attributes: object) -> onnx.ModelProto:
@@ -142,6 +184,11 @@ CASES: dict[str, tuple[Bytes, tuple[str, ...]]] = {
     ),
     "negative_input_dim": (one("Relu", inputs=[value("x", [2, -3])]), ("input 'x', dim 1", "-3")),
     "input_dims_past_int64": (one("Relu", inputs=[value("x", [2**40, 2**40])]), ("input 'x', dim 1", "64 bits")),
+    "input_bytes_past_int64": (one("Size", inputs=[value("x", [2**62])]), ("input 'x', dim 0", "64 bits")),
+    "steps_past_int64": (
+        one("Unique", inputs=[value("x", [2**40], TensorProto.INT8)]),
+        ("node 'n1' (Unique)", "does not fit in 64 bits"),
+    ),
     "attribute_of_wrong_type": (conv(strides=[1.0, 1.0, 1.0]), ("'conv1'", "'strides'", "INTS", "FLOATS")),
     "unknown_attribute": (conv(stride=[1, 1, 1]), ("'conv1'", "no attribute 'stride'")),
     "missing_attribute": (one("Concat"), ("'n1'", "'axis'", "required")),
@@ -163,6 +210,30 @@ CASES: dict[str, tuple[Bytes, tuple[str, ...]]] = {
     "auto_pad_of_no_kind": (conv(auto_pad="SOMEHOW"), ("'conv1'", "SOMEHOW")),
     "weight_of_other_rank": (conv(shape=(6, 4, 3, 3)), ("'conv1'",)),
     "weight_of_other_channels": (conv(shape=(6, 5, 3, 3, 3)), ("'conv1'", "5")),
+    "weight_without_channels": (conv(shape=(0, 4, 3, 3, 3)), ("'conv1'", "[0, 4, 3, 3, 3] have no channels")),
+    "weight_without_a_kernel": (conv(shape=(6, 4, 0, 3, 3)), ("'conv1'", "kernel's size", "found 0")),
+    "repeated_attribute": (
+        changed(conv(group=1), lambda m: m.graph.node[0].attribute.append(helper.make_attribute("group", 2))),
+        ("'conv1'", "'group' twice"),
+    ),
+    "transposed_weight_of_other_rank": (conv_transpose((4, 6, 3, 3)), ("'up1'", "rank 5", "rank 4")),
+    "transposed_weight_of_other_channels": (conv_transpose((5, 6, 3, 3, 3)), ("'up1'", "4 channels", "expect 5")),
+    "transposed_dilation_0": (conv_transpose(dilations=[0, 1, 1]), ("'up1'", "'dilations' holds 0")),
+    "transposed_group_that_does_not_divide": (conv_transpose(group=3), ("'up1'", "group = 3")),
+    "transposed_pads_beyond_the_output": (conv_transpose(pads=[9] * 6), ("'up1'", "padding 9 and 9", "10 elements")),
+    "output_padding_of_a_stride": (conv_transpose(output_padding=[1, 0, 0]), ("'up1'", "output_padding 1", "stride 1")),
+    "negative_output_padding": (conv_transpose(output_padding=[-1, 0, 0]), ("'up1'", "'output_padding' holds -1")),
+    "output_shape_of_wrong_length": (conv_transpose(output_shape=[9, 9]), ("'up1'", "'output_shape' has 2 values")),
+    "negative_output_shape": (conv_transpose(output_shape=[-7, 9, 9]), ("'up1'", "'output_shape' holds -7")),
+    "matrices_of_rank_0": (one("Gemm", inputs=[value("a", []), value("b", [2, 3])]), ("'n1'", "[] and [2, 3]")),
+    "scale_without_end": (resize(1e18), ("'n1'", "scale of 1e+18", "below 1000000")),
+    "scale_that_is_no_number": (resize(float("nan")), ("'n1'", "scale of nan")),
+    "negative_scale": (resize(-1), ("'n1'", "scale of -1")),
+    "pads_of_other_rank": (pad(1, 1, 1), ("'n1'", "3 pads", "2 are expected")),
+    "pads_that_take_too_much": (pad(-5, 0), ("'n1'", "negative pad")),
+    "pads_past_64_bits": (pad(2**62, 2**62), ("'n1'", "does not fit in 64 bits")),
+    "dim_of_division_by_zero": (one("Relu", inputs=[value("x", ["N//0"])]), ("input 'x', dim 0", "divides by zero")),
+    "dim_of_a_long_text": (one("Relu", inputs=[value("x", ["(" * 9999 + "N"])]), ("input 'x', dim 0", "10000 char")),
     "axis_out_of_range": (one("Softmax", axis=3), ("'n1'", "axis", "3")),
     "negative_axis_out_of_range": (one("Softmax", axis=-4), ("'n1'", "axis", "-4")),
     "permutation_that_is_none": (one("Transpose", perm=[0, 1, 1]), ("'n1'", "perm")),
@@ -235,6 +306,11 @@ CASES: dict[str, tuple[Bytes, tuple[str, ...]]] = {
         ("initializer 'w'", "'data.bin'", "100 bytes"),
     ),
     "external_negative_offset": (external(location="data.bin", offset="-1"), ("initializer 'w'", "'-1'")),
+    "external_negative_length": (external(location="data.bin", length="-1"), ("initializer 'w'", "'-1'")),
+    "external_without_a_file": (external(), ("initializer 'w'", "names no file")),
+    "external_pipe": (external(location="pipe"), ("initializer 'w'", "'pipe'", "not a regular file")),
+    "external_file_of_a_sparse_tensor": (sparse("../secret.bin"), ("initializer 's'", "refused")),
+    "external_file_of_a_constant": (constant_node("../secret.bin"), ("'k1'", "refused")),
     "external_parent": (external(location="../secret.bin"), ("initializer 'w'", "'../secret.bin'", "refused")),
     "external_parent_inside": (external(location="a/../../secret.bin"), ("initializer 'w'", "refused")),
     "external_absolute": (external(location="/etc/passwd"), ("initializer 'w'", "'/etc/passwd'", "refused")),
@@ -278,6 +354,7 @@ def folder(tmp_path: Path) -> Path:
     (inside / "link.bin").symlink_to(secret)
     (inside / "link").symlink_to(tmp_path)
     (inside / "hard.bin").hardlink_to(secret)
+    os.mkfifo(inside / "pipe")
     return tmp_path
 
 
@@ -286,6 +363,13 @@ def test_is_refused(name: str, folder: Path) -> None:
     model, texts = CASES[name]
     outcome = Outcome(folder, model)
     outcome.expect_refusal(f"'{outcome.path}'", *texts)
+
+
+def test_cut_anywhere(folder: Path) -> None:
+    whole = conv().SerializeToString()
+    for size in (*range(1, 40, 3), *range(40, len(whole), 301), len(whole) - 1):
+        outcome = Outcome(folder, whole[:size])
+        outcome.expect_refusal(f"'{outcome.path}'", "cut short")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

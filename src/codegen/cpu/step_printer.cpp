@@ -56,7 +56,7 @@ class StepPrinter {
       index_ = i;
       function_ = fmt::format("step{}", i);
       bind_ = "nullptr";
-      std::string name = std::visit([&](const auto& work) { return print(work); }, step.work);
+      std::string name = print_step(step);
       parts_.append("\n");
       result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_, bind_));
     }
@@ -66,6 +66,16 @@ class StepPrinter {
 
  private:
   std::string signature() const { return fmt::format("void {}(const Frame& frame)", function_); }
+
+  // What the step is called in reports.
+  std::string print_step(const Step& step) {
+    try {
+      return std::visit([&](const auto& work) { return print(work); }, step.work);
+    } catch (const UserError& error) {
+      const Origin& origin = step.origins.back();
+      user_error("node {} ({}): {}", quote(origin.name), printable(origin.type), error.what());
+    }
+  }
 
   // ---------------------------------------------------------------------------------------------------------- nests
 

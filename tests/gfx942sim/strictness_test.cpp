@@ -59,6 +59,17 @@ const std::vector<AssemblyKernel> kernels = {
      "v_xor_b32 v2, 0x100, v1\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\nv_readfirstlane_b32 s4, v0\n"
      "s_cmp_eq_u32 s4, 0\ns_cbranch_scc1 1f\nds_write_b32 v1, v3\n1:",
      512},
+    // More barriers than the tags of LDS bytes can tell apart; then as without the last one.
+    {"race_behind_many_barriers",
+     "v_lshlrev_b32 v1, 2, v0\ns_movk_i32 s4, 5000\n1:\ns_barrier\ns_sub_u32 s4, s4, 1\ns_cmp_lg_u32 s4, 0\n"
+     "s_cbranch_scc1 1b\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)\nv_and_b32 v1, 0xff, v1\nds_read_b32 v2, v1\n"
+     "s_waitcnt lgkmcnt(0)",
+     512},
+    {"many_barriers",
+     "v_lshlrev_b32 v1, 2, v0\nv_xor_b32 v2, 0x100, v1\ns_movk_i32 s4, 5000\n1:\nds_write_b32 v1, v0\n"
+     "s_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\ns_sub_u32 s4, s4, 1\n"
+     "s_cmp_lg_u32 s4, 0\ns_cbranch_scc1 1b",
+     512},
     {"atomics_meet",
      "v_mov_b32 v1, 0\nv_mov_b32 v2, 1\nv_cmp_eq_u32 vcc, 0, v0\ns_and_saveexec_b64 s[4:5], vcc\n"
      "ds_write_b32 v1, v1\ns_mov_b64 exec, s[4:5]\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_add_u32 v1, v2\n"
@@ -170,6 +181,8 @@ TEST_F(Strictness, ReportsWhatIsBeyondTheDescriptor) {
 
 TEST_F(Strictness, ReportsRaces) {
   EXPECT_THAT(fault("exchange_without_barrier", 128).message, HasSubstr("which wave 0 wrote, without a barrier"));
+  EXPECT_THAT(fault("race_behind_many_barriers", 128).message, HasSubstr("which wave 0 wrote, without a barrier"));
+  EXPECT_EQ(fault("many_barriers", 128).message, "");
   EXPECT_THAT(fault("exchange_without_wait", 128).message, HasSubstr("which wave 1 wrote, without a barrier"));
   EXPECT_THAT(fault("write_after_read", 128).message, HasSubstr("which wave 0 read, without a barrier"));
 }

@@ -33,7 +33,9 @@ std::optional<std::string> Lds::check(uint32_t address, uint32_t length, LdsAcce
 std::optional<std::string> Lds::find_race(uint32_t address, uint32_t length, LdsAccess access, int wave) const {
   const auto me = static_cast<uint32_t>(wave);
   // Whether a tag is of this epoch and of another wave; "several waves" is another.
-  auto foreign = [&](Tag tag) { return tag >> wave_bits == epoch_ && (tag & several_waves) != me; };
+  auto foreign = [&](Tag tag) {
+    return static_cast<uint32_t>(tag >> wave_bits) == epoch_ && (tag & several_waves) != me;
+  };
   bool race = false;
   for (uint32_t i = address; i < address + length; ++i) {
     race |= foreign(writers_[i]);
@@ -61,15 +63,22 @@ std::optional<std::string> Lds::find_race(uint32_t address, uint32_t length, Lds
 }
 
 void Lds::touch(uint32_t address, uint32_t length, LdsAccess access, int wave) {
-  const Tag mine = (epoch_ << wave_bits) | static_cast<uint32_t>(wave);
+  const Tag mine = tag_of(static_cast<uint32_t>(wave));
   if (access == LdsAccess::write) {
     std::fill_n(writers_.begin() + address, length, mine);
     return;
   }
-  const Tag several = (epoch_ << wave_bits) | several_waves;
+  const Tag several = tag_of(several_waves);
   std::vector<Tag>& tags = access == LdsAccess::read ? readers_ : atomics_;
   for (uint32_t i = address; i < address + length; ++i)
-    tags[i] = (tags[i] >> wave_bits == epoch_ && tags[i] != mine) ? several : mine;
+    tags[i] = (static_cast<uint32_t>(tags[i] >> wave_bits) == epoch_ && tags[i] != mine) ? several : mine;
+}
+
+void Lds::pass_barrier() {
+  if (++epoch_ <= last_epoch) return;
+  // Tags begin anew: what was touched before the barrier does not count any more.
+  epoch_ = 1;
+  for (std::vector<Tag>* tags : {&readers_, &writers_, &atomics_}) std::fill(tags->begin(), tags->end(), Tag{0});
 }
 
 void Lds::mark_written(uint32_t address, uint32_t length) {

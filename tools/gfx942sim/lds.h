@@ -32,13 +32,15 @@ class Lds {
   uint8_t* bytes(uint32_t address) { return bytes_.data() + address; }
   void mark_written(uint32_t address, uint32_t length);
 
-  void pass_barrier() { ++epoch_; }
+  void pass_barrier();
 
  private:
   // The epoch and the wave of the last access of a kind: the wave in the low bits. Epochs begin at 1.
-  using Tag = uint32_t;
+  using Tag = uint16_t;  // small, since each access looks at one of each kind for each of its bytes
   static constexpr uint32_t wave_bits = 5;
+  static constexpr uint32_t last_epoch = (1U << (16 - wave_bits)) - 1;
   static constexpr Tag several_waves = (1U << wave_bits) - 1;  // in the place of the wave
+  Tag tag_of(uint32_t wave) const { return static_cast<Tag>(epoch_ << wave_bits | wave); }
   std::optional<std::string> find_race(uint32_t address, uint32_t length, LdsAccess access, int wave) const;
 
   uint32_t size_ = 0;
@@ -51,27 +53,24 @@ class Lds {
 template <uint32_t length>
 bool Lds::is_right(uint32_t address, LdsAccess access, int wave) {
   if (address > size_ || length > size_ - address || access == LdsAccess::atomic) return false;
-  const Tag begin_of_epoch = epoch_ << wave_bits, mine = begin_of_epoch | static_cast<Tag>(wave);
+  const Tag begin_of_epoch = tag_of(0), mine = tag_of(static_cast<uint32_t>(wave)), several = tag_of(several_waves);
   Tag* const writers = writers_.data() + address;
   Tag* const readers = readers_.data() + address;
   const Tag* const atomics = atomics_.data() + address;
-  // Tags of this epoch are the largest there are.
-  bool foreign = false;
-  for (uint32_t i = 0; i < length; ++i)
-    foreign |=
-        (writers[i] >= begin_of_epoch && writers[i] != mine) || (atomics[i] >= begin_of_epoch && atomics[i] != mine);
+  // Tags of this epoch are the largest there are. All ones where one is of this epoch and of another wave.
+  auto foreign = [&](Tag tag) { return static_cast<Tag>(-(tag >= begin_of_epoch) & -(tag != mine)); };
+  Tag wrong = 0;
+  for (uint32_t i = 0; i < length; ++i) wrong |= foreign(writers[i]) | foreign(atomics[i]);
   if (access == LdsAccess::write) {
-    for (uint32_t i = 0; i < length; ++i) foreign |= readers[i] >= begin_of_epoch && readers[i] != mine;
-    if (foreign) return false;
+    for (uint32_t i = 0; i < length; ++i) wrong |= foreign(readers[i]);
+    if (wrong) return false;
     for (uint32_t i = 0; i < length; ++i) writers[i] = mine;
     return true;
   }
-  bool unwritten = false;
-  for (uint32_t i = 0; i < length; ++i) unwritten |= written_[address + i] == 0;
-  if (foreign || unwritten) return false;
-  const Tag several = begin_of_epoch | several_waves;
-  for (uint32_t i = 0; i < length; ++i)
-    readers[i] = readers[i] >= begin_of_epoch && readers[i] != mine ? several : mine;
+  uint8_t written = 1;
+  for (uint32_t i = 0; i < length; ++i) written &= written_[address + i];
+  if (wrong || !written) return false;
+  for (uint32_t i = 0; i < length; ++i) readers[i] = foreign(readers[i]) ? several : mine;
   return true;
 }
 

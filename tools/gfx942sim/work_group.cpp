@@ -188,6 +188,15 @@ void WorkGroup::note_lds_operation(const Wave& wave, Queue queue, uint32_t numbe
   operations.push_back({queue, number, access, lanes, length, addresses});
 }
 
+LdsCycles WorkGroup::cycles_of_lds(const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length,
+                                   bool write) {
+  const uint32_t slot = (addresses[0] / 4 + 5 * (addresses[wave_size - 1] / 4) + length + write) % 64;
+  KnownLdsCycles& known = known_lds_cycles_[slot];
+  if (known.length != length || known.write != write || known.lanes != lanes || known.addresses != addresses)
+    known = {addresses, lanes, length, write, lds_cycles(addresses, lanes, length, write)};
+  return known.cycles;
+}
+
 void WorkGroup::drop_complete_lds_operations(int wave) {
   auto& operations = lds_operations_[static_cast<size_t>(wave)];
   std::erase_if(operations, [&](const LdsOperation& operation) {

@@ -8,6 +8,7 @@
 #include "gfx942sim/counts.h"
 #include "gfx942sim/lds.h"
 #include "gfx942sim/module.h"
+#include "gfx942sim/operations/lds_bank_conflicts.h"
 #include "gfx942sim/wave.h"
 
 namespace gfx942sim {
@@ -45,6 +46,9 @@ class WorkGroup {
   // Notes an LDS operation until it is waited for, since until then it may still touch LDS.
   void note_lds_operation(const Wave& wave, Queue queue, uint32_t number, LdsAccess access,
                           const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length);
+  // The cycles of an LDS access; loops ask for the same ones again and again.
+  LdsCycles cycles_of_lds(const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length,
+                          bool write);
   // Whether LDS is shared at all: a group of one wave has no races.
   bool has_several_waves() const { return waves_.size() > 1; }
   const Program& program() const { return module_.program(); }
@@ -79,6 +83,14 @@ class WorkGroup {
   HazardChecker hazards_;
   std::vector<std::vector<LdsOperation>> lds_operations_;  // of each wave
   bool loads_into_lds_ = false;                            // whether any instruction of the group does
+  struct KnownLdsCycles {
+    std::array<uint32_t, wave_size> addresses{};
+    LaneBits lanes = 0;
+    uint32_t length = 0;
+    bool write = false;
+    LdsCycles cycles;
+  };
+  std::array<KnownLdsCycles, 64> known_lds_cycles_;
   const Allocation* last_allocation_ = nullptr;
 };
 

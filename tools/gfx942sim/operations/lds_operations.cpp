@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "gfx942sim/operations/atomic_functions.h"
-#include "gfx942sim/operations/lds_bank_conflicts.h"
 #include "gfx942sim/operations/operation_table.h"
 #include "gfx942sim/operations/vector_operation.h"
 #include "gfx942sim/work_group.h"
@@ -49,7 +48,7 @@ void begin_access(Wave& wave, const Addresses& addresses, LaneBits lanes, uint32
       if (auto wrong = group.lds.check(addresses[lane], length, access, wave.number())) wave.fail(lane, *wrong);
     group.check_lds_arrived(wave, lane, addresses[lane], length);
   }
-  const LdsCycles cycles = lds_cycles(addresses, lanes, length, access != LdsAccess::read);
+  const LdsCycles cycles = group.cycles_of_lds(addresses, lanes, length, access != LdsAccess::read);
   group.counts.lds_cycles += cycles.total;
   group.counts.lds_conflict_cycles += cycles.conflicts;
   group.counts.lds_bytes += length * static_cast<uint64_t>(std::popcount(lanes));

@@ -88,14 +88,16 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   return program;
 }
 
-void write_output(const Options& options, const EmittedModel& emitted, const ToolchainOptions& toolchain) {
+// Returns what the compilers said.
+std::string write_output(const Options& options, const EmittedModel& emitted, const ToolchainOptions& toolchain) {
   switch (options.emit) {
     case Emit::shared_object:
       return build_shared_object(emitted, toolchain, options.output);
     case Emit::object:
       return build_object(emitted, toolchain, options.output);
     case Emit::source:
-      return write_source(emitted, options.output);
+      write_source(emitted, options.output);
+      return {};
     case Emit::ir:
       internal_error("IR is written before anything is emitted");
   }
@@ -126,7 +128,8 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   passes.check_dump();
   // Beyond this point the graph is not looked at.
   if (options.report) fmt::print("{}", options.json ? nodes_json(nodes, program) : nodes_table(nodes, program));
-  if (options.output.empty()) return;
+  const bool reports_kernels = options.report && !options.json && options.target == "hip";
+  if (options.output.empty() && !reports_kernels) return;
   if (options.emit == Emit::ir) return write_file(options.output, to_string(program));
 
   const std::string described = describe(options, architecture);
@@ -136,14 +139,22 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
     Program device_program = lower_graph(options, passes, graph, HipTarget(float32_products(options.fp32)));
     passes.time("emit for hip",
                 [&] { device = emit_hip(device_program, {options.gpu_arch, model.facts.sha256, described}); });
+    if (reports_kernels) fmt::print("\nOn the GPU:\n{}", nodes_table(nodes, device_program));
+  }
+  const std::vector<DeviceKernel> device_kernels = device ? device->kernels : std::vector<DeviceKernel>();
+  if (options.output.empty()) {
+    fmt::print("{}", kernels_table(device_kernels, {}));
+    return;
   }
   EmittedModel emitted;
   passes.time("emit", [&] {
     emitted = emit_cpu(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr});
   });
   emitted.device = std::move(device);
-  ToolchainOptions toolchain{architecture, options.jobs, options.optimization};
-  passes.time("clang", [&] { write_output(options, emitted, toolchain); });
+  ToolchainOptions toolchain{architecture, options.jobs, options.optimization, reports_kernels};
+  std::string said;
+  passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
+  if (reports_kernels) fmt::print("{}", kernels_table(device_kernels, parse_resources(said)));
 }
 
 }  // namespace

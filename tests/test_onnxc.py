@@ -144,6 +144,19 @@ def test_dump_ir(model: Path) -> None:
     assert f"--dump-ir=lowering: no pass of this name runs; the passes are {', '.join(PASSES)}" in message
 
 
+def test_report_of_gpu_kernels(model: Path, tmp_path: Path) -> None:
+    lines = onnxc(model, "--report", "--target", "hip", "-o", str(tmp_path / "model.so")).stdout.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("kernel "))
+    assert " ".join(lines[head].split()) == "kernel steps LDS registers spilled waves us bound what"
+    kernel = next(line.split() for line in lines[head + 1 :] if line.startswith("kernel"))
+    assert int(kernel[2]) > 0
+    assert int(kernel[3]) > 0
+    assert kernel[4] == "0"
+    assert float(kernel[6]) > 0
+    planned = onnxc(model, "--report", "--target", "hip").stdout
+    assert "not measured" in planned
+
+
 def test_report(model: Path) -> None:
     lines = onnxc(model, "--report").stdout.splitlines()
     assert lines[0].split() == ["operator", "node", "became", "step", "as", "together", "with"]

@@ -27,7 +27,7 @@ PARAMETERS = [
 SIMULATED = [
     pytest.param(row, id=row.name) if row.name in ALWAYS else pytest.param(row, id=row.name, marks=pytest.mark.slow)
     for row in ROWS.values()
-    if row.name in ALWAYS or row.name.endswith(("_routing_dynamic", "_unoptimized"))
+    if row.name in ALWAYS or row.name.endswith(("_routing_dynamic", "_unoptimized", "_narrow", "_small"))
 ]
 
 

@@ -154,32 +154,56 @@ def run_sizes() -> list[dict[str, int]]:
     ]
 
 
+def case_of(free: dict[str, int], type_name: str, index_name: str) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The inputs of all combinations where unknown dims have these sizes, and what is expected of them."""
+    _, dtype, torch_type = TYPES[type_name]
+    feed: dict[str, Array] = {}
+    expected: dict[str, Array] = {}
+    for known in COMBINATIONS:
+        sizes = {name: KNOWN[name] if is_known else free[name] for name, is_known in zip(KNOWN, known, strict=True)}
+        sizes["E"] = max(sizes["E"], sizes["K"])
+        part = feed_of(sizes, dtype, INDEX_TYPES[index_name][1])
+        feed |= {prefix_of(known) + name: array for name, array in part.items()}
+        results = torch_results(part, sizes, torch_type)
+        expected |= {prefix_of(known) + name: array for name, array in results.items()}
+    return feed, expected
+
+
+def differs(result: Array, expected: Array) -> bool:
+    return result.shape != expected.shape or not np.array_equal(result.astype(np.float64), expected.astype(np.float64))
+
+
+def save_model(type_name: str, index_name: str, folder: Path) -> Path:
+    onnx.save(build_model(TYPES[type_name][0], INDEX_TYPES[index_name][0]), folder / "model.onnx")
+    return folder / "model.onnx"
+
+
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("type_name", TYPES)
 @pytest.mark.parametrize("index_name", ["int64", pytest.param("int32", marks=[pytest.mark.slow])])
 def test_routing(type_name: str, index_name: str, tmp_path: Path) -> None:
-    onnx_type, dtype, torch_type = TYPES[type_name]
-    onnx_index, index_dtype = INDEX_TYPES[index_name]
-    onnx.save(build_model(onnx_type, onnx_index), tmp_path / "model.onnx")
-    shared_object = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+    shared_object = onnxc_commands.compile_model(save_model(type_name, index_name, tmp_path), tmp_path / "model.so")
     failures = []
     with InferenceSession(shared_object) as session:
         for free in run_sizes():
-            feed: dict[str, Array] = {}
-            expected: dict[str, Array] = {}
-            for known in COMBINATIONS:
-                sizes = {
-                    name: KNOWN[name] if is_known else free[name] for name, is_known in zip(KNOWN, known, strict=True)
-                }
-                sizes["E"] = max(sizes["E"], sizes["K"])
-                part = feed_of(sizes, dtype, index_dtype)
-                feed |= {prefix_of(known) + name: array for name, array in part.items()}
-                results = torch_results(part, sizes, torch_type)
-                expected |= {prefix_of(known) + name: array for name, array in results.items()}
-            names = list(expected)
-            for name, result in zip(names, session.run(names, feed), strict=True):
-                if result.shape != expected[name].shape or not np.array_equal(
-                    result.astype(np.float64), expected[name].astype(np.float64)
-                ):
+            feed, expected = case_of(free, type_name, index_name)
+            for (name, reference), result in zip(expected.items(), session.run(list(expected), feed), strict=True):
+                if differs(result, reference):
                     failures.append(f"{name} with {free}")
+    assert not failures, failures
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(("type_name", "index_name"), [("float32", "int64"), ("float16", "int32")])
+def test_routing_on_the_gpu(type_name: str, index_name: str, tmp_path: Path) -> None:
+    """On the simulator, where most tokens of the list would take long."""
+    model = save_model(type_name, index_name, tmp_path)
+    shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--target", "hip")
+    failures = []
+    for free in (sizes for sizes in run_sizes() if sizes["T"] in (0, 1, 3, 33, 65)):
+        feed, expected = case_of(free, type_name, index_name)
+        run = tmp_path / f"run_{free['T']}"
+        results = onnxc_commands.run_arrays(shared_object, feed, list(expected), run, "--device", "hip")
+        failures += [f"{name} with {free}" for name in expected if differs(results[name], expected[name])]
     assert not failures, failures

@@ -126,6 +126,12 @@ UNOPTIMIZED = (
     ModelRow("window_attention_unoptimized", small.WindowAttention, ((2, 4, 6, 8, 24),), optimized=False),
 )
 
+# Networks of full width on inputs that the simulated GPU gets through.
+SIMULATED = (
+    ModelRow("r3d_18_small", resnet3d.r3d_18, ((1, 3, 4, 28, 28),), slow=True),
+    ModelRow("unet3d_small", unet3d.unet3d, ((1, 1, 32, 16, 16),), slow=True),
+)
+
 MONAI = (
     ModelRow("monai_unet", monai_networks.monai_unet, ((1, 1, 32, 40, 48),)),
     ModelRow("monai_dynunet", monai_networks.monai_dynunet, ((1, 2, 32, 24, 40),)),
@@ -196,4 +202,4 @@ DYNAMIC = (
     ),
 )
 
-ROWS: dict[str, ModelRow] = {row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *MONAI, *DYNAMIC)}
+ROWS: dict[str, ModelRow] = {row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *DYNAMIC)}

@@ -162,6 +162,20 @@ def grouped_input_gradient() -> list[Case]:
     ]
 
 
+def beyond_16_bits() -> list[Case]:
+    """llama#22944: a launch of as many blocks along an axis as the output is long ends at 65,535."""
+    return [
+        conv_case(
+            f"{kind} longer than 65,535 {np.dtype(dtype).name}", "Conv", shape, weights, dtype=dtype, **attributes
+        )
+        for kind, shape, weights, attributes in (
+            ("plain", (1, 2, 66001), (3, 2, 3), {"pads": [1, 1]}),
+            ("depthwise", (1, 3, 66001), (3, 1, 3), {"group": 3, "pads": [1, 1]}),
+        )
+        for dtype in (np.float32, np.float16)
+    ] + [conv_case("longer than 65,535", "ConvTranspose", (1, 2, 33001), (2, 3, 2), strides=[2])]
+
+
 def unit_and_strided() -> list[Case]:
     """Items 1 to 10 of the list: unit kernel axes, strides with groups, weights' gradients, odd channel counts."""
     cases = []
@@ -629,6 +643,7 @@ CASES = [
     *filter_order(),
     *long_flat_filters(),
     *grouped_input_gradient(),
+    *beyond_16_bits(),
     *unit_and_strided(),
     *graphs(),
     *dilation_and_pads(),

@@ -78,6 +78,7 @@ class Build {
       commands_.push_back(device_compile_command(compiler(), model_.device->architecture,
                                                  device_libraries(model_.device->architecture), parts_.include_folders,
                                                  path("device.hip").string(), path("device.co").string()));
+      if (options_.reports_kernels) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
       add_data("onnxc_device_weights", model_.device->weights);
     }
     run_all(commands_);
@@ -87,6 +88,9 @@ class Build {
     run_all(commands_);
     return objects_;
   }
+
+  // What the compilers said, in the order of their commands.
+  const std::string& said() const { return said_; }
 
   void link(const std::vector<std::string>& objects, bool shared, const fs::path& output) {
     OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
@@ -117,9 +121,10 @@ class Build {
     add_assembly(symbol, file);
   }
 
-  void run(const std::vector<std::string>& command) {
+  // Returns what the compiler said.
+  std::string run(const std::vector<std::string>& command) {
     ProcessResult result = run_process(command, {std::nullopt, install_hint});
-    if (result.succeeded()) return;
+    if (result.succeeded()) return std::move(result.errors);
     if (result.errors.find("No space left on device") != std::string::npos)
       user_error("the disk is full: {}", printable_message(result.errors));
     folder_.keep();
@@ -133,11 +138,12 @@ class Build {
     size_t jobs =
         options_.jobs > 0 ? static_cast<size_t>(options_.jobs) : std::max(1U, std::thread::hardware_concurrency());
     std::vector<std::exception_ptr> failures(commands.size());
+    std::vector<std::string> said(commands.size());
     std::atomic<size_t> next{0};
     auto work = [&] {
       for (size_t i = next++; i < commands.size(); i = next++) {
         try {
-          run(commands[i]);
+          said[i] = run(commands[i]);
         } catch (...) {
           failures[i] = std::current_exception();
         }
@@ -149,6 +155,7 @@ class Build {
     threads.clear();
     for (const std::exception_ptr& failure : failures)
       if (failure) std::rethrow_exception(failure);
+    for (const std::string& text : said) said_ += text;
   }
 
   const EmittedModel& model_;
@@ -157,6 +164,7 @@ class Build {
   TemporaryFolder folder_{"build"};
   std::vector<std::vector<std::string>> commands_;
   std::vector<std::string> objects_;
+  std::string said_;
 };
 
 }  // namespace
@@ -192,14 +200,16 @@ CpuArchitecture resolve_march(const std::string& march) {
   return architecture;
 }
 
-void build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
+std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
   Build build(model, options);
   build.link(build.objects(), true, output);
+  return build.said();
 }
 
-void build_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
+std::string build_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
   Build build(model, options);
   build.link(build.objects(), false, output);
+  return build.said();
 }
 
 void write_source(const EmittedModel& model, const fs::path& output) {

@@ -35,13 +35,17 @@ struct ToolchainOptions {
   CpuArchitecture architecture;
   int jobs = 0;  // 0: as many as there are cores
   int optimization = 3;
+  bool reports_kernels = false;
 };
 
 // Writes `output` by a temporary file and a rename. UserError when there is no compiler or the disk is full;
 // InternalError, with the source kept and the command that repeats it, when the compiler refuses our source.
-void build_shared_object(const EmittedModel& model, const ToolchainOptions& options,
+// They return what the compilers said; with `reports_kernels` also what each kernel of a GPU needs
+// (codegen/hip/kernel_report.h reads it).
+std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options,
+                                const std::filesystem::path& output);
+std::string build_object(const EmittedModel& model, const ToolchainOptions& options,
                          const std::filesystem::path& output);
-void build_object(const EmittedModel& model, const ToolchainOptions& options, const std::filesystem::path& output);
 
 // `output` is the source; the weights stand beside it as output + ".weights", the GPU's as output + ".device.hip" and
 // output + ".device.weights". output + ".data.s" makes objects of what is data; how all of it is built is said in the

@@ -6,6 +6,7 @@
 #include "codegen/cpu/build_commands.h"
 #include "codegen/cpu/model_interface.h"
 #include "codegen/hip/epilogue_printer.h"
+#include "codegen/hip/gemm_choice.h"
 #include "codegen/hip/kernel_spec.h"
 #include "codegen/hip/nest_printer.h"
 #include "codegen/hip/toolchain.h"
@@ -30,11 +31,9 @@ class HipEmitter {
     }
     host_.line("");
     print_program();
-    return {options_.gpu_arch,
-            device_header() + device_.take() + "}  // namespace onnxc::kernels\n",
-            host_.take(),
-            {host_headers_.begin(), host_headers_.end()},
-            std::move(weights_)};
+    return {options_.gpu_arch,   device_header() + device_.take() + "}  // namespace onnxc::kernels\n",
+            host_.take(),        {host_headers_.begin(), host_headers_.end()},
+            std::move(weights_), std::move(reported_)};
   }
 
  private:
@@ -99,6 +98,7 @@ class HipEmitter {
       for (BufferId storage : number_storages(flat)) places.push_back(context_.names.storages.at(storage));
       const DeviceSchedule schedule = schedule_for_device(std::move(flat));
       const SharedKernel& kernel = share_kernel(schedule);
+      report(kernel, "loops " + nest.name, nest_figures());
       auto block = body.scope("");
       print_launch(body, schedule, kernel.name, kernel.number, places, context_.names);
     }
@@ -129,6 +129,28 @@ class HipEmitter {
     return kernel;
   }
 
+  // Of the loops of the step that is printed, where the sizes of what they read and write are known.
+  std::optional<KernelFigures> nest_figures() const {
+    const Step& step = program_.steps.at(steps_.size());
+    int64_t bytes = 0;
+    for (const std::vector<BufferId>& ids : {reads(step), writes(step)})
+      for (const BufferId id : ids) {
+        const Buffer& buffer = program_.buffer(id);
+        const std::optional<int64_t> count = buffer.layout.element_count(buffer.shape).constant();
+        if (!count) return std::nullopt;
+        bytes += *count * info(buffer.dtype).size;
+      }
+    const GpuEstimate estimate = estimate_memory(bytes);
+    return KernelFigures{0, kernels::nest_threads, estimate.microseconds, describe(estimate.bound), false};
+  }
+
+  // Notes a launch of the kernel by the step that is printed.
+  void report(const SharedKernel& kernel, const std::string& description,
+              const std::optional<KernelFigures>& figures = std::nullopt) {
+    if (kernel.number == reported_.size()) reported_.push_back({kernel.name, description, {}, figures});
+    reported_.at(kernel.number).steps.push_back(steps_.size());
+  }
+
   // -------------------------------------------------------------------------------------------------------- kernels
 
   std::string print(const KernelCall& call, const std::string& function) {
@@ -154,6 +176,7 @@ class HipEmitter {
       device_.line("");
       print_kernel_types(host_, call, coordinates, arguments_type, kernel.number, EpilogueSide::host);
     }
+    report(kernel, spec->describe(), spec->figures());
     auto scope = host_.scope(signature(function));
     declare_dims(host_, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
     host_.line(fmt::format("const Kernel{}_arguments arguments{{{}, {}}};", kernel.number,
@@ -213,6 +236,7 @@ class HipEmitter {
   std::string comment_;  // of the step that is printed, over the kernel that it is the first to use
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
   std::vector<std::string> kernels_, steps_;
+  std::vector<DeviceKernel> reported_;
   std::vector<std::byte> weights_;
 };
 

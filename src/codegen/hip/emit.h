@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/hip/kernel_report.h"
 #include "ir/program.h"
 
 namespace onnxc {
@@ -22,6 +23,7 @@ struct EmittedDevice {
   std::string host;
   std::vector<std::string> host_headers;  // that it needs
   std::vector<std::byte> weights;
+  std::vector<DeviceKernel> kernels;
 };
 
 // The program is one for HipTarget. The same program and options give the same bytes.

@@ -74,6 +74,12 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, int64_t rows) {
   return {1e6 * cycles / clock, cycles, bound};
 }
 
+GpuEstimate estimate_memory(int64_t bytes) {
+  const double seconds = static_cast<double>(bytes) / memory_rate, overhead = tile_overhead_cycles / clock;
+  if (seconds < overhead) return {1e6 * overhead, tile_overhead_cycles, GpuBound::latency};
+  return {1e6 * seconds, seconds * clock, GpuBound::memory};
+}
+
 GemmChoice choose_gemm(GemmPlan plan, int64_t rows) {
   std::optional<GemmChoice> best;
   for (const GemmTile& tile : kernels::gemm_tiles) {

@@ -22,6 +22,9 @@ struct GpuEstimate {
 // `rows` of each group, over all images.
 GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, int64_t rows);
 
+// Of a kernel that only reads and writes so many bytes.
+GpuEstimate estimate_memory(int64_t bytes);
+
 // What is launched: the plan with the tile that the model finds fastest. Each fits the limits of gfx942: 65,536 bytes
 // of LDS and 1,024 threads a block.
 struct GemmChoice {

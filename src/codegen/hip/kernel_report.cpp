@@ -1,0 +1,84 @@
+#include "codegen/hip/kernel_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+// "... remark:     VGPRs: 56 [-Rpass...]" gives 56.
+int64_t number_behind(std::string_view line, std::string_view label) {
+  const size_t start = line.find(label) + label.size();
+  int64_t value = 0;
+  std::from_chars(line.data() + start, line.data() + line.size(), value);
+  return value;
+}
+
+}  // namespace
+
+std::map<std::string, KernelResources> parse_resources(const std::string& remarks) {
+  std::map<std::string, KernelResources> resources;
+  KernelResources* current = nullptr;
+  std::string_view rest = remarks;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.find("kernel-resource-usage") == std::string_view::npos) continue;
+    auto has = [&](std::string_view label) { return line.find(label) != std::string_view::npos; };
+    if (constexpr std::string_view label = "Function Name: "; has(label)) {
+      const std::string_view name = line.substr(line.find(label) + label.size());
+      current = &resources[std::string(name.substr(0, name.find(' ')))];
+    }
+    if (current == nullptr) continue;
+    if (has(" VGPRs: ")) current->vector_registers += number_behind(line, " VGPRs: ");
+    if (has(" AGPRs: ")) current->vector_registers += number_behind(line, " AGPRs: ");
+    for (const std::string_view label : {"VGPRs Spill: ", "SGPRs Spill: "})
+      if (has(label)) current->spilled_registers += number_behind(line, label);
+    if (has("ScratchSize [bytes/lane]: ")) current->scratch_bytes = number_behind(line, "ScratchSize [bytes/lane]: ");
+    if (has("LDS Size [bytes/block]: ")) current->lds_bytes = number_behind(line, "LDS Size [bytes/block]: ");
+    if (has("Occupancy [waves/SIMD]: ")) current->waves = number_behind(line, "Occupancy [waves/SIMD]: ");
+  }
+  return resources;
+}
+
+std::string kernels_table(const std::vector<DeviceKernel>& kernels,
+                          const std::map<std::string, KernelResources>& resources) {
+  constexpr size_t longest = 56;
+  std::vector<std::array<std::string, 9>> rows = {
+      {"kernel", "steps", "LDS", "registers", "spilled", "waves", "us", "bound", "what"}};
+  for (const DeviceKernel& kernel : kernels) {
+    const auto found = resources.find(kernel.name);
+    const KernelResources* made = found != resources.end() ? &found->second : nullptr;
+    auto number = [&](int64_t KernelResources::* member) {
+      return made != nullptr ? std::to_string(made->*member) : std::string("-");
+    };
+    const std::string lds = made != nullptr  ? std::to_string(made->lds_bytes)
+                            : kernel.figures ? std::to_string(kernel.figures->lds_bytes)
+                                             : "-";
+    rows.push_back({kernel.name, std::to_string(kernel.steps.size()), lds, number(&KernelResources::vector_registers),
+                    made != nullptr ? std::to_string(made->spilled_registers + made->scratch_bytes) : "-",
+                    number(&KernelResources::waves),
+                    kernel.figures ? fmt::format("{:.1f}", kernel.figures->microseconds) : "-",
+                    kernel.figures ? kernel.figures->bound : "-", printable(kernel.description, longest)});
+  }
+  std::array<size_t, 9> widths{};
+  for (const auto& row : rows)
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  std::string text = "\nOn the GPU; microseconds are what the model of cost expects of a launch, not measured:\n";
+  for (const auto& row : rows)
+    text += fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {:<{}}  {}\n", row[0], widths[0],
+                        row[1], widths[1], row[2], widths[2], row[3], widths[3], row[4], widths[4], row[5], widths[5],
+                        row[6], widths[6], row[7], widths[7], row[8]);
+  return text;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,33 @@
+// What is known of each kernel of a GPU program: what was planned, what the model of cost expects of it, and what clang
+// made of it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/hip/kernel_spec.h"
+
+namespace onnxc {
+
+// A kernel, and the steps that launch it.
+struct DeviceKernel {
+  std::string name;         // "kernel3"
+  std::string description;  // of the first step
+  std::vector<size_t> steps;
+  std::optional<KernelFigures> figures;  // of a template
+};
+
+// As clang reports it (-Rpass-analysis=kernel-resource-usage).
+struct KernelResources {
+  int64_t vector_registers = 0, spilled_registers = 0, scratch_bytes = 0, lds_bytes = 0;
+  int64_t waves = 0;  // that a SIMD unit can hold at once
+};
+std::map<std::string, KernelResources> parse_resources(const std::string& remarks);
+
+// A line a kernel; without resources, where nothing was compiled, only what was planned.
+std::string kernels_table(const std::vector<DeviceKernel>& kernels,
+                          const std::map<std::string, KernelResources>& resources);
+
+}  // namespace onnxc

@@ -1,0 +1,48 @@
+#include "codegen/hip/kernel_report.h"
+
+#include <gmock/gmock.h>
+
+namespace onnxc {
+namespace {
+
+constexpr const char* remarks =
+    "device.hip:18:1: remark: Function Name: kernel1 [-Rpass-analysis=kernel-resource-usage]\n"
+    "   18 | extern \"C\" __global__ void kernel1(...)\n"
+    "device.hip:18:1: remark:     SGPRs: 70 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:18:1: remark:     VGPRs: 56 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:18:1: remark:     AGPRs: 4 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:18:1: remark:     ScratchSize [bytes/lane]: 8 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:18:1: remark:     Occupancy [waves/SIMD]: 6 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:18:1: remark:     SGPRs Spill: 1 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:18:1: remark:     VGPRs Spill: 2 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:18:1: remark:     LDS Size [bytes/block]: 10240 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:30:1: remark: Function Name: nest2 [-Rpass-analysis=kernel-resource-usage]\n"
+    "device.hip:30:1: remark:     VGPRs: 25 [-Rpass-analysis=kernel-resource-usage]\n";
+
+TEST(KernelReport, ReadsWhatClangSaysOfEachKernel) {
+  const auto resources = parse_resources(remarks);
+  ASSERT_EQ(resources.size(), 2U);
+  const KernelResources& kernel = resources.at("kernel1");
+  EXPECT_EQ(kernel.vector_registers, 60);
+  EXPECT_EQ(kernel.spilled_registers, 3);
+  EXPECT_EQ(kernel.scratch_bytes, 8);
+  EXPECT_EQ(kernel.lds_bytes, 10240);
+  EXPECT_EQ(kernel.waves, 6);
+  EXPECT_EQ(resources.at("nest2").vector_registers, 25);
+}
+
+TEST(KernelReport, ShowsPlansWhereNothingWasCompiled) {
+  const std::vector<DeviceKernel> kernels = {
+      {"kernel1", "conv 3x3x3 6->5", {3, 4}, KernelFigures{20480, 256, 8.04, "MFMA", true}},
+      {"nest2", "loops copy", {5}, std::nullopt}};
+  const std::string planned = kernels_table(kernels, {});
+  EXPECT_THAT(planned,
+              testing::HasSubstr("kernel1      2  20480          -        -      -  8.0  MFMA   conv 3x3x3 6->5"));
+  EXPECT_THAT(planned, testing::HasSubstr("nest2        1      -          -        -      -    -  -      loops copy"));
+  const std::string made = kernels_table(kernels, parse_resources(remarks));
+  EXPECT_THAT(made,
+              testing::HasSubstr("kernel1      2  10240         60       11      6  8.0  MFMA   conv 3x3x3 6->5"));
+}
+
+}  // namespace
+}  // namespace onnxc

@@ -14,6 +14,9 @@ from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
 from tests.models.zoo import ROWS, SMALL, ModelRow
 
+# Of networks whose convolutions sum up thousands of products: the GPU has one chain of float32 for each output, as the
+# plain definition has (-O0), which on the CPU is as far from PyTorch: 2.2e-5 for unet3d_narrow, the GPU 2.9e-5.
+LONG_SUMS = 5e-5
 MOST_LDS = 65536
 # Registers of a lane: with more, two wavefronts would not fit on a SIMD unit.
 MOST_REGISTERS = 256
@@ -55,7 +58,8 @@ def test_matches_pytorch_on_the_simulator(
     for index, run in enumerate(export(row).runs):
         folder = tmp_path / f"run_{index}"
         results = onnxc_commands.run_files(shared_object, run.inputs, list(run.outputs), folder, "--device", "hip")
-        expect_equal(results, pytorch_outputs(run), row.tolerance, "PyTorch")
+        tolerance = row.tolerance if row.name in ALWAYS else max(row.tolerance, LONG_SUMS)
+        expect_equal(results, pytorch_outputs(run), tolerance, "PyTorch")
 
 
 def plans(device_source: str) -> dict[str, str]:

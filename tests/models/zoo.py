@@ -129,7 +129,14 @@ UNOPTIMIZED = (
 # Networks of full width on inputs that the simulated GPU gets through.
 SIMULATED = (
     ModelRow("r3d_18_small", resnet3d.r3d_18, ((1, 3, 4, 28, 28),), slow=True),
-    ModelRow("unet3d_small", unet3d.unet3d, ((1, 1, 32, 16, 16),), slow=True),
+    ModelRow(
+        "unet3d_small",
+        unet3d.unet3d,
+        ((1, 1, 32, 16, 16),),
+        tolerance=2e-4,
+        tolerance_reason="its deepest instance normalization divides by the deviation of two voxels",
+        slow=True,
+    ),
 )
 
 MONAI = (

@@ -139,23 +139,29 @@ class Fusion {
   explicit Fusion(Program& program) : program_(program), uses_(program) {}
 
   void run() {
-    // In program order, so that a chain collapses from its head and each nest is looked at once.
-    for (size_t i = 0; i < program_.steps.size(); ++i) {
-      const auto* producer = std::get_if<LoopNest>(&program_.steps[i].work);
-      if (producer != nullptr && stores_whole_temporary(program_, *producer)) try_inline(i);
+    // In program order, so that a chain collapses from its head; again while that joins readers, since what had two
+    // may then have one (t * sigmoid(t)).
+    for (bool inlined = true; inlined;) {
+      inlined = false;
+      for (size_t i = 0; i < program_.steps.size(); ++i) {
+        if (uses_.is_removed(i)) continue;
+        const auto* producer = std::get_if<LoopNest>(&program_.steps[i].work);
+        if (producer != nullptr && stores_whole_temporary(program_, *producer)) inlined |= try_inline(i);
+      }
     }
     uses_.sweep();
   }
 
  private:
-  void try_inline(size_t position) {
+  // Returns whether the nest is gone into its readers.
+  bool try_inline(size_t position) {
     Step& step = program_.steps[position];
     const LoopNest& producer = std::get<LoopNest>(step.work);
     BufferId buffer = producer.stores.front().buffer;
     std::set<size_t> readers = uses_.readers(buffer);
-    if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(producer, buffer, readers)) return;
+    if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(producer, buffer, readers)) return false;
     for (size_t reader : readers)
-      if (!inputs_stay_until(step, position, reader)) return;
+      if (!inputs_stay_until(step, position, reader)) return false;
     for (size_t reader : readers) {
       Step& consumer = program_.steps[reader];
       inline_producer(producer, std::get<LoopNest>(consumer.work));
@@ -163,6 +169,7 @@ class Fusion {
       uses_.refresh(reader);
     }
     uses_.remove(position);
+    return true;
   }
 
   bool may_inline(const LoopNest& producer, BufferId buffer, const std::set<size_t>& readers) const {

@@ -30,6 +30,26 @@ nest Mul  axes k<3, l<N
 )");
 }
 
+TEST(FuseNests, ComputesWhatTwoReadersReadOnceTheyHaveBecomeOne) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 temporary float32 [4] "e"
+b3 output float32 [4] "y"
+inputs b0
+outputs b3
+nest double  axes i<4
+  b1[i] = b0[i] * 2.0
+nest Exp  axes i<4
+  b2[i] = exp(b1[i])
+nest Mul  axes i<4
+  b3[i] = b1[i] * b2[i]
+)"),
+            R"(nest Mul  axes i<4
+  t0 = b0[i] * 2.0
+  b3[i] = t0 * exp(t0)
+)");
+}
+
 TEST(FuseNests, ComputesWhatAReductionReadsOnce) {
   EXPECT_EQ(fused(R"(b0 input float32 [4, D] "x"
 b1 temporary float32 [4, D] "t"

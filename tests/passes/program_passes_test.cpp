@@ -74,7 +74,14 @@ TEST(ProgramPasses, WhatIsReadTwiceIsComputedOnce) {
     y = Add(b, c)
   })")
                 .steps.size(),
-            2u);
+            1u);
+  EXPECT_EQ(check(R"((float[2, 3] x) => (y, z) {
+    a = Relu(x)
+    y = Neg(a)
+    z = Exp(a)
+  })")
+                .steps.size(),
+            3u);
 }
 
 TEST(ProgramPasses, APartOfAConcatIsWrittenInPlace) {

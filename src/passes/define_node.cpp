@@ -37,6 +37,15 @@ std::optional<double> count_steps(const Program& program) {
 
 }  // namespace
 
+void do_naming(const Node& node, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    const std::string text = error.what(), name = node.describe();
+    throw UserError(text.starts_with(name) ? text : name + ": " + text);
+  }
+}
+
 std::vector<Value*> distinct_inputs(const Node& node) { return distinct(node.inputs); }
 std::vector<Value*> distinct_outputs(const Node& node) { return distinct(node.outputs); }
 

@@ -98,13 +98,7 @@ void infer_shapes(Graph& graph) {
   RealElements reals;
   for (const auto& node : graph.nodes()) {
     user_check(node->op != nullptr, "{}: onnxc does not compile this operator", node->describe());
-    try {
-      infer_node(graph, *node, reals);
-    } catch (const UserError& error) {
-      // Rules name the node; the arithmetic of sizes, which may overflow anywhere in them, does not know it.
-      const std::string text = error.what(), name = node->describe();
-      throw UserError(text.starts_with(name) ? text : name + ": " + text);
-    }
+    do_naming(*node, [&] { infer_node(graph, *node, reals); });
   }
 }
 

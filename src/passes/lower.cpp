@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ops/op.h"
+#include "passes/define_node.h"
 #include "passes/target.h"
 
 namespace onnxc {
@@ -162,7 +163,7 @@ Program lower(const Graph& graph, const Target& target, bool use_templates) {
   for (const Value* input : graph.inputs) program.inputs.push_back(context.buffer(*input));
   for (const Value* input : graph.inputs) bind_elements(input, context);
   for (const auto& node : graph.nodes()) {
-    lower_node(*node, target, use_templates, context);
+    do_naming(*node, [&] { lower_node(*node, target, use_templates, context); });
     for (const Value* output : node->outputs) bind_elements(output, context);
   }
   lower_outputs(graph, context);

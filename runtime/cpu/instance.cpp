@@ -135,14 +135,14 @@ const int64_t* Instance::dims_of_output(int32_t output) const {
 // Binding: the dims of the inputs, and what follows from them.
 
 onnxc_status Instance::bind(const int64_t* const* input_dims) {
-  bool same = known_levels_ > 0;
+  bool same = is_bound();
   const int64_t* bound_dims = input_dims_.data();
   for (int32_t i = 0; i < model.input_count && same; ++i) {
     for (int32_t axis = 0; axis < model.inputs[i].rank; ++axis) same &= *bound_dims++ == input_dims[i][axis];
   }
   if (same) return ONNXC_OK;
 
-  known_levels_ = 0;
+  forget_levels(0);
   int64_t* dims = input_dims_.data();
   for (int32_t i = 0; i < model.input_count; ++i)
     for (int32_t axis = 0; axis < model.inputs[i].rank; ++axis) *dims++ = input_dims[i][axis];
@@ -159,9 +159,12 @@ onnxc_status Instance::bind(const int64_t* const* input_dims) {
     }
     return ONNXC_WRONG_DIMS;
   }
-  onnxc_status status = plan(0);
-  if (status == ONNXC_OK) known_levels_ = 1;
-  return status;
+  return plan(0);
+}
+
+// Those from `first` on, since what they were laid out for has changed.
+void Instance::forget_levels(int32_t first) {
+  for (int32_t level = first; level < model.level_count; ++level) levels_[level].known = false;
 }
 
 // Reads the symbols that a step binds. The plan of the level, and of those after it, is kept while they stay.
@@ -169,11 +172,11 @@ onnxc_status Instance::bind_run_time_symbols(const StepDescription& step, int32_
   int64_t* previous = previous_symbols_.data();
   for (int32_t i = 0; i < model.symbol_count; ++i) previous[i] = symbols_[i];
   const char* rule = step.bind(frame_, symbols_.data());
-  bool same = known_levels_ > level && rule == nullptr;
+  bool same = levels_[level].known && rule == nullptr;
   for (int32_t i = 0; i < model.symbol_count; ++i) same &= previous[i] == symbols_[i];
   if (same) return ONNXC_OK;
 
-  known_levels_ = level;
+  forget_levels(level);
   if (rule != nullptr) {
     error_.append("%s; this run has", rule);
     const char* separator = " ";
@@ -183,14 +186,16 @@ onnxc_status Instance::bind_run_time_symbols(const StepDescription& step, int32_
     }
     return ONNXC_INVALID_DATA;
   }
-  onnxc_status status = plan(level);
-  if (status == ONNXC_OK) known_levels_ = level + 1;
-  return status;
+  return plan(level);
 }
 
 onnxc_status Instance::plan(int32_t level) {
   model.output_dims(level, symbols_.data(), output_dims_.data());
-  if (device_ != nullptr) return model.device_program->backend->plan(device_, symbols_.data(), error_);
+  if (device_ != nullptr) {
+    const onnxc_status status = model.device_program->backend->plan(device_, symbols_.data(), error_);
+    levels_[level].known = status == ONNXC_OK;
+    return status;
+  }
   int64_t scratch_bytes = 0;
   const char* too_large = level == 0 ? "with these dims of the inputs, the size of a tensor does not fit in 63 bits"
                                      : "with this data, the size of a tensor does not fit in 63 bits";
@@ -218,6 +223,7 @@ onnxc_status Instance::plan(int32_t level) {
     const BufferDescription& buffer = model.buffers[i];
     if (buffer.kind == BufferKind::temporary && buffer.level == level) offsets_[i] = plan_[count++].offset;
   }
+  laid_out.known = true;
   return ONNXC_OK;
 }
 

@@ -53,6 +53,7 @@ class Instance {
   };
   // The memory of what is laid out at one level (ModelDescription::level_count).
   struct Level {
+    bool known;  // of use: for the symbols as they are now
     int64_t scratch_offset, scratch_stride, planned_bytes;
     int64_t least_bytes;  // that any plan would need
   };
@@ -75,6 +76,9 @@ class Instance {
   onnxc_status reserve_memory(int32_t level);
   onnxc_status place_outputs(int32_t level, const Values& values);
   void poison(int32_t level);
+  void forget_levels(int32_t first);
+  bool is_bound() const { return levels_.size() > 0 && levels_[0].known; }
+  onnxc_status enter_level(const StepDescription& step, int32_t level, const Values& values);
   onnxc_status run_steps(const Values& values);
   onnxc_status run_on_device(const Values& values);
   int32_t level_of_output(int32_t output) const;
@@ -97,8 +101,8 @@ class Instance {
   ThreadPool own_pool_;
   HostThreads host_threads_;
 
-  // What the dims of the inputs imply, and from level 1 on what was computed from them: as far as they are of use.
-  int32_t known_levels_ = 0;
+  // What the dims of the inputs imply, and from level 1 on what was computed from them: of use where the level is
+  // known.
   Array<int64_t> input_dims_;  // of all inputs, one after the other
   Array<int64_t> symbols_;
   Array<int64_t> previous_symbols_;  // while a level is bound

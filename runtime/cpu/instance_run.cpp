@@ -196,6 +196,18 @@ onnxc_status Instance::prepare(int32_t level, const Values& values) {
   return status;
 }
 
+onnxc_status Instance::enter_level(const StepDescription& step, int32_t level, const Values& values) {
+  onnxc_status status = bind_run_time_symbols(step, level);
+  return status == ONNXC_OK ? prepare(level, values) : status;
+}
+
+// The level that a step begins, or that it runs at.
+static int32_t level_of_step(int32_t step) {
+  int32_t level = 0;
+  for (int32_t i = 0; i <= step; ++i) level += model.steps[i].bind != nullptr ? 1 : 0;
+  return level;
+}
+
 onnxc_status Instance::run_steps(const Values& values) {
   const onnxc_run_options& options = values.options;
   onnxc_instance* handle = reinterpret_cast<onnxc_instance*>(this);
@@ -203,15 +215,30 @@ onnxc_status Instance::run_steps(const Values& values) {
     return options.hook != nullptr && options.hook(options.hook_context, handle, step, when) != 0;
   };
   failure_.store(nullptr, std::memory_order_relaxed);
-  int32_t level = 0;
+  bool is_next_round = false;
   for (int32_t step = 0; step < model.step_count; ++step) {
+    const StepDescription& description = model.steps[step];
+    if (description.kind == StepKind::loop_end) {
+      is_next_round = true;
+      step = description.partner - 1;
+      continue;
+    }
+    if (description.kind == StepKind::loop_begin) {
+      forget_levels(level_of_step(step));
+      int64_t& round = symbols_[description.round];
+      round = is_next_round ? round + 1 : 0;
+      is_next_round = false;
+      if (!description.condition(frame_)) step = description.partner;  // its rounds are over
+    } else if (description.kind == StepKind::work && description.condition != nullptr &&
+               !description.condition(frame_)) {
+      continue;
+    }
     if (stops(step, ONNXC_BEFORE_STEP)) return refuse(ONNXC_STOPPED, "stopped by the hook");
     if (model.steps[step].bind != nullptr) {
-      onnxc_status status = bind_run_time_symbols(model.steps[step], ++level);
-      if (status == ONNXC_OK) status = prepare(level, values);
+      onnxc_status status = enter_level(model.steps[step], level_of_step(step), values);
       if (status != ONNXC_OK) return status;
     } else {
-      model.steps[step].run(frame_);
+      description.run(frame_);
     }
     if (const char* failure = failure_.load(std::memory_order_acquire)) return refuse(ONNXC_INVALID_DATA, failure);
     finished_step_ = step;
@@ -239,15 +266,17 @@ onnxc_status Instance::run_on_device(const Values& values) {
 }
 
 int64_t Instance::working_bytes() const {
-  if (device_ != nullptr) return known_levels_ > 0 ? model.device_program->backend->working_bytes(device_) : 0;
+  if (device_ != nullptr) return is_bound() ? model.device_program->backend->working_bytes(device_) : 0;
   int64_t bytes = 0;
-  for (int32_t level = 0; level < known_levels_; ++level) bytes += levels_[level].planned_bytes;
+  for (int32_t level = 0; level < model.level_count; ++level)
+    if (levels_[level].known) bytes += levels_[level].planned_bytes;
   return bytes;
 }
 
 int64_t Instance::least_working_bytes() const {
   int64_t bytes = 0;
-  for (int32_t level = 0; device_ == nullptr && level < known_levels_; ++level) bytes += levels_[level].least_bytes;
+  for (int32_t level = 0; device_ == nullptr && level < model.level_count; ++level)
+    if (levels_[level].known) bytes += levels_[level].least_bytes;
   return bytes;
 }
 
@@ -288,11 +317,7 @@ void Instance::fail(const Frame& frame, const char* text) {
 // What hooks and tools ask.
 
 // Whether the sizes that a step works with are known.
-bool Instance::is_laid_out(int32_t step) const {
-  int32_t level = 0;
-  for (int32_t i = 0; i <= step; ++i) level += model.steps[i].bind != nullptr ? 1 : 0;
-  return level < known_levels_;
-}
+bool Instance::is_laid_out(int32_t step) const { return levels_[level_of_step(step)].known; }
 
 onnxc_status Instance::run_output_dims(int32_t output, int64_t* dims) {
   Call call(*this);
@@ -300,7 +325,7 @@ onnxc_status Instance::run_output_dims(int32_t output, int64_t* dims) {
   if (output < 0 || output >= model.output_count) return refuse(ONNXC_INVALID_ARGUMENT, "no such output");
   if (dims == nullptr && model.outputs[output].rank > 0)
     return refuse(ONNXC_INVALID_ARGUMENT, "the place for the dims is null");
-  if (level_of_output(output) >= known_levels_)
+  if (!levels_[level_of_output(output)].known)
     return refuse(ONNXC_INVALID_ARGUMENT, "the dims of this output are known after a run");
   for (int32_t axis = 0; axis < model.outputs[output].rank; ++axis) dims[axis] = dims_of_output(output)[axis];
   return ONNXC_OK;
@@ -308,7 +333,7 @@ onnxc_status Instance::run_output_dims(int32_t output, int64_t* dims) {
 
 onnxc_status Instance::symbol_values(int64_t* values) {
   if (values == nullptr && model.symbol_count > 0) return refuse(ONNXC_INVALID_ARGUMENT, "values is null");
-  if (known_levels_ == 0) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
+  if (!is_bound()) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
   for (int32_t i = 0; i < model.symbol_count; ++i) values[i] = symbols_[i];
   return ONNXC_OK;
 }
@@ -342,7 +367,7 @@ onnxc_status Instance::check_step_output(int32_t step, int32_t output, const voi
     return refuse(ONNXC_INVALID_ARGUMENT, "the step has no such output");
   if (result == nullptr && model.steps[step].outputs[output].tensor.rank > 0)
     return refuse(ONNXC_INVALID_ARGUMENT, "the place for the result is null");
-  if (known_levels_ == 0) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
+  if (!is_bound()) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
   if (!is_laid_out(step)) return refuse(ONNXC_INVALID_ARGUMENT, "only a run knows the sizes of this step");
   return ONNXC_OK;
 }

@@ -65,6 +65,10 @@ struct StepOutput {
   int64_t (*place)(const int64_t* symbols, PlacedAxis* axes);
 };
 
+// work: a step that runs. bind: reads sizes that only a run knows into their symbols. The steps from loop_begin to
+// loop_end run round by round.
+enum class StepKind : int32_t { work, bind, loop_begin, loop_end };
+
 struct StepDescription {
   const char* name;       // "conv_direct 3x3x3 64->64"
   const char* nodes;      // ONNX names of the nodes it computes, separated by newlines
@@ -73,9 +77,13 @@ struct StepDescription {
   double (*operations)(const int64_t* symbols);  // floating-point operations, or null
   int32_t output_count;
   const StepOutput* outputs;
-  // Of a step that has no `run`, and begins the next level: reads sizes that only a run knows into their symbols, and
-  // checks what can be checked then. Returns null, or the text of the rule that fails.
+  // Of a step that has no `run`, and begins the next level: reads symbols, and checks what can be checked then. Returns
+  // null, or the text of the rule that fails.
   const char* (*bind)(const Frame& frame, int64_t* symbols) = nullptr;
+  StepKind kind = StepKind::work;
+  bool (*condition)(const Frame& frame) = nullptr;  // whether the step, or the loop's next round, runs; null: always
+  int32_t partner = 0;                              // loop_begin: the loop_end, and the other way round
+  int32_t round = 0;                                // loop_begin: the place of the symbol that counts the rounds
 };
 
 struct DeviceProgram;
@@ -91,7 +99,7 @@ struct ModelDescription {
 
   int32_t symbol_count;
   // A model's sizes are known level by level: at level 0 those that the inputs' dims give, at level n those that follow
-  // once n steps with `bind` have run.
+  // from the n-th step with `bind` on.
   int32_t level_count = 1;
   const int32_t* output_dim_levels = nullptr;  // of the outputs' dims, one after the other; null: all 0
   const char* const* symbol_names;

@@ -13,6 +13,22 @@ struct Lifetime {
   size_t first, last;
 };
 
+// What a loop is given lasts for all of its rounds, and so does what it leaves behind. Inner loops come first, since
+// what reaches over them may reach over the outer one then.
+void extend_over_loops(const Program& program, std::map<BufferId, Lifetime>& lifetimes) {
+  const std::vector<std::optional<size_t>> loops = enclosing_loops(program);
+  for (size_t end = 0; end < program.steps.size(); ++end) {
+    if (!std::holds_alternative<LoopEnd>(program.steps[end].work)) continue;
+    const size_t begin = *loops[end];
+    for (auto& [id, lifetime] : lifetimes) {
+      const bool is_inside = lifetime.first <= end && lifetime.last >= begin;
+      if (!is_inside) continue;
+      if (lifetime.first < begin) lifetime.last = std::max(lifetime.last, end);
+      if (lifetime.last > end) lifetime.first = std::min(lifetime.first, begin);
+    }
+  }
+}
+
 std::map<BufferId, Lifetime> lifetimes(const Program& program) {
   std::map<BufferId, Lifetime> result;
   for (size_t i = 0; i < program.steps.size(); ++i) {
@@ -20,6 +36,7 @@ std::map<BufferId, Lifetime> lifetimes(const Program& program) {
     touched.insert(touched.end(), written.begin(), written.end());
     for (BufferId id : touched) result.try_emplace(program.storage(id), i, i).first->second.last = i;
   }
+  extend_over_loops(program, result);
   return result;
 }
 

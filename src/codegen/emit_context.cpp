@@ -34,9 +34,11 @@ EmitContext::EmitContext(const Program& a_program)
   if (!dims.errors.empty()) throw UserError(dims.errors.front());
   for (const Binding& binding : dims.bindings) symbols.push_back(binding.symbol);
   for (const Step& step : program.steps) {
-    const auto* bound = std::get_if<SymbolBinding>(&step.work);
-    if (bound == nullptr) continue;
-    for (const Symbol& symbol : bound->symbols)
+    if (!begins_level(step)) continue;
+    std::vector<Symbol> bound;
+    if (const auto* binding = std::get_if<SymbolBinding>(&step.work)) bound = binding->symbols;
+    if (const auto* loop = std::get_if<LoopBegin>(&step.work)) bound = {loop->round};
+    for (const Symbol& symbol : bound)
       if (levels_.emplace(symbol, level_count_).second) symbols.push_back(symbol);
     ++level_count_;
   }
@@ -62,7 +64,7 @@ int EmitContext::level(const Shape& sizes) const {
 
 int EmitContext::level_of_step(size_t step) const {
   int level = 0;
-  for (size_t i = 0; i <= step; ++i) level += std::holds_alternative<SymbolBinding>(program.steps[i].work) ? 1 : 0;
+  for (size_t i = 0; i <= step; ++i) level += begins_level(program.steps[i]) ? 1 : 0;
   return level;
 }
 

@@ -7,6 +7,7 @@
 #include "frontend/needed_nodes.h"
 #include "frontend/onnx_names.h"
 #include "frontend/signature.h"
+#include "ops/control_flow.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -150,9 +151,10 @@ void GraphBuilder::build_operator(NodeInProgress& node) {
   }
 
   if (origin.domain.empty() && origin.type == "Constant") return add_constant(node);
+  if (origin.domain == control_flow_domain) return add_unsupported(node);  // rows that no file may name
+  if (build_control_flow(node)) return;
   if (const OpRow* row = find_op(origin.domain, origin.type, origin.version)) return add_node(node, row);
   if (node.schema == nullptr) return add_unsupported(node);
-  if (inline_branch(node)) return;
   const FunctionPointer body =
       find_schema_function(*node.schema, origin.version, node.proto, node.attributes, node.inputs);
   if (body == nullptr) return add_unsupported(node);
@@ -179,6 +181,7 @@ void GraphBuilder::add_node(NodeInProgress& node, const OpRow* row) {
   auto added = std::make_unique<Node>();
   added->op = row;
   added->origin = node.origin;
+  added->branch = node.scope.branch;
   added->inputs = node.inputs;
   added->attributes = read_attributes(node.attributes, node.schema, tensors_, node.scope.owner, node.what);
   for (const std::string& name : node.proto.output())
@@ -218,38 +221,10 @@ void GraphBuilder::inline_function(NodeInProgress& node, const FunctionPointer& 
   bind_outputs(node, inner, formals);
 }
 
-bool GraphBuilder::inline_branch(NodeInProgress& node) {
-  if (node.origin.type != "If" || !node.origin.domain.empty()) return false;
-  const Value* condition = node.inputs.at(0);
-  if (condition == nullptr || !condition->constant || condition->constant->size() != 1) return false;
-  const bool taken = condition->constant->as_int64()[0] != 0;
-  const onnx::GraphProto& branch = node.attributes.at(taken ? "then_branch" : "else_branch")->g();
-  user_check(branch.output_size() == node.proto.output_size(), "{}: it has {} outputs, and its branch {}", node.what,
-             node.proto.output_size(), branch.output_size());
-
-  Scope inner = inner_scope(node, "a branch");
-  inner.outer = &node.scope;
-  inner.versions = node.scope.versions;
-  inner.attributes = node.scope.attributes;
-  inner.owner = node.scope.owner;
-  std::vector<std::string> formals;
-  for (int i = 0; i < branch.output_size(); ++i) {
-    formals.push_back(branch.output(i).name());
-    if (!node.proto.output(i).empty()) inner.final_names[formals.back()] = final_name(node.scope, node.proto.output(i));
-  }
-  for (const onnx::TensorProto& tensor : branch.initializer()) {
-    const std::string what = fmt::format("{}, initializer {}", node.what, quote(tensor.name()));
-    inner.values[tensor.name()] =
-        graph_->add_constant(final_name(inner, tensor.name()), tensors_.read(tensor, what, inner.owner));
-  }
-  for (const onnx::NodeProto& each : branch.node()) build_node(each, inner);
-  bind_outputs(node, inner, formals);
-  return true;
-}
-
 GraphBuilder::Scope GraphBuilder::inner_scope(const NodeInProgress& node, const std::string& what) {
   Scope inner;
   inner.depth = node.scope.depth + 1;
+  inner.branch = node.scope.branch;
   user_check(inner.depth <= options_.limits.max_nesting, "{}: {} nests deeper than {} levels; does it call itself?",
              node.what, what, options_.limits.max_nesting);
   // Names that grow with the nesting would cost memory without bound.

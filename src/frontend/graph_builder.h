@@ -39,6 +39,7 @@ class GraphBuilder {
     AttributeMap attributes;            // of the call
     std::shared_ptr<const void> owner;  // of the messages: tensors point into them
     int64_t depth = 0;
+    std::shared_ptr<const Branch> branch;                      // that its nodes stand in
     std::unordered_map<std::string, Value*> values;            // null for an absent optional input
     std::unordered_map<std::string, std::string> final_names;  // of values that the scope outside has a name for
   };
@@ -66,8 +67,28 @@ class GraphBuilder {
   void add_node(NodeInProgress& node, const OpRow* row);
   void add_constant(NodeInProgress& node);
   void inline_function(NodeInProgress& node, const FunctionPointer& function, AttributeMap attributes);
-  // Builds the branch of an If whose condition is constant; false where it is not.
+  // Control flow (graph_builder_control_flow.cpp): subgraphs are built where they stand; false for another operator.
+  bool build_control_flow(NodeInProgress& node);
   bool inline_branch(NodeInProgress& node);
+  void build_if(NodeInProgress& node);
+  std::vector<Value*> build_branch(NodeInProgress& node, const std::string& attribute, bool when);
+  void build_loop(NodeInProgress& node);
+  void build_scan(NodeInProgress& node);
+  // What a Loop and a Scan have in common.
+  struct LoopParts {
+    const onnx::GraphProto& body;
+    size_t carried;
+    std::vector<Value*> begin_inputs;        // as ops/control_flow.h says
+    std::vector<std::string> begin_outputs;  // names in the body of what LoopBegin gives; "" for none
+    bool has_condition;                      // the body's first output
+    std::vector<int64_t> input_axes, input_directions, output_axes, output_directions;
+  };
+  void build_rounds(NodeInProgress& node, const LoopParts& parts);
+  void build_body(const onnx::GraphProto& body, const NodeInProgress& node, Scope& inner);
+  Scope subgraph_scope(const NodeInProgress& node, const std::string& what);
+  Node* add_row(const NodeInProgress& node, std::string_view domain, std::string_view row, std::vector<Value*> inputs,
+                std::vector<Value*> outputs);
+  Value* own_value(const NodeInProgress& node, Value* value, const Scope& scope);
   Scope inner_scope(const NodeInProgress& node, const std::string& what);
   void bind_outputs(NodeInProgress& node, const Scope& inner, const std::vector<std::string>& formals);
 

@@ -27,7 +27,7 @@ int first_version(const Origin& origin) {
 }
 
 bool is_control_flow(std::string_view type) {
-  constexpr std::array types = {"If", "Loop", "Scan", "SequenceMap"};
+  constexpr std::array types = {"Scan", "SequenceMap"};  // Scan before version 9
   return std::ranges::find(types, type) != types.end();
 }
 

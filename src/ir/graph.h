@@ -65,6 +65,13 @@ struct NamedAttribute {
   Attribute value;
 };
 
+// Nodes that run only where a condition holds: a branch of an If.
+struct Branch {
+  Value* condition;
+  bool when;
+  std::shared_ptr<const Branch> outer;  // null where it stands in no other
+};
+
 struct Node {
   const OpRow* op = nullptr;
   std::vector<Value*> inputs;   // null for an optional input that is absent
@@ -73,6 +80,9 @@ struct Node {
   Origin origin;
   // Dims of its outputs that only a run knows, and that its definition binds.
   std::set<Symbol> bound_symbols;
+  std::shared_ptr<const Branch> branch = nullptr;
+  // 1 where the node runs, 0 where it does not: what shape inference makes of `branch`.
+  Expr condition = 1;
 
   const Attribute* find_attribute(std::string_view name) const;
   // "node 'conv1' (Conv)": how messages call it.
@@ -85,6 +95,7 @@ struct Guard {
   Kind kind;
   Expr left, right;    // left == right, or left >= right
   std::string reason;  // "node 'up1' (Concat): dim 2 of every input must agree"
+  Expr condition = 1;  // the guard counts only where this is not 0: in a branch that is taken
 };
 
 // What the guards say of one symbol of the inputs' dims, for people to read: which sizes the model takes, and why.

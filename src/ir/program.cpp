@@ -101,14 +101,39 @@ std::vector<BufferId> reads(const Step& step) {
   if (const auto* call = std::get_if<HostCall>(&step.work))
     for (BufferId id : call->inputs) add_once(ids, id);
   if (const auto* binding = std::get_if<SymbolBinding>(&step.work)) add_once(ids, binding->buffer);
+  if (const auto* loop = std::get_if<LoopBegin>(&step.work)) {
+    if (loop->condition >= 0) add_once(ids, loop->condition);
+    for (BufferId id : loop->carried) add_once(ids, id);
+  }
   return ids;
 }
 
 std::map<Symbol, size_t> binding_steps(const Program& program) {
   std::map<Symbol, size_t> result;
   for (size_t i = 0; i < program.steps.size(); ++i)
-    if (const auto* binding = std::get_if<SymbolBinding>(&program.steps[i].work))
+    if (const auto* binding = std::get_if<SymbolBinding>(&program.steps[i].work)) {
       for (const Symbol& symbol : binding->symbols) result.emplace(symbol, i);
+    } else if (const auto* loop = std::get_if<LoopBegin>(&program.steps[i].work)) {
+      result.emplace(loop->round, i);
+    }
+  return result;
+}
+
+bool begins_level(const Step& step) {
+  return std::holds_alternative<SymbolBinding>(step.work) || std::holds_alternative<LoopBegin>(step.work) ||
+         std::holds_alternative<LoopEnd>(step.work);
+}
+
+std::vector<std::optional<size_t>> enclosing_loops(const Program& program) {
+  std::vector<std::optional<size_t>> result;
+  std::vector<size_t> open;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    if (std::holds_alternative<LoopBegin>(program.steps[i].work)) open.push_back(i);
+    result.push_back(open.empty() ? std::nullopt : std::optional(open.back()));
+    if (!std::holds_alternative<LoopEnd>(program.steps[i].work)) continue;
+    internal_check(!open.empty(), "a loop that begins before it ends");
+    open.pop_back();
+  }
   return result;
 }
 
@@ -119,6 +144,8 @@ std::vector<BufferId> writes(const Step& step) {
   if (const auto* call = std::get_if<KernelCall>(&step.work)) add_once(ids, call->output);
   if (const auto* call = std::get_if<HostCall>(&step.work))
     for (BufferId id : call->outputs) add_once(ids, id);
+  if (const auto* loop = std::get_if<LoopBegin>(&step.work))
+    for (BufferId id : loop->carried) add_once(ids, id);
   return ids;
 }
 

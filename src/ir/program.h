@@ -81,11 +81,22 @@ struct SymbolBinding {
   BufferId buffer = -1;
 };
 
-using Work = std::variant<LoopNest, KernelCall, HostCall, SymbolBinding>;
+// The steps from here to the LoopEnd that belongs to it run again and again: `round` is 0, 1, 2, ... below `count`, and
+// as long as the buffer `condition`, where there is one, holds true. Afterwards `round` is how often they ran.
+struct LoopBegin {
+  Symbol round;
+  Expr count;
+  BufferId condition = -1;
+  std::vector<BufferId> carried;  // written before the loop and again in it, for the next round
+};
+struct LoopEnd {};
+
+using Work = std::variant<LoopNest, KernelCall, HostCall, SymbolBinding, LoopBegin, LoopEnd>;
 
 struct Step {
   Work work;
   std::vector<Origin> origins;  // the nodes that this step computes; several when fused
+  Expr condition = 1;           // the step runs only where this is not 0
 };
 
 struct Program {
@@ -104,6 +115,11 @@ struct Program {
   // The offset in elements, from the start of the storage, of an element given by logical indices.
   Expr offset(BufferId id, const std::vector<Expr>& indices) const;
 };
+
+// Whether a run lays out memory at the step: sizes become known with it, or other steps follow than those before it.
+bool begins_level(const Step& step);
+// The LoopBegin around each step, the innermost; none where it is in no loop. LoopBegin and LoopEnd count as inside.
+std::vector<std::optional<size_t>> enclosing_loops(const Program& program);
 
 // The symbols that steps bind, and which step does.
 std::map<Symbol, size_t> binding_steps(const Program& program);

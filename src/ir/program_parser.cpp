@@ -1,5 +1,7 @@
 #include "ir/program_parser.h"
 
+#include <utility>
+
 #include "ir/loops_parser.h"
 #include "ir/program_text.h"
 #include "ir/scalar_arithmetic.h"
@@ -45,6 +47,12 @@ class ProgramParser {
       parse_host_call(cursor);
     else if (cursor.take("bind"))
       parse_binding(cursor);
+    else if (cursor.take("loop"))
+      parse_loop(cursor);
+    else if (cursor.take("end loop"))
+      add_step(LoopEnd{});
+    else if (cursor.take("when"))
+      condition_ = parse_index(cursor.until("\n"), dims_);
     else if (cursor.take("kernel"))
       cursor.fail("no kernel call, which only its target can read:");
     else
@@ -114,6 +122,7 @@ class ProgramParser {
     cursor.expect(is_equal ? "==" : ">=");
     guard.right = parse_index(cursor.until(" \""), dims_);
     guard.reason = cursor.quoted();
+    if (cursor.take("when")) guard.condition = parse_index(cursor.until("\n"), dims_);
     program_.guards.push_back(std::move(guard));
   }
 
@@ -138,6 +147,21 @@ class ProgramParser {
     cursor.expect("=");
     binding.buffer = cursor.buffer_id();
     add_step(std::move(binding));
+  }
+
+  // loop round_0 < N while b4 carries b2, b3
+  void parse_loop(TextCursor& cursor) {
+    std::string name(cursor.name());
+    LoopBegin loop{dims_.try_emplace(name, Symbol::dim(name)).first->second, {}, -1, {}};
+    cursor.expect("<");
+    const std::string_view rest = cursor.rest();
+    loop.count = parse_index(cursor.until(rest.find(" while ") != std::string_view::npos     ? " while "
+                                          : rest.find(" carries ") != std::string_view::npos ? " carries "
+                                                                                             : "\n"),
+                             dims_);
+    if (cursor.take("while")) loop.condition = cursor.buffer_id();
+    if (cursor.take("carries")) loop.carried = parse_ids(cursor);
+    add_step(std::move(loop));
   }
 
   // b2 temporary float32 [N, 64, 2*D] layout 0 1/16 2 1%16 "conv1"
@@ -203,14 +227,16 @@ class ProgramParser {
   }
 
   void add_step(Work work) {
-    program_.steps.push_back({std::move(work), std::move(origins_)});
+    program_.steps.push_back({std::move(work), std::move(origins_), std::exchange(condition_, 1)});
     origins_.clear();
   }
 
   std::vector<std::string_view> lines_;
   Program program_;
   DimNames dims_;
-  std::vector<Origin> origins_;  // of the step that comes next
+  // Of the step that comes next.
+  std::vector<Origin> origins_;
+  Expr condition_ = 1;
 };
 
 }  // namespace

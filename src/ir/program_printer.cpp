@@ -42,6 +42,7 @@ std::string print_dims(const Program& program) {
   for (const Guard& guard : program.guards) {
     add(guard.left);
     add(guard.right);
+    add(guard.condition);
   }
   for (const auto& [symbol, step] : binding_steps(program)) symbols.insert(symbol);
   std::string text;
@@ -96,6 +97,16 @@ std::string print_work(const SymbolBinding& binding) {
   return fmt::format("bind {} = b{}\n", fmt::join(names, ", "), binding.buffer);
 }
 
+// loop round_0 < N while b4 carries b2, b3
+std::string print_work(const LoopBegin& loop) {
+  std::string text = fmt::format("loop {} < {}", loop.round.name(), loop.count.to_string());
+  if (loop.condition >= 0) text += fmt::format(" while b{}", loop.condition);
+  if (!loop.carried.empty()) text += " carries " + print_ids(loop.carried);
+  return text + "\n";
+}
+
+std::string print_work(const LoopEnd&) { return "end loop\n"; }
+
 std::string print_work(const LoopNest& nest) { return to_string(nest); }
 
 // # "conv1" com.example.Conv-22
@@ -115,12 +126,16 @@ std::string to_string(const Program& program) {
   for (size_t i = 0; i < program.buffers.size(); ++i)
     text += print_buffer(static_cast<BufferId>(i), program.buffers[i]);
   text += fmt::format("inputs {}\noutputs {}\n", print_ids(program.inputs), print_ids(program.outputs));
-  for (const Guard& guard : program.guards)
-    text += fmt::format("guard {} {} {} {}\n", guard.left.to_string(),
+  for (const Guard& guard : program.guards) {
+    text += fmt::format("guard {} {} {} {}", guard.left.to_string(),
                         guard.kind == Guard::Kind::equal ? "==" : ">=", guard.right.to_string(),
                         c_string_literal(guard.reason));
-  for (const Step& step : program.steps)
+    text += guard.condition.is_constant(1) ? "\n" : fmt::format(" when {}\n", guard.condition.to_string());
+  }
+  for (const Step& step : program.steps) {
+    if (!step.condition.is_constant(1)) text += fmt::format("when {}\n", step.condition.to_string());
     text += print_origins(step.origins) + std::visit([](const auto& work) { return print_work(work); }, step.work);
+  }
   return text;
 }
 

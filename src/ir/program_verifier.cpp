@@ -164,6 +164,8 @@ std::set<Symbol> symbols_of(const Program& program, const Step& step) {
   };
   std::ranges::for_each(reads(step), add_buffer);
   std::ranges::for_each(writes(step), add_buffer);
+  add(step.condition);
+  if (const auto* loop = std::get_if<LoopBegin>(&step.work)) add(loop->count);
   const auto* nest = std::get_if<LoopNest>(&step.work);
   if (nest == nullptr) return symbols;
   for (const Axis& axis : nest->axes) add(axis.extent);
@@ -184,6 +186,18 @@ std::set<Symbol> symbols_of(const Program& program, const Step& step) {
   return symbols;
 }
 
+void check_loops(const Program& program) {
+  int open = 0;
+  for (const Step& step : program.steps) {
+    if (std::holds_alternative<LoopBegin>(step.work)) ++open;
+    if (std::holds_alternative<LoopEnd>(step.work)) check(--open >= 0, "a loop ends that did not begin");
+    const auto* loop = std::get_if<LoopBegin>(&step.work);
+    check(loop == nullptr || loop->condition < 0 || program.buffer(loop->condition).dtype == DType::boolean,
+          "a loop's condition is no boolean");
+  }
+  check(open == 0, "a loop does not end");
+}
+
 void check_binding(const Program& program, const SymbolBinding& binding) {
   const Buffer& buffer = program.buffer(binding.buffer);
   const std::optional<std::vector<int64_t>> dims = constant_dims(buffer.shape);
@@ -196,6 +210,7 @@ void check_binding(const Program& program, const SymbolBinding& binding) {
 }  // namespace
 
 void verify(const Program& program) {
+  check_loops(program);
   const std::map<Symbol, size_t> bound_by = binding_steps(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) check_buffer(program, static_cast<BufferId>(i));
   std::set<BufferId> written;  // storages that hold something

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/checked.h"
+#include "support/text.h"
 
 namespace onnxc {
 
@@ -117,10 +118,43 @@ void InferContext::output_elements(size_t i, std::vector<Expr> elements) {
 
 Expr InferContext::run_time_dim(size_t output, size_t axis, Bounds bounds) {
   internal_check(has_output(output), "a dim of an output that somebody wants");
-  const Symbol symbol = graph_.add_run_time_symbol(fmt::format("{}_dim{}", node_.outputs[output]->name, axis), bounds,
-                                                   fmt::format("{}: dim {} of the output", node_.describe(), axis));
+  return run_time_symbol(fmt::format("{}_dim{}", node_.outputs[output]->name, axis), bounds,
+                         fmt::format("dim {} of the output", axis));
+}
+
+Expr InferContext::run_time_symbol(std::string_view name, Bounds bounds, std::string_view what) {
+  const Symbol symbol = graph_.add_run_time_symbol(name, bounds, fmt::format("{}: {}", node_.describe(), what));
   mutable_node_.bound_symbols.insert(symbol);
   return symbol;
+}
+
+namespace {
+
+// Symbols for the elements of a value, bound where it is computed.
+std::vector<Expr> symbols_for_elements(Graph& graph, Value& value, int64_t count, Bounds bounds) {
+  std::vector<Expr> symbols;
+  for (int64_t element = 0; element < count; ++element)
+    symbols.emplace_back(
+        graph.add_run_time_symbol(value.shape->empty() ? value.name : fmt::format("{}_{}", value.name, element), bounds,
+                                  fmt::format("element {} of '{}'", element, value.name)));
+  value.elements = symbols;
+  value.elements_at_run_time = true;
+  return symbols;
+}
+
+}  // namespace
+
+Expr InferContext::truth(Graph& graph, Value& value) {
+  if (value.constant) return value.constant->as_int64().at(0) != 0 ? 1 : 0;
+  if (value.elements) {
+    const Expr known = value.elements->at(0);
+    if (known.constant()) return known.is_constant(0) ? 0 : 1;
+    return known;
+  }
+  internal_check(value.shape.has_value() && value.dtype == DType::boolean, "a condition that is a boolean");
+  user_check(proven_equal(product(*value.shape), 1), "the condition {} must have one element, found shape {}",
+             quote(value.name), to_string(*value.shape));
+  return symbols_for_elements(graph, value, 1, {0, 1})[0];
 }
 
 std::vector<Expr> InferContext::needed_elements(size_t i, std::string_view role) const {
@@ -135,14 +169,7 @@ std::vector<Expr> InferContext::needed_elements(size_t i, std::string_view role)
   const int64_t count = checked_product(*dims);
   check(count <= Value::maximum_elements, "input {} ('{}', {}) has {} values that depend on the data; at most {} can",
         i, value.name, role, count, Value::maximum_elements);
-  std::vector<Expr> symbols;
-  for (int64_t element = 0; element < count; ++element)
-    symbols.emplace_back(
-        graph_.add_run_time_symbol(dims->empty() ? value.name : fmt::format("{}_{}", value.name, element), Bounds{},
-                                   fmt::format("element {} of '{}'", element, value.name)));
-  value.elements = symbols;
-  value.elements_at_run_time = true;
-  return symbols;
+  return symbols_for_elements(graph_, value, count, Bounds{});
 }
 
 Expr InferContext::same(const Expr& a, const Expr& b, std::string_view what) {
@@ -338,6 +365,8 @@ Operand DefineContext::reshaped(const Operand& source, Shape shape) {
 }
 
 void DefineContext::emit(NestBuilder nest) { program_.steps.push_back({nest.take(), {node_.origin}}); }
+void DefineContext::emit(LoopBegin loop) { program_.steps.push_back({std::move(loop), {node_.origin}}); }
+void DefineContext::emit(LoopEnd loop) { program_.steps.push_back({loop, {node_.origin}}); }
 void DefineContext::emit(HostCall call) { program_.steps.push_back({std::move(call), {node_.origin}}); }
 
 void DefineContext::bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values) {

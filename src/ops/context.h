@@ -80,7 +80,11 @@ class InferContext : public NodeReader {
   void output_elements(size_t i, std::vector<Expr> elements);
   // A dim of an output that only a run knows; the definition binds it (DefineContext::bind).
   Expr run_time_dim(size_t output, size_t axis, Bounds bounds = {0, Bounds::infinity});
+  // Any other number that only a run knows.
+  Expr run_time_symbol(std::string_view name, Bounds bounds, std::string_view what);
   std::vector<Expr> needed_elements(size_t i, std::string_view role) const override;
+  // A boolean as 0 or 1: a constant, or a symbol that a run gives its value.
+  static Expr truth(Graph& graph, Value& value);
 
   // a and b must be the same dim: fails where they cannot be, adds a guard where it is not proven; returns the simpler.
   Expr same(const Expr& a, const Expr& b, std::string_view what);
@@ -153,6 +157,8 @@ class DefineContext : public NodeReader {
 
   void emit(NestBuilder nest);
   void emit(HostCall call);
+  void emit(LoopBegin loop);
+  void emit(LoopEnd loop);
 
   // Gives those of the dims that the rule made (InferContext::run_time_dim) their values, int64 scalars. To be called
   // before anything is emitted that uses them.

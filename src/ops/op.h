@@ -42,6 +42,7 @@ std::span<const OpRow> cast_ops();
 std::span<const OpRow> reduction_ops();
 std::span<const OpRow> data_movement_ops();
 std::span<const OpRow> gather_scatter_ops();
+std::span<const OpRow> control_flow_ops();
 std::span<const OpRow> selection_ops();
 std::span<const OpRow> shape_ops();
 std::span<const OpRow> convolution_ops();

@@ -58,6 +58,7 @@ std::map<Symbol, Legal> legal_sizes_of_symbols(const Graph& graph) {
   for (const Guard& guard : graph.guards) {
     const Expr difference = guard.left - guard.right;
     const std::set<Symbol> symbols = difference.symbols();
+    if (!guard.condition.is_constant(1)) continue;
     if (symbols.size() != 1 || !inputs.contains(*symbols.begin())) continue;
     const Symbol& symbol = *symbols.begin();
     const Condition condition = guard.kind == Guard::Kind::equal ? Condition::zero : Condition::nonnegative;
@@ -107,6 +108,7 @@ void find_equal(const Graph& graph, Replacements& replacements, std::vector<Size
   const std::set<Symbol> inputs = input_symbols(graph);
   for (const Guard& guard : graph.guards) {
     const Expr difference = guard.left - guard.right;
+    if (!guard.condition.is_constant(1)) continue;
     if (guard.kind != Guard::Kind::equal || difference.symbols().size() < 2) continue;
     auto equal = solved(difference, inputs);
     if (!equal || !std::ranges::includes(inputs, equal->second.symbols())) continue;

@@ -31,7 +31,8 @@ std::optional<Copy> as_copy(const Program& program, const Step& step) {
 
 class CopyElimination {
  public:
-  explicit CopyElimination(Program& program) : program_(program), uses_(program), bound_by_(binding_steps(program)) {}
+  explicit CopyElimination(Program& program)
+      : program_(program), uses_(program), bound_by_(binding_steps(program)), loops_(enclosing_loops(program)) {}
 
   void run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -54,6 +55,7 @@ class CopyElimination {
     // Nobody may write the source after it was copied, or its new place as a whole since its first write.
     if (writers.empty() || *writers.rbegin() > position) return false;
     if (disturbed(copy.to, *writers.begin(), position)) return false;
+    if (loops_[*writers.begin()] != loops_[position]) return false;
     if (!is_laid_out(copy.to, *writers.begin())) return false;
     from.view = Buffer::View{copy.to, std::vector<Expr>(from.shape.size(), 0)};
     uses_.refresh_storage(copy.from);
@@ -129,6 +131,7 @@ class CopyElimination {
   Program& program_;
   ProgramUses uses_;
   const std::map<Symbol, size_t> bound_by_;
+  const std::vector<std::optional<size_t>> loops_;
 };
 
 }  // namespace

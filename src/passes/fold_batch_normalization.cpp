@@ -84,6 +84,7 @@ bool fold_into(Graph& graph, Node* normalization) {
   auto folded = std::make_unique<Node>();
   folded->op = convolution->op;
   folded->origin = convolution->origin;
+  folded->condition = normalization->condition;
   folded->attributes = convolution->attributes;
   folded->inputs = {
       convolution->inputs[0],

@@ -41,7 +41,8 @@ Epilogue compose(const KernelCall& call, const LoopNest& nest) {
 
 class EpilogueFusion {
  public:
-  EpilogueFusion(Program& program, const Target& target) : program_(program), target_(target), uses_(program) {}
+  EpilogueFusion(Program& program, const Target& target)
+      : program_(program), target_(target), uses_(program), loops_(enclosing_loops(program)) {}
 
   void run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -63,6 +64,7 @@ class EpilogueFusion {
     if (uses_.has_views(call.output) || uses_.readers(call.output).size() != 1) return std::nullopt;
     size_t reader = *uses_.readers(call.output).begin();
     const auto* nest = std::get_if<LoopNest>(&program_.steps[reader].work);
+    if (loops_[position] != loops_[reader]) return std::nullopt;
     if (nest == nullptr || !is_pointwise_on(program_, *nest, call.output)) return std::nullopt;
     Epilogue epilogue = compose(call, *nest);
     BufferId stored = nest->stores.front().buffer;
@@ -74,7 +76,7 @@ class EpilogueFusion {
     call.epilogue = std::move(epilogue);
     call.output = stored;
     // The nest's place: everything that the epilogue reads has been computed there.
-    program_.steps[reader] = {std::move(call), std::move(origins)};
+    program_.steps[reader] = {std::move(call), std::move(origins), program_.steps[reader].condition};
     uses_.remove(position);
     uses_.refresh(reader);
     return reader;
@@ -83,6 +85,7 @@ class EpilogueFusion {
   Program& program_;
   const Target& target_;
   ProgramUses uses_;
+  const std::vector<std::optional<size_t>> loops_;
 };
 
 }  // namespace

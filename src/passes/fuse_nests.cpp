@@ -136,7 +136,7 @@ void inline_producer(const LoopNest& producer, LoopNest& consumer) {
 
 class Fusion {
  public:
-  explicit Fusion(Program& program) : program_(program), uses_(program) {}
+  explicit Fusion(Program& program) : program_(program), uses_(program), loops_(enclosing_loops(program)) {}
 
   void run() {
     // In program order, so that a chain collapses from its head; again while that joins readers, since what had two
@@ -161,7 +161,7 @@ class Fusion {
     std::set<size_t> readers = uses_.readers(buffer);
     if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(producer, buffer, readers)) return false;
     for (size_t reader : readers)
-      if (!inputs_stay_until(step, position, reader)) return false;
+      if (loops_[position] != loops_[reader] || !inputs_stay_until(step, position, reader)) return false;
     for (size_t reader : readers) {
       Step& consumer = program_.steps[reader];
       inline_producer(producer, std::get<LoopNest>(consumer.work));
@@ -201,6 +201,7 @@ class Fusion {
 
   Program& program_;
   ProgramUses uses_;
+  const std::vector<std::optional<size_t>> loops_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ir/symbolic_evaluation.h"
+#include "ops/control_flow.h"
 #include "ops/op.h"
 #include "passes/define_node.h"
 
@@ -58,6 +59,8 @@ std::optional<std::vector<Expr>> integers(const SymbolicElements& elements) {
 
 // The elements of small outputs, as expressions: what Shape, Gather, Mul, Concat… hand on to a Reshape.
 void infer_elements(const Node& node, RealElements& reals) {
+  // What a state is after the rounds does not follow from one of them.
+  if (node.op->domain == control_flow_domain) return;
   std::vector<Value*> outputs = distinct_outputs(node);
   auto carries = [](const Value* value) { return is_small(*value) && !value->elements; };
   if (outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), carries)) return;
@@ -92,14 +95,54 @@ void infer_node(Graph& graph, Node& node, RealElements& reals) {
   infer_elements(node, reals);
 }
 
+// Whether a node runs, as a product of 0 and 1 of the branches that it stands in. Those that are known to be taken are
+// dropped: their conditions leave the graph.
+Expr condition_of(Graph& graph, std::shared_ptr<const Branch>& branch) {
+  if (branch == nullptr) return 1;
+  std::shared_ptr<const Branch> outer = branch->outer;
+  const Expr runs = condition_of(graph, outer);
+  if (runs.is_constant(0)) return 0;
+  Expr holds = InferContext::truth(graph, *branch->condition);
+  if (!branch->when) holds = 1 - holds;
+  branch = holds.is_constant(1) ? outer : std::make_shared<const Branch>(branch->condition, branch->when, outer);
+  return runs * holds;
+}
+
+// An If whose condition is known is the branch that it takes; that one's last values take the names of its outputs.
+bool take_known_branch(Graph& graph, Node& node) {
+  const std::optional<std::vector<Value*>> taken = known_branch(node);
+  if (!taken) return false;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == nullptr) continue;
+    if (graph.is_output(node.outputs[i])) std::swap(node.outputs[i]->name, (*taken)[i]->name);
+    graph.replace_uses(node.outputs[i], (*taken)[i]);
+  }
+  return true;
+}
+
+// Sizes in a branch that is not taken may be anything: what its nodes demand counts only where they run.
+void infer_in_branch(Graph& graph, Node& node, RealElements& reals) {
+  const size_t guards = graph.guards.size();
+  infer_node(graph, node, reals);
+  for (size_t i = guards; i < graph.guards.size(); ++i) graph.guards[i].condition *= node.condition;
+}
+
 }  // namespace
 
 void infer_shapes(Graph& graph) {
   RealElements reals;
+  bool takes_branches = false;
   for (const auto& node : graph.nodes()) {
     user_check(node->op != nullptr, "{}: onnxc does not compile this operator", node->describe());
-    do_naming(*node, [&] { infer_node(graph, *node, reals); });
+    do_naming(*node, [&] {
+      node->condition = condition_of(graph, node->branch);
+      if (node->condition.is_constant(0) || take_known_branch(graph, *node))
+        takes_branches = true;
+      else
+        infer_in_branch(graph, *node, reals);
+    });
   }
+  if (takes_branches) graph.erase_unused();
 }
 
 }  // namespace onnxc

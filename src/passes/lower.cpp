@@ -69,7 +69,7 @@ void LoweringContext::copy(BufferId from, BufferId to, const Origin& origin) {
 BufferId LoweringContext::buffer_as(const Value& value, const Layout& layout, const Origin& origin) {
   BufferId own = buffer(value);
   if (program_.buffer(own).layout == layout) return own;
-  auto [found, is_new] = copies_.try_emplace({own, layout.to_string()}, -1);
+  auto [found, is_new] = copies_.try_emplace({own, layout.to_string() + place_}, -1);
   if (is_new) {
     Buffer converted = program_.buffer(own);
     converted.kind = BufferKind::temporary;
@@ -149,6 +149,7 @@ void drop_unbound_guards(const Graph& graph, Program& program) {
     if (!bound.contains(each.symbol)) unbound.insert(each.symbol);
   std::erase_if(program.guards, [&](const Guard& guard) {
     std::set<Symbol> used = (guard.left - guard.right).symbols();
+    used.merge(guard.condition.symbols());
     return std::ranges::any_of(used, [&](const Symbol& symbol) { return unbound.contains(symbol); });
   });
 }
@@ -163,9 +164,13 @@ Program lower(const Graph& graph, const Target& target, bool use_templates) {
   for (const Value* input : graph.inputs) program.inputs.push_back(context.buffer(*input));
   for (const Value* input : graph.inputs) bind_elements(input, context);
   for (const auto& node : graph.nodes()) {
+    const size_t first = program.steps.size();
+    context.set_condition(node->condition);
     do_naming(*node, [&] { lower_node(*node, target, use_templates, context); });
     for (const Value* output : node->outputs) bind_elements(output, context);
+    for (size_t i = first; i < program.steps.size(); ++i) program.steps[i].condition = node->condition;
   }
+  context.set_condition(1);
   lower_outputs(graph, context);
   drop_unbound_guards(graph, program);
   return program;

@@ -27,6 +27,8 @@ class LoweringContext {
   LoweringContext(const Graph& graph, Program& program, LayoutMap layouts);
 
   Program& program() { return program_; }
+  // What is lowered next runs only where this is not 0. A copy that was made under another condition is not used again.
+  void set_condition(const Expr& condition) { place_ = " when " + condition.to_string(); }
   // The buffer of a value, made when it is first asked for.
   BufferId buffer(const Value& value);
   // The value in a layout: its own buffer when it has that layout, else a copy, made once.
@@ -42,6 +44,7 @@ class LoweringContext {
   Program& program_;
   LayoutMap layouts_;
   std::map<const Value*, BufferId> buffers_;
+  std::string place_;
   std::map<std::pair<BufferId, std::string>, BufferId> copies_;
 };
 

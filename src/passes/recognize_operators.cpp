@@ -27,6 +27,7 @@ void replace(Graph& graph, Node* old, std::string_view type, int version, std::v
   auto node = std::make_unique<Node>();
   node->op = find_op("", type, version);
   node->origin = old->origin;
+  node->condition = old->condition;
   node->origin.type = type;
   node->origin.version = version;
   node->inputs = std::move(inputs);

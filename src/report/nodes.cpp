@@ -20,8 +20,8 @@ using nlohmann::ordered_json;
 
 // What one node became.
 struct Fate {
-  std::string became;  // "kernel", "loops", "host call", "sizes", or "no step": computed at compile time, folded into
-                       // another, or a view
+  std::string became;  // "kernel", "loops", "host call", "sizes", "loop", or "no step": computed at compile time,
+                       // folded into another, or a view
   std::optional<size_t> step;
   std::string description;
   std::vector<std::string> fused_with;
@@ -31,11 +31,13 @@ std::pair<std::string, std::string> describe(const Step& step) {
   if (const auto* call = std::get_if<KernelCall>(&step.work)) return {"kernel", call->spec->describe()};
   if (const auto* call = std::get_if<HostCall>(&step.work)) return {"host call", call->function};
   if (std::holds_alternative<SymbolBinding>(step.work)) return {"sizes", "of this run"};
+  if (std::holds_alternative<LoopBegin>(step.work) || std::holds_alternative<LoopEnd>(step.work))
+    return {"loop", "of steps"};
   return {"loops", std::get<LoopNest>(step.work).name};
 }
 
 bool is_copy(const Step& step) {
-  if (std::holds_alternative<SymbolBinding>(step.work)) return true;
+  if (!std::holds_alternative<LoopNest>(step.work)) return !std::holds_alternative<KernelCall>(step.work);
   const auto* nest = std::get_if<LoopNest>(&step.work);
   return nest != nullptr && nest->name == copy_nest_name;
 }

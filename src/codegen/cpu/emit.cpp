@@ -84,8 +84,7 @@ class Emitter {
 
   void declare_steps() {
     for (size_t i = 0; i < program_.steps.size(); ++i)
-      if (!std::holds_alternative<SymbolBinding>(program_.steps[i].work))
-        writer_.line(fmt::format("void step{}(const Frame& frame);", i));
+      if (!begins_level(program_.steps[i])) writer_.line(fmt::format("void step{}(const Frame& frame);", i));
     writer_.line("");
   }
 

@@ -75,14 +75,21 @@ void print_checks(TextWriter& writer, const EmitContext& context) {
   }
 }
 
+int level_of(const EmitContext& context, const Guard& guard) {
+  return context.level(Shape{guard.left, guard.right, guard.condition});
+}
+
 // The guards that can be checked at a level, and not before.
 void print_guards(TextWriter& writer, const EmitContext& context, int level) {
   for (const Guard& guard : context.program.guards) {
-    if (std::max(context.level(guard.left), context.level(guard.right)) != level) continue;
+    if (level_of(context, guard) != level) continue;
     const bool is_equal = guard.kind == Guard::Kind::equal;
     const Expr difference = guard.left - guard.right;
     const std::string value = checked_text(difference, context.names.symbols);
-    print_rule(writer, fmt::format("{0}.overflow || {0}.value {1} 0", value, is_equal ? "!=" : "<"),
+    std::string fails = fmt::format("{0}.overflow || {0}.value {1} 0", value, is_equal ? "!=" : "<");
+    if (!guard.condition.is_constant(1))
+      fails = fmt::format("{}.value != 0 && ({})", checked_text(guard.condition, context.names.symbols), fails);
+    print_rule(writer, fails,
                fmt::format("{} ({} must be {} {})", printable(guard.reason), printable(guard.left.to_string()),
                            is_equal ? "equal to" : "at least", printable(guard.right.to_string())));
   }
@@ -117,25 +124,38 @@ void print_run_time_binding(TextWriter& writer, const EmitContext& context, size
                             const std::string& function_name) {
   const Program& program = context.program;
   const Step& step = program.steps[step_index];
-  const auto& binding = std::get<SymbolBinding>(step.work);
-  const Buffer& buffer = program.buffer(binding.buffer);
+  const SymbolBinding none;  // of a loop, whose round the runtime counts
+  const auto* given = std::get_if<SymbolBinding>(&step.work);
+  const SymbolBinding& binding = given != nullptr ? *given : none;
   const int level = context.level_of_step(step_index);
   auto function =
       writer.scope(fmt::format("static const char* {}(const Frame& frame, int64_t* symbols)", function_name));
   std::set<Symbol> used, bound(binding.symbols.begin(), binding.symbols.end());
   std::vector<Expr> offsets;
-  for (const std::vector<int64_t>& index : indices_of(buffer.shape)) {
-    offsets.push_back(program.offset(binding.buffer, {index.begin(), index.end()}));
-    used.merge(offsets.back().symbols());
-  }
+  if (given != nullptr)
+    for (const std::vector<int64_t>& index : indices_of(program.buffer(binding.buffer).shape)) {
+      offsets.push_back(program.offset(binding.buffer, {index.begin(), index.end()}));
+      used.merge(offsets.back().symbols());
+    }
   for (const Guard& guard : program.guards)
-    if (std::max(context.level(guard.left), context.level(guard.right)) == level)
+    if (level_of(context, guard) == level) {
       used.merge((guard.left - guard.right).symbols());
+      used.merge(guard.condition.symbols());
+    }
+  used.merge(step.condition.symbols());
   std::erase_if(used, [&](const Symbol& symbol) { return bound.contains(symbol); });
   declare_checked(writer, context, used);
-  const std::string type = ScalarDialect().storage_type(buffer.dtype);
-  writer.line(fmt::format("const {0}* const elements = static_cast<const {0}*>(frame.buffers[{1}]);", type,
-                          context.place(binding.buffer)));
+  if (given != nullptr && !step.condition.is_constant(1)) {
+    auto skipped = writer.scope(fmt::format("if ({}.value == 0)", checked_text(step.condition, context.names.symbols)));
+    for (const Symbol& symbol : binding.symbols)
+      writer.line(fmt::format("symbols[{}] = 0;", context.names.places.at(symbol)));
+    writer.line("return nullptr;");
+  }
+  if (given != nullptr) {
+    const std::string type = ScalarDialect().storage_type(program.buffer(binding.buffer).dtype);
+    writer.line(fmt::format("const {0}* const elements = static_cast<const {0}*>(frame.buffers[{1}]);", type,
+                            context.place(binding.buffer)));
+  }
   for (size_t i = 0; i < binding.symbols.size(); ++i) {
     const Symbol& symbol = binding.symbols[i];
     const std::string& name = context.names.symbols.at(symbol);
@@ -149,6 +169,30 @@ void print_run_time_binding(TextWriter& writer, const EmitContext& context, size
   }
   print_guards(writer, context, level);
   writer.line("return nullptr;");
+}
+
+void print_step_condition(TextWriter& writer, const EmitContext& context, const Step& step,
+                          const std::string& function_name) {
+  auto function = writer.scope(fmt::format("static bool {}(const Frame& frame)", function_name));
+  const auto* loop = std::get_if<LoopBegin>(&step.work);
+  std::set<Symbol> used = step.condition.symbols();
+  if (loop != nullptr) {
+    used.merge(loop->count.symbols());
+    used.insert(loop->round);
+  }
+  declare_dims(writer, used, context.names);
+  std::string text = step.condition.is_constant(1)
+                         ? "true"
+                         : fmt::format("({}) != 0", print_expr(step.condition, context.names.symbols));
+  if (loop != nullptr)
+    text += fmt::format(" && {} < {}", context.names.symbols.at(loop->round),
+                        print_expr(loop->count, context.names.symbols));
+  if (loop != nullptr && loop->condition >= 0) {
+    const Expr offset = context.program.offset(loop->condition, {});
+    text += fmt::format(" && static_cast<const bool*>(frame.buffers[{}])[{}]", context.place(loop->condition),
+                        print_expr(offset, context.names.symbols));
+  }
+  writer.line(fmt::format("return {};", text));
 }
 
 void print_output_dims(TextWriter& writer, const EmitContext& context) {

@@ -9,6 +9,9 @@ void print_bind(TextWriter& writer, const EmitContext& context);
 // The function that reads the symbols that a step binds, and checks what can be checked then.
 void print_run_time_binding(TextWriter& writer, const EmitContext& context, size_t step_index,
                             const std::string& function_name);
+// The function that says whether a step runs, or another round of the loop that it begins.
+void print_step_condition(TextWriter& writer, const EmitContext& context, const Step& step,
+                          const std::string& function_name);
 void print_output_dims(TextWriter& writer, const EmitContext& context);
 // The level at which each dim of each output is known.
 std::vector<std::string> output_dim_levels(const EmitContext& context);

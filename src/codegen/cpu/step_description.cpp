@@ -42,7 +42,7 @@ std::vector<BufferId> StepDescriptionPrinter::completed(size_t step) const {
 }
 
 std::string StepDescriptionPrinter::describe(size_t step_index, const std::string& function, const std::string& name,
-                                             const Expr& operations, const std::string& bind) {
+                                             const Expr& operations, const std::string& flow) {
   const Step& step = context_.program.steps[step_index];
   std::vector<std::string> outputs;
   for (BufferId id : completed(step_index)) {
@@ -58,7 +58,7 @@ std::string StepDescriptionPrinter::describe(size_t step_index, const std::strin
   return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}}}", c_string_literal(name),
                      c_string_literal(origin_lines(step, &Origin::name)),
                      c_string_literal(origin_lines(step, &Origin::type)), function, describe_operations(operations),
-                     outputs.size(), array, bind);
+                     outputs.size(), array, flow);
 }
 
 std::string StepDescriptionPrinter::describe_operations(const Expr& operations) {

@@ -12,10 +12,10 @@ class StepDescriptionPrinter {
  public:
   explicit StepDescriptionPrinter(const EmitContext& context);
 
-  // Returns the StepDescription's initializer of a step that `function` runs and reports call `name`; or, with `bind`,
-  // of one that binds symbols.
+  // Returns the StepDescription's initializer of a step that `function` runs and reports call `name`. `flow` is the
+  // end of it, from StepDescription::bind on.
   std::string describe(size_t step, const std::string& function, const std::string& name, const Expr& operations,
-                       const std::string& bind);
+                       const std::string& flow);
 
   // The definitions that the initializers use.
   std::string take() { return writer_.take(); }

@@ -71,6 +71,7 @@ class HipEmitter {
   };
 
   void print_step(size_t index, const Step& step) {
+    user_check(step.condition.is_constant(1), "onnxc cannot run an If on a GPU yet; use --target cpu");
     const std::string comment = step_comment(program_, index, step);
     host_.append(comment);
     comment_ = comment;
@@ -201,6 +202,11 @@ class HipEmitter {
     user_error("size {} is known only at run time, and onnxc cannot run such a model on a GPU yet; use --target cpu",
                quote(binding.symbols.front().name()));
   }
+
+  std::string print(const LoopBegin&, const std::string&) {
+    user_error("onnxc cannot run a Loop or Scan on a GPU yet; use --target cpu");
+  }
+  std::string print(const LoopEnd&, const std::string&) { internal_error("a loop that begins before it ends"); }
 
   std::vector<std::byte> print_buffers() {
     BufferTable table = buffer_table(context_);

@@ -56,10 +56,18 @@ Memory::Memory(const Program& program, const std::map<Symbol, int64_t>& dims, st
 }
 
 void Memory::bind(const Symbol& symbol, int64_t value) {
-  values_.emplace(symbol, value);
-  bindings_.emplace(symbol, value);
+  auto known = values_.find(symbol);
+  if (known != values_.end() && known->second == value) return;
+  values_[symbol] = value;
+  bindings_[symbol] = value;
   unbound_.erase(symbol);
+  // In a later round of a loop, what depends on it is laid out anew.
+  for (size_t i = 0; i < storages_.size(); ++i)
+    if (program_.buffers[i].layout.element_count(program_.buffers[i].shape).symbols().contains(symbol))
+      storages_[i].allocated = false;
 }
+
+int64_t Memory::evaluate(const Expr& expr) const { return expr.evaluate(values_); }
 
 bool Memory::is_known(const Expr& size) const {
   return std::ranges::none_of(size.symbols(), [&](const Symbol& symbol) { return unbound_.contains(symbol); });

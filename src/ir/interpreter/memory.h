@@ -44,6 +44,7 @@ class Memory {
   // A symbol that steps bind; storages whose size is known then are laid out by allocate_known.
   void bind(const Symbol& symbol, int64_t value);
   void allocate_known();
+  int64_t evaluate(const Expr& expr) const;
 
   Access access(std::string_view nest, BufferId id, const std::vector<Expr>& indices, const Slots& slots);
   std::vector<int64_t> dims(const Shape& shape) const;

@@ -1,0 +1,215 @@
+"""If, Loop and Scan against onnxruntime: one compile, many values of what decides which steps run, and how often."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxc.errors import RunError
+from onnxc.session import InferenceSession
+from tests import onnxc_commands
+from tests.onnxruntime_sessions import open_session
+from tests.ops.test_run_time_dims import LEVELS, Feeds, check_runs, ints, numbers
+
+pytestmark = pytest.mark.usefixtures("commands")
+
+HEADER = '<ir_version: 10, opset_import: ["" : 20]>'
+
+
+def parse(text: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f"{HEADER} {text}")
+
+
+def truth(value: bool) -> np.ndarray:
+    return np.array(value)
+
+
+def number(value: int) -> np.ndarray:
+    return np.array(value, np.int64)
+
+
+# Each branch computes; one of them sees a value from outside, gives an input out as it is, and has another extent.
+IF = """
+model (bool c, bool d, float[N, 3] x, int64[2] shape) => (y, z, w)
+<int64[1] zero = {0}, int64[1] one = {1}, float two = {2.0}> {
+  doubled = Mul(x, two)
+  y, z = If(c) <
+    then_branch = then_graph () => (a, b) {
+      a = Relu(doubled)
+      top = Slice(x, zero, one, zero)
+      b = Neg(top)
+    },
+    else_branch = else_graph () => (x, e) {
+      e = If(d) <
+        then_branch = inner_then () => (f) { g = Reshape(x, shape)  f = Neg(g) },
+        else_branch = inner_else () => (h) { places = NonZero(x)  real = Cast<to = 1>(places)  h = Transpose(real) }
+      >
+    }
+  >
+  w = Add(y, doubled)
+}
+"""
+
+
+@pytest.mark.parametrize("options", LEVELS)
+def test_if(tmp_path: Path, options: Sequence[str]) -> None:
+    model = parse(IF)
+    runs: list[Feeds] = []
+    for c, d, rows, shape in (
+        (True, True, 4, (7, 7)), (False, True, 4, (6, 2)), (False, False, 4, (7, 7)), (True, False, 1, (0, 0)),
+        (False, False, 9, (0, 0)), (False, True, 2, (-1, 0)), (False, True, 2, (1, 6)),
+    ):  # fmt: skip
+        runs.append({"c": truth(c), "d": truth(d), "x": numbers(rows, 3), "shape": ints(*shape)})
+    check_runs(model, tmp_path, runs, options)
+
+
+def test_what_a_branch_demands_counts_where_it_is_taken(tmp_path: Path) -> None:
+    onnx.save(parse(IF), tmp_path / "model.onnx")
+    x = numbers(4, 3)
+    with InferenceSession(onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")) as session:
+        feeds = {"c": truth(False), "x": x, "shape": ints(7, 7)}
+        with pytest.raises(RunError, match=r"\(Reshape\).*shape_0 = 7"):
+            session.run(None, {**feeds, "d": truth(True)})
+        session.run(None, {**feeds, "d": truth(False)})
+
+
+def test_if_decided_by_shapes(tmp_path: Path) -> None:
+    """As PyTorch's exporter writes squeeze: the branches differ in rank, and sizes decide at compile time."""
+    model = parse("""
+      model (float[2, 1] x, float[2, 3] v) => (y, z) <int64[1] one = {1}> {
+        width = Shape <start = 1> (x)
+        wide = Shape <start = 1> (v)
+        c = Equal(width, one)
+        d = Equal(wide, one)
+        y = If(c) <then_branch = a () => (s) { s = Squeeze(x, one) }, else_branch = b () => (t) { t = Identity(x) }>
+        z = If(d) <then_branch = e () => (s) { s = Squeeze(v, one) }, else_branch = f () => (t) { t = Neg(v) }>
+      }
+    """)
+    check_runs(model, tmp_path, [{"x": numbers(2, 1), "v": numbers(2, 3)}])
+
+
+@pytest.mark.parametrize("options", LEVELS)
+def test_loop(tmp_path: Path, options: Sequence[str]) -> None:
+    """States that change places, what a round collects, a count and a condition that a run gives."""
+    model = parse("""
+      model (int64 n, bool go, float[N, 2] a, float[N, 2] b, float limit) => (last, before, sums, rounds) {
+        last, before, sums, rounds = Loop(n, go, a, b) <
+          body = body (int64 i, bool keep, float[N, 2] x, float[N, 2] y) => (more, z, x, total, i) {
+            z = Add(x, y)
+            size = ReduceMax(z)
+            total = ReduceSum <keepdims = 0> (z)
+            more = Less(size, limit)
+          }
+        >
+      }
+    """)
+    runs = [
+        {"n": number(n), "go": truth(go), "a": numbers(rows, 2), "b": numbers(rows, 2) + 1, "limit": np.float32(limit)}
+        for n, go, rows, limit in (
+            (3, True, 2, 1e9), (0, True, 2, 1e9), (8, True, 2, 20.0), (8, False, 5, 1e9), (8, True, 5, 1e9),
+            (-4, True, 1, 1e9), (1, True, 1, -1e9), (30, True, 3, 1e6),
+        )
+    ]  # fmt: skip
+    check_runs(model, tmp_path, runs, options)
+
+
+def test_loop_of_known_count(tmp_path: Path) -> None:
+    """The count alone decides, so what is collected has a size that is known; a round reads its part of an input."""
+    model = parse("""
+      model (float[T, 4] x, float[4, 4] w) => (state, collected)
+      <bool yes = {1}, int64 zero = {0}, int64[1] first = {0}, float[4] start = {1, 2, 3, 4}> {
+        shape = Shape(x)
+        count = Gather(shape, zero)
+        state, collected = Loop(count, yes, start) <
+          body = body (int64 i, bool keep, float[4] s) => (same, next, out) {
+            same = Identity(keep)
+            row = Gather(x, i)
+            column = Unsqueeze(row, first)
+            product = MatMul(column, w)
+            flat = Squeeze(product, first)
+            next = Add(flat, s)
+            out = Relu(next)
+          }
+        >
+      }
+    """)
+    check_runs(model, tmp_path, [{"x": numbers(t, 4), "w": numbers(4, 4)} for t in (3, 1, 7, 0, 2)], tolerance=1e-6)
+    dump = onnxc_commands.dump_shapes(tmp_path / "model.onnx", tmp_path / "shapes.json")
+    assert [output["dims"] for output in dump["outputs"]] == [[4], ["T", 4]]
+
+
+def test_nested_loops(tmp_path: Path) -> None:
+    """A loop and an If in a loop; sizes that change from round to round; a loop that ends by its condition alone."""
+    model = parse("""
+      model (int64 n, float[N] x, float[1] bound) => (total, picked, grown)
+      <bool yes = {1}, float nothing = {0.0}, int64[1] axis = {0}, float[1] unit = {1.0}, float[1] three = {3.0}> {
+        total, picked = Loop(n, yes, nothing) <
+          body = body (int64 i, bool keep, float t) => (keep, after, inner_sum) {
+            at = Unsqueeze(i, axis)
+            start = Sub(at, at)
+            part = Slice(x, start, at)
+            sum = ReduceSum <keepdims = 0> (part)
+            inner_sum = Loop(i, keep, sum) <
+              body = inner (int64 j, bool on, float s) => (on, more) {
+                k = Cast <to = 1> (j)
+                odd = Mod <fmod = 0> (j, n)
+                is_zero = Not(keep)
+                more = If(is_zero) <
+                  then_branch = p () => (r) { r = Neg(s) },
+                  else_branch = q () => (r) { r = Add(s, k) }
+                >
+              }
+            >
+            after = Add(t, inner_sum)
+          }
+        >
+        grown = Loop(, yes, unit) <
+          body = growing (int64 i, bool keep, float[1] g) => (below, bigger) {
+            bigger = Mul(g, three)
+            less = Less(bigger, bound)
+            below = Squeeze(less)
+          }
+        >
+      }
+    """)
+    runs = [
+        {"n": number(n), "x": numbers(rows), "bound": np.array([bound], np.float32)}
+        for n, rows, bound in ((4, 6, 100), (0, 6, 0), (7, 5, 1000), (1, 3, 3), (5, 5, 1e6))
+    ]
+    check_runs(model, tmp_path, runs, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("options", LEVELS)
+def test_scan(tmp_path: Path, options: Sequence[str]) -> None:
+    model = parse("""
+      model (float[B] start, float[T, B] x, float[B, T] y) => (state, forward, backward, last) {
+        state, forward, backward = Scan <
+          num_scan_inputs = 2, scan_input_axes = [0, 1], scan_input_directions = [0, 1],
+          scan_output_axes = [0, 1], scan_output_directions = [0, 1],
+          body = body (float[B] s, float[B] a, float[B] b) => (next, c, d) {
+            next = Add(s, a)
+            c = Mul(next, b)
+            d = Sub(a, b)
+          }
+        > (start, x, y)
+        last = Neg(state)
+      }
+    """)
+    runs = [
+        {"start": numbers(b), "x": numbers(t, b), "y": numbers(b, t)} for t, b in ((3, 2), (1, 5), (8, 1), (2, 3), (9, 4))
+    ]
+    check_runs(model, tmp_path, runs, options)
+
+
+def test_states_that_change_shape_are_refused(tmp_path: Path) -> None:
+    model = parse("""
+      model (int64 n, float[2] x) => (y) <bool yes = {1}> {
+        y = Loop(n, yes, x) <body = body (int64 i, bool k, float[M] s) => (k, t) { t = Concat <axis = 0> (s, x) }>
+      }
+    """)
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(onnxc_commands.CommandFailure, match="dim 0 of state 0 must stay as it is from round to round"):
+        onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+    assert open_session(model) is not None

@@ -1,6 +1,7 @@
 #include "ops/control_flow.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ops/op.h"
 
@@ -188,6 +189,25 @@ LoopOutputs loop_outputs(const NodeReader& c) {
   return loop;
 }
 
+// Whether a size follows from what is known before the loop: symbols that its nodes bind were made after its round.
+bool is_from_outside(const LoopOutputs& loop, const Expr& size) {
+  const std::set<Symbol> symbols = size.symbols();
+  return std::ranges::none_of(
+      symbols, [&](const Symbol& symbol) { return symbol.info().serial >= loop.round.as_symbol()->info().serial; });
+}
+
+// A dim of what a round gives, as it is known before the loop. One that the rounds compute may be that of a state.
+Expr dim_from_outside(const InferContext& c, const LoopOutputs& loop, const Expr& dim) {
+  if (is_from_outside(loop, dim)) return dim;
+  for (size_t i = 0; i < loop.carried; ++i) {
+    const Shape &before = c.shape(first_state + i), &after = c.shape(loop.next_state(i));
+    for (size_t axis = 0; axis < before.size(); ++axis)
+      if (proven_equal(after[axis], dim)) return before[axis];
+  }
+  c.fail("a round gives elements of size {}, which may change from round to round; onnxc needs one size",
+         dim.to_string());
+}
+
 // A state keeps its shape from round to round: that is what one place in memory can hold.
 void infer_loop_end(InferContext& c) {
   const LoopOutputs loop = loop_outputs(c);
@@ -208,7 +228,8 @@ void infer_loop_end(InferContext& c) {
   for (size_t i = 0; i < loop.collected; ++i) {
     const size_t output = loop.carried + i;
     if (!c.has_output(output)) continue;
-    Shape shape = c.shape(loop.element(i));
+    Shape shape;
+    for (const Expr& dim : c.shape(loop.element(i))) shape.push_back(dim_from_outside(c, loop, dim));
     const size_t axis = scan_order(c, i, shape.size() + 1).axis;
     c.check(!loop.limit.is_constant(Bounds::infinity),
             "output {} collects an element a round, and no trip count says how many there can be", output);
@@ -269,7 +290,9 @@ void define_loop_end(DefineContext& c) {
       to_shorten.emplace_back(y, output);
     }
     NestBuilder nest("collect");
-    std::vector<Expr> from = nest.parallel(element.shape), to = from;
+    Shape visited = y.shape;
+    visited.erase(visited.begin() + static_cast<std::ptrdiff_t>(order.axis));
+    std::vector<Expr> from = nest.parallel(visited), to = from;
     to.insert(to.begin() + static_cast<std::ptrdiff_t>(order.axis), order.place(loop.round, loop.limit));
     nest.store(y, to, element(from));
     c.emit(std::move(nest));

@@ -30,7 +30,7 @@ def number(value: int) -> np.ndarray:
     return np.array(value, np.int64)
 
 
-# Each branch computes; one of them sees a value from outside, gives an input out as it is, and has another extent.
+# Each branch computes; both see values from outside, and give different extents.
 IF = """
 model (bool c, bool d, float[N, 3] x, int64[2] shape) => (y, z, w)
 <int64[1] zero = {0}, int64[1] one = {1}, float two = {2.0}> {
@@ -41,7 +41,8 @@ model (bool c, bool d, float[N, 3] x, int64[2] shape) => (y, z, w)
       top = Slice(x, zero, one, zero)
       b = Neg(top)
     },
-    else_branch = else_graph () => (x, e) {
+    else_branch = else_graph () => (k, e) {
+      k = Identity(x)
       e = If(d) <
         then_branch = inner_then () => (f) { g = Reshape(x, shape)  f = Neg(g) },
         else_branch = inner_else () => (h) { places = NonZero(x)  real = Cast<to = 1>(places)  h = Transpose(real) }
@@ -78,7 +79,7 @@ def test_what_a_branch_demands_counts_where_it_is_taken(tmp_path: Path) -> None:
 def test_if_decided_by_shapes(tmp_path: Path) -> None:
     """As PyTorch's exporter writes squeeze: the branches differ in rank, and sizes decide at compile time."""
     model = parse("""
-      model (float[2, 1] x, float[2, 3] v) => (y, z) <int64[1] one = {1}> {
+      model (float[2, B] x, float[2, C] v) => (y, z) <int64[1] one = {1}> {
         width = Shape <start = 1> (x)
         wide = Shape <start = 1> (v)
         c = Equal(width, one)
@@ -87,7 +88,7 @@ def test_if_decided_by_shapes(tmp_path: Path) -> None:
         z = If(d) <then_branch = e () => (s) { s = Squeeze(v, one) }, else_branch = f () => (t) { t = Neg(v) }>
       }
     """)
-    check_runs(model, tmp_path, [{"x": numbers(2, 1), "v": numbers(2, 3)}])
+    check_runs(model, tmp_path, [{"x": numbers(2, 1), "v": numbers(2, 3)}], ("--dim", "B=1", "--dim", "C=3"))
 
 
 @pytest.mark.parametrize("options", LEVELS)
@@ -96,17 +97,18 @@ def test_loop(tmp_path: Path, options: Sequence[str]) -> None:
     model = parse("""
       model (int64 n, bool go, float[N, 2] a, float[N, 2] b, float limit) => (last, before, sums, rounds) {
         last, before, sums, rounds = Loop(n, go, a, b) <
-          body = body (int64 i, bool keep, float[N, 2] x, float[N, 2] y) => (more, z, x, total, i) {
+          body = body (int64 i, bool keep, float[N, 2] x, float[N, 2] y) => (more, z, x, total, left) {
             z = Add(x, y)
             size = ReduceMax(z)
             total = ReduceSum <keepdims = 0> (z)
             more = Less(size, limit)
+            left = Sub(n, i)
           }
         >
       }
     """)
     runs = [
-        {"n": number(n), "go": truth(go), "a": numbers(rows, 2), "b": numbers(rows, 2) + 1, "limit": np.float32(limit)}
+        {"n": number(n), "go": truth(go), "a": numbers(rows, 2), "b": numbers(rows, 2) + 1, "limit": np.array(limit, np.float32)}
         for n, go, rows, limit in (
             (3, True, 2, 1e9), (0, True, 2, 1e9), (8, True, 2, 20.0), (8, False, 5, 1e9), (8, True, 5, 1e9),
             (-4, True, 1, 1e9), (1, True, 1, -1e9), (30, True, 3, 1e6),
@@ -198,7 +200,8 @@ def test_scan(tmp_path: Path, options: Sequence[str]) -> None:
       }
     """)
     runs = [
-        {"start": numbers(b), "x": numbers(t, b), "y": numbers(b, t)} for t, b in ((3, 2), (1, 5), (8, 1), (2, 3), (9, 4))
+        {"start": numbers(b), "x": numbers(t, b), "y": numbers(b, t)}
+        for t, b in ((3, 2), (1, 5), (8, 1), (2, 3), (9, 4))
     ]
     check_runs(model, tmp_path, runs, options)
 

@@ -97,7 +97,7 @@ b0 input float32 [2] "x"
 b1 input int64 [1] "n"
 b2 temporary float32 [2] "state"
 b3 temporary float32 [2] "next"
-b4 input boolean [] "more"
+b4 input bool [] "more"
 b5 output float32 [2] "y"
 b6 output int64 [max(n, 0)] "counts"
 inputs b0, b1, b4

@@ -108,7 +108,10 @@ def test_loop(tmp_path: Path, options: Sequence[str]) -> None:
       }
     """)
     runs = [
-        {"n": number(n), "go": truth(go), "a": numbers(rows, 2), "b": numbers(rows, 2) + 1, "limit": np.array(limit, np.float32)}
+        {
+            "n": number(n), "go": truth(go), "a": numbers(rows, 2), "b": numbers(rows, 2) + 1,
+            "limit": np.array(limit, np.float32),
+        }
         for n, go, rows, limit in (
             (3, True, 2, 1e9), (0, True, 2, 1e9), (8, True, 2, 20.0), (8, False, 5, 1e9), (8, True, 5, 1e9),
             (-4, True, 1, 1e9), (1, True, 1, -1e9), (30, True, 3, 1e6),

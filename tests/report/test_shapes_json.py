@@ -21,7 +21,8 @@ PAGE = onnxc_commands.REPOSITORY / "docs" / "shapes.md"
 # sizes that a run decides, an input that is left out, and a shape that the file declares wrongly.
 MODEL = """
 <ir_version: 10, opset_import: ["" : 20]>
-example (float[N, 4, D] x, float[M, 4, E] other, int64[2] shape) => (float[N, 9, D] joined, float[A, B] y, int64[1, C] places)
+example (float[N, 4, D] x, float[M, 4, E] other, int64[2] shape)
+  => (float[N, 9, D] joined, float[A, B] y, int64[1, C] places)
 <int64[2] halves = {0, -1}, float low = {0.0}> {
   pooled = MaxPool <kernel_shape = [2], strides = [2]> (x)
   upsampled = Concat <axis = 2> (pooled, pooled)

@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-#include <tuple>
-
 #include "ir/interpreter.h"
 #include "support/diagnostics.h"
 
@@ -88,54 +85,6 @@ TEST(ProgramParser, ASizeIsNotUsedBeforeItIsBound) {
   Program program = parse_program(run_time_size);
   std::swap(program.steps[0], program.steps[1]);
   EXPECT_THAT([&] { verify(program); }, ThrowsMessage<InternalError>(HasSubstr("step 0 uses 's' before it is bound")));
-}
-
-// y = x doubled n times, and again where the condition says so; counts[r] = r for each round r.
-constexpr const char* rounds = R"(dim n ..
-dim more 0..1
-b0 input float32 [2] "x"
-b1 input int64 [1] "n"
-b2 temporary float32 [2] "state"
-b3 temporary float32 [2] "next"
-b4 input bool [] "more"
-b5 output float32 [2] "y"
-b6 output int64 [max(n, 0)] "counts"
-inputs b0, b1, b4
-outputs b5, b6
-guard n >= 0 "why" when more
-bind n = b1
-bind more = b4
-nest copy  axes i<2
-  b2[i] = b0[i]
-loop r < max(n, 0) carries b2
-nest double  axes i<2
-  b3[i] = b2[i] + b2[i]
-nest count  axes
-  b6[r] = r
-nest copy  axes i<2
-  b2[i] = b3[i]
-end loop
-when more
-nest double  axes i<2
-  b2[i] = b2[i] + b2[i]
-nest copy  axes i<2
-  b5[i] = b2[i]
-)";
-
-TEST(ProgramParser, RoundsAndConditions) {
-  Program program = parse_program(rounds);
-  verify(program);
-  EXPECT_EQ(to_string(program), rounds);
-  for (const auto& [n, more, y] : {std::tuple(3, false, 8.F), std::tuple(0, true, 2.F), std::tuple(2, true, 8.F)}) {
-    std::vector<Tensor> inputs = {Tensor::of<float>(DType::float32, {2}, {1, -1}),
-                                  Tensor::of<int64_t>(DType::int64, {1}, {n}),
-                                  Tensor::of<uint8_t>(DType::boolean, {}, {more ? uint8_t{1} : uint8_t{0}})};
-    std::vector<Tensor> outputs = interpret(program, {}, inputs);
-    EXPECT_THAT(outputs[0].values<float>(), ElementsAre(y, -y));
-    std::vector<int64_t> counts(static_cast<size_t>(n));
-    std::iota(counts.begin(), counts.end(), 0);
-    EXPECT_EQ(outputs[1].as_int64(), counts);
-  }
 }
 
 TEST(ProgramParser, NamesTheLine) {

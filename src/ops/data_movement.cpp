@@ -192,11 +192,11 @@ struct SliceAxis {
   Expr count;
 };
 
-// An index given from either end: negative ones count from the end. Where only a run knows the sign, the index is first
-// brought into [least, extent], so that nothing can overflow.
+// An index given from either end: negative ones count from the end. Where the sign is not proven (`D - 3`, `-(D//2)`,
+// or what only a run knows) the index is first brought into [least, extent], so that nothing can overflow.
 Expr from_either_end(const Expr& index, const Expr& extent, const Expr& least) {
   if (proven_less(index, 0)) return index + extent;
-  if (!is_open(index)) return index;
+  if (proven_at_least(index, 0)) return index;
   Expr near = max(min(index, extent), least);
   return near + extent * min(max(-near, 0), 1);
 }

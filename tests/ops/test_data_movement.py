@@ -332,12 +332,42 @@ def chains() -> list[Case]:
     ]
 
 
+def slices_by_sizes() -> list[Case]:
+    """Slices at expressions of a dim that the compiler is not told, negative for some of its sizes alone."""
+    names = ("zero", "one", "two", "three", "end", "before", "back")
+    values = (0, 1, 2, 3, 2**31, -(2**31), -1)
+    return [
+        graph_case(
+            f"Slice at sizes, {extent} elements",
+            [
+                ("Shape", "x", "s"),
+                ("Gather", "s zero", "d", {"axis": 0}),
+                ("Div", "d two", "half"),
+                ("Neg", "half", "negative"),
+                ("Sub", "d three", "less"),
+                ("Slice", "x negative end", "y0"),
+                ("Slice", "x zero less", "y1"),
+                ("Slice", "x less end", "y2"),
+                ("Slice", "x less before zero back", "y3"),
+                ("Slice", "x negative less zero two", "y4"),
+                ("Slice", "x one negative", "y5"),
+            ],
+            {"x": random(extent, 2)},
+            {name: np.array([value]) for name, value in zip(names, values, strict=True)},
+            ("y0", "y1", "y2", "y3", "y4", "y5"),
+            unknown=frozenset({"x"}),
+        )
+        for extent in (0, 1, 2, 3, 5, 8)
+    ]
+
+
 CASES = [
     *reshape_cases(),
     *flatten_cases(),
     *squeeze_cases(),
     *transpose_cases(),
     *slice_cases(),
+    *slices_by_sizes(),
     *concat_cases(),
     *split_cases(),
     *pad_cases(),

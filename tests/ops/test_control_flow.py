@@ -11,9 +11,17 @@ from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.onnxruntime_sessions import open_session
+from tests.ops.case import case, random
 from tests.ops.test_run_time_dims import LEVELS, Feeds, check_runs, ints, numbers
 
 pytestmark = pytest.mark.usefixtures("commands")
+
+# A body that is valid in every version.
+DOUBLES = onnx.parser.parse_graph(
+    "body (int64 i, bool c, float[2, 3] s) => (bool next, float[2, 3] t) { next = Identity(c)  t = Add(s, s) }"
+)
+# For the table of versions; what If, Loop and Scan do is tested below.
+CASES = [case("Loop", np.array(3), np.array(True), random(2, 3), name="doubles", body=DOUBLES)]
 
 HEADER = '<ir_version: 10, opset_import: ["" : 20]>'
 

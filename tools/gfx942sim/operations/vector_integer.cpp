@@ -124,6 +124,8 @@ void add_arithmetic_of_16_bits(Operations& rows) {
       rows, "v_med3_i16", [](i16 a, i16 b, i16 c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); });
   add_vector<preserving_high>(
       rows, "v_med3_u16", [](u16 a, u16 b, u16 c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); });
+  add_vector<preserving_high>(rows, "v_min3_u16", [](u16 a, u16 b, u16 c) { return std::min({a, b, c}); });
+  add_vector<preserving_high>(rows, "v_max3_u16", [](u16 a, u16 b, u16 c) { return std::max({a, b, c}); });
   add_vector<preserving_high>(rows, "v_min3_i16", [](i16 a, i16 b, i16 c) { return std::min({a, b, c}); });
   add_vector<preserving_high>(rows, "v_max3_i16", [](i16 a, i16 b, i16 c) { return std::max({a, b, c}); });
   add_vector(rows, "v_mad_u32_u16", [](u16 a, u16 b, u32 c) { return u32{a} * b + c; });

@@ -129,6 +129,16 @@ std::optional<double> known_exponent(const NodeReader& node) {
   return exponent->as_double()[0];
 }
 
+// The power of integers: a library's power may be a unit in the last place below a whole number, which would be lost as
+// it is cut off. Near one means it.
+Scalar near_whole(const Scalar& power) {
+  constexpr double roundings = 0x1p-48;  // sixteen of float64's
+  const Scalar whole = scalar::unary(ScalarOp::round_even, power);
+  const Scalar bound = scalar::unary(ScalarOp::absolute, whole) * scalar::constant(DType::float64, roundings);
+  const Scalar gap = scalar::unary(ScalarOp::absolute, power - whole);
+  return scalar::select(scalar::binary(ScalarOp::less_or_equal, gap, bound), whole, power);
+}
+
 void define_power(DefineContext& c) {
   Operand base = c.in(0), exponent = c.in(1);
   std::optional<double> known = known_exponent(c);
@@ -140,7 +150,7 @@ void define_power(DefineContext& c) {
     if (known == 3) return x * x * x;
     Scalar power = scalar::binary(ScalarOp::power, scalar::cast(dtype, x),
                                   scalar::cast(dtype, exponent.compute(second_indices(c, exponent, i))));
-    return scalar::cast(base.dtype, power);
+    return scalar::cast(base.dtype, is_floating(base.dtype) ? power : near_whole(power));
   });
 }
 

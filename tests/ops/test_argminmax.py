@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.ops.case import FLOATS, Case, case, random, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 X = random(2, 3, 5, 7)
 TIES = np.array([[2, 1, 2, 1], [3, 3, 3, 3], [1, 2, 1, 2]], np.float32)
@@ -34,4 +34,4 @@ def build() -> list[Case]:
 
 
 CASES = build()
-test_argminmax = table_test("argminmax", CASES)
+test_argminmax = table_test("argminmax", CASES, EVERYWHERE)

@@ -6,7 +6,7 @@ from onnx import helper
 
 from tests.models.tensor_files import Array
 from tests.ops.case import FLOATS, REAL, Case, case, random, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 # Within the range of every type that can hold negative numbers, with fractions for those that have them.
 VALUES = np.array([[0, 1, 2.5, 3.5, 100.75], [-0.5, -1, -2.5, -3.99, -100]])
@@ -104,4 +104,4 @@ def like() -> list[Case]:
 
 
 CASES = [*between_all_types(), *wrapping(), *rounding(), *older(), *like()]
-test_cast = table_test("cast", CASES)
+test_cast = table_test("cast", CASES, EVERYWHERE)

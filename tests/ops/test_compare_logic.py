@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tests.ops.case import REAL, Case, case, constant, random, small_integers, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 COMPARISONS: dict[str, Any] = {
     "Equal": np.equal,
@@ -71,4 +71,4 @@ def where_cases() -> list[Case]:
 
 
 CASES = [*comparison_cases(), *old_comparison_cases(), *where_cases()]
-test_compare_logic = table_test("compare_logic", CASES)
+test_compare_logic = table_test("compare_logic", CASES, EVERYWHERE)

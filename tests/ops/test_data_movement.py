@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from tests.ops.case import REAL, Case, case, constant, graph_case, ints, random, small_integers, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 X = random(2, 3, 4, 5)
 
@@ -377,4 +377,4 @@ CASES = [
     *reverse_cases(),
     *chains(),
 ]
-test_data_movement = table_test("data_movement", CASES)
+test_data_movement = table_test("data_movement", CASES, EVERYWHERE)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import FLOATS, REAL, SIGNED, Case, Constant, case, constant, random, small_integers, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-30, 80.0, np.inf, -np.inf, np.nan], np.float32)
 X = random(2, 3, 5)
@@ -374,4 +374,4 @@ CASES = [
     *variadic_cases(),
     *clip_cases(),
 ]
-test_elementwise = table_test("elementwise", CASES)
+test_elementwise = table_test("elementwise", CASES, EVERYWHERE)

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, constant, graph_case, random, small_integers, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 X = random(4, 3, 5)
 
@@ -308,4 +308,4 @@ CASES = [
     *one_hot_cases(),
     *routing_cases(),
 ]
-test_gather_scatter = table_test("gather_scatter", CASES)
+test_gather_scatter = table_test("gather_scatter", CASES, EVERYWHERE)

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import FLOATS, Case, Constant, case, random, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 VOLUME = random(2, 3, 4, 5, 6)
 
@@ -233,4 +233,4 @@ CASES = [
     *rms_normalization_cases(),
     *other_cases(),
 ]
-test_normalization = table_test("normalization", CASES)
+test_normalization = table_test("normalization", CASES, EVERYWHERE)

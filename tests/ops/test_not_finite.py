@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, random
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 # Leaves room for a weight, so that no order of a sum overflows.
 LARGEST = np.finfo(np.float32).max / 16
@@ -155,4 +155,4 @@ def reductions_and_products() -> list[Case]:
 
 
 CASES = [*convolutions(), *windows(), *elementwise(), *reductions_and_products()]
-test_not_finite = table_test("not_finite", CASES)
+test_not_finite = table_test("not_finite", CASES, EVERYWHERE)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, case, random, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 SIZES = {1: (2, 3, 11), 2: (2, 3, 9, 11), 3: (2, 3, 7, 9, 11)}
 Spec = dict[str, Any]
@@ -247,4 +247,4 @@ def other_cases() -> list[Case]:
 
 
 CASES = [*by_specification(), *maximum_cases(), *average_cases(), *other_cases()]
-test_pool = table_test("pool", CASES)
+test_pool = table_test("pool", CASES, EVERYWHERE)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.ops.case import FLOATS, Case, case, constant, ints, random, small_integers, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 OPERATORS = (
     "ReduceSum",
@@ -153,4 +153,4 @@ CASES = [
     *cases_by_version(),
     *cumulative_cases(),
 ]
-test_reduce = table_test("reduce", CASES)
+test_reduce = table_test("reduce", CASES, EVERYWHERE)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tests.ops.case import Case, case, constant, ints, random, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 LINE, IMAGE, VOLUME = random(2, 3, 7), random(2, 3, 5, 6), random(2, 3, 4, 5, 6)
 TRANSFORMATIONS = (
@@ -195,4 +195,4 @@ def older_cases() -> list[Case]:
 
 
 CASES = [*nearest_cases(), *linear_cases(), *cubic_cases(), *crop_cases(), *newer_cases(), *older_cases()]
-test_resize = table_test("resize", CASES)
+test_resize = table_test("resize", CASES, EVERYWHERE)

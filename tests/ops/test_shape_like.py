@@ -4,7 +4,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.ops.case import Case, Constant, case, constant, graph_case, ints, random, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 X = random(2, 3, 4, 5)
 
@@ -166,4 +166,4 @@ CASES = [
     *shape_arithmetic_cases(),
     *scalar_like_cases(),
 ]
-test_shape_like = table_test("shape_like", CASES)
+test_shape_like = table_test("shape_like", CASES, EVERYWHERE)

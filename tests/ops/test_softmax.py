@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, case, random, type_id
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 OPERATORS = ("Softmax", "LogSoftmax", "Hardmax")
 X = random(2, 3, 5, 7) * np.float32(3)
@@ -49,4 +49,4 @@ def build() -> list[Case]:
 
 
 CASES = build()
-test_softmax = table_test("softmax", CASES)
+test_softmax = table_test("softmax", CASES, EVERYWHERE)

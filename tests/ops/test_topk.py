@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import DEFAULT_OPSET, Case, case, ints, random
-from tests.ops.table import table_test
+from tests.ops.table import EVERYWHERE, table_test
 
 X = random(3, 5, 7)
 TIES = np.array([[2, 1, 2, 1, 2], [3, 3, 3, 3, 3], [1, 2, 1, 2, 0]], np.float32)
@@ -33,4 +33,4 @@ CASES = [
     top_case(X, 3, "", opset=10, axis=1),
     case("TopK", X, opset=1, k=3, axis=1, outputs=2, expected=top(X, 3, axis=1)),
 ]
-test_topk = table_test("topk", CASES)
+test_topk = table_test("topk", CASES, EVERYWHERE)

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "ops/op.h"
+
 namespace onnxc {
 namespace {
 
@@ -12,18 +14,11 @@ struct BlockedStrides {
 
 BlockedStrides blocked_strides(const Program& program, BufferId id) {
   const Buffer& buffer = program.buffer(id);
-  size_t rank = buffer.shape.size();
-  std::vector<Expr> origin(rank, 0);
-  Expr base = program.offset(id, origin);
-  auto stride = [&](size_t axis, int64_t step) {
-    std::vector<Expr> index = origin;
-    index[axis] = step;
-    return program.offset(id, index) - base;
-  };
+  const size_t rank = buffer.shape.size();
   // One plane is a block of one channel.
-  BlockedStrides strides{stride(0, 1), stride(1, buffer.layout.block_size), 0, 0};
-  if (rank >= 5) strides.depth = stride(rank - 3, 1);
-  if (rank >= 4) strides.height = stride(rank - 2, 1);
+  BlockedStrides strides{axis_stride(program, id, 0), axis_stride(program, id, 1, buffer.layout.block_size), 0, 0};
+  if (rank >= 5) strides.depth = axis_stride(program, id, rank - 3);
+  if (rank >= 4) strides.height = axis_stride(program, id, rank - 2);
   return strides;
 }
 
@@ -73,6 +68,35 @@ Epilogue plain_epilogue(const Value& output) {
   }
   epilogue.value = scalar::cast(output.dtype, scalar::accumulator(DType::float32, 0));
   return epilogue;
+}
+
+Epilogue product_epilogue(const Node& node, LoweringContext& context) {
+  const Value& output = *node.outputs[0];
+  Epilogue epilogue = plain_epilogue(output);
+  if (node.op->name != "Gemm") return epilogue;
+  const NodeReader reader(node);
+  const auto scaled = [](const Scalar& x, float factor) {
+    return factor == 1 ? x : x * scalar::constant(x.dtype(), static_cast<double>(factor));
+  };
+  Scalar value = scaled(scalar::accumulator(DType::float32, 0), reader.real("alpha", 1));
+  const float beta = reader.real("beta", 1);
+  if (reader.has_input(2) && beta != 0) {
+    const Value& added = reader.input(2);
+    const Operand operand{context.buffer_as(added, Layout::row_major(added.shape->size()), node.origin), added.dtype,
+                          *added.shape};
+    std::vector<Expr> indices;
+    for (const Axis& axis : epilogue.axes) indices.emplace_back(axis.symbol);
+    value = value + scaled(operand.compute(operand.broadcast_indices(indices)), beta);
+  }
+  epilogue.value = scalar::cast(output.dtype, value);
+  return epilogue;
+}
+
+Expr axis_stride(const Program& program, BufferId id, size_t axis, int64_t step) {
+  std::vector<Expr> index(program.buffer(id).shape.size(), 0);
+  const Expr base = program.offset(id, index);
+  index[axis] = step;
+  return program.offset(id, index) - base;
 }
 
 std::string braced(const std::vector<std::string>& parts) { return fmt::format("{{{}}}", fmt::join(parts, ", ")); }

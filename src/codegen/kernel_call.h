@@ -31,6 +31,11 @@ BufferId add_constant(Program& program, std::string name, std::vector<float> val
 
 // The kernel's result in the type of the output, at each of its points.
 Epilogue plain_epilogue(const Value& output);
+// Of a MatMul the result alone; of a Gemm alpha * result + beta * C.
+Epilogue product_epilogue(const Node& node, LoweringContext& context);
+
+// The way of `step` elements along an axis of a buffer, in elements of its memory.
+Expr axis_stride(const Program& program, BufferId id, size_t axis, int64_t step = 1);
 
 // ---- from calls to text
 

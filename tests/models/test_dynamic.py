@@ -160,10 +160,15 @@ def test_every_size_by_one_model(network: Network, tmp_path: Path) -> None:
             expect(run(session, volume), reference(model, volume), FLOAT32, f"sizes {sizes}")
 
 
+def integer_model(folder: Path) -> tuple[Network, Path]:
+    """A network whose features, the last output, are integers."""
+    (network,) = (each for each in NETWORKS if each.name == "r3d_18_narrow")
+    return network, with_sparse_integer_weights(with_free_dims(network, folder / "model.onnx"))
+
+
 @pytest.mark.usefixtures("commands")
 def test_integers_to_the_bit(tmp_path: Path) -> None:
-    (network,) = (each for each in NETWORKS if each.name == "r3d_18_narrow")
-    model = with_sparse_integer_weights(with_free_dims(network, tmp_path / "model.onnx"))
+    network, model = integer_model(tmp_path)
     with InferenceSession(onnxc_commands.compile_model(model, tmp_path / "model.so")) as session:
         for sizes in network.sizes:
             volume = integer_input(network, by_name(network, sizes))
@@ -175,7 +180,7 @@ def test_integers_to_the_bit(tmp_path: Path) -> None:
 def expect_as_for_one_size(
     model: Path, network: Network, make_input: Callable[[Network, Mapping[str, int]], Array], tolerance: float
 ) -> None:
-    """One model for all sizes against a compile for each."""
+    """The last output of one model for all sizes against a compile for each."""
     folder = model.parent
     with InferenceSession(onnxc_commands.compile_model(model, folder / "model.so")) as session:
         for sizes in network.sizes[:8]:
@@ -198,8 +203,7 @@ def test_equals_compiles_for_one_size(network: Network, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("commands")
 def test_integers_equal_compiles_for_one_size(tmp_path: Path) -> None:
     """To the bit, whatever the kernels."""
-    (network,) = (each for each in NETWORKS if each.name == "r3d_18_narrow")
-    model = with_sparse_integer_weights(with_free_dims(network, tmp_path / "model.onnx"))
+    network, model = integer_model(tmp_path)
     expect_as_for_one_size(model, network, integer_input, 0)
 
 

@@ -86,14 +86,10 @@ class MatmulSpec : public CpuKernelSpec {
   // A MatrixView of a buffer: its strides.
   static std::string view(const KernelText& text, BufferId id, bool is_transposed) {
     const Shape& shape = text.program.buffer(id).shape;
-    const std::vector<Expr> origin(shape.size(), 0);
-    const Expr base = text.program.offset(id, origin);
     std::vector<std::string> strides;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      std::vector<Expr> next = origin;
-      next[axis] = 1;
       const bool is_broadcast = axis + 2 < shape.size() && shape[axis].is_constant(1);
-      strides.push_back(is_broadcast ? "0" : text.expr(text.program.offset(id, next) - base));
+      strides.push_back(is_broadcast ? "0" : text.expr(axis_stride(text.program, id, axis)));
     }
     std::vector<std::string> batch(most_batch_axes - (shape.size() - 2), "0");
     batch.insert(batch.end(), strides.begin(), strides.end() - 2);
@@ -115,29 +111,6 @@ std::vector<float> packed_matrix(const Value& b, const Product& product, int lan
   const std::vector<float> values = as_float(*b.constant);
   return pack_matrix<float>({depth, columns, lanes}, values, product.b_is_transposed ? 1 : columns,
                             product.b_is_transposed ? depth : 1);
-}
-
-// alpha * accumulator + beta * C for Gemm; the accumulator alone for MatMul.
-Epilogue product_epilogue(const Node& node, LoweringContext& context) {
-  const Value& output = *node.outputs[0];
-  Epilogue epilogue = plain_epilogue(output);
-  if (node.op->name != "Gemm") return epilogue;
-  const NodeReader reader(node);
-  const auto scaled = [](const Scalar& x, float factor) {
-    return factor == 1 ? x : x * scalar::constant(x.dtype(), static_cast<double>(factor));
-  };
-  Scalar value = scaled(scalar::accumulator(DType::float32, 0), reader.real("alpha", 1));
-  const float beta = reader.real("beta", 1);
-  if (reader.has_input(2) && beta != 0) {
-    const Value& added = reader.input(2);
-    const Operand operand{context.buffer_as(added, Layout::row_major(added.shape->size()), node.origin), added.dtype,
-                          *added.shape};
-    std::vector<Expr> indices;
-    for (const Axis& axis : epilogue.axes) indices.emplace_back(axis.symbol);
-    value = value + scaled(operand.compute(operand.broadcast_indices(indices)), beta);
-  }
-  epilogue.value = scalar::cast(output.dtype, value);
-  return epilogue;
 }
 
 }  // namespace

@@ -54,12 +54,7 @@ class SoftmaxSpec : public CpuKernelSpec {
 
   std::string strides(const KernelText& text, BufferId id) const {
     std::vector<std::string> result(most_row_axes - row_axes_, "0");
-    const std::vector<Expr> origin(shape_.size(), 0);
-    for (size_t axis = 0; axis < row_axes_; ++axis) {
-      std::vector<Expr> next = origin;
-      next[axis] = 1;
-      result.push_back(text.expr(text.program.offset(id, next) - text.program.offset(id, origin)));
-    }
+    for (size_t axis = 0; axis < row_axes_; ++axis) result.push_back(text.expr(axis_stride(text.program, id, axis)));
     return braced(result);
   }
 

@@ -35,13 +35,9 @@ std::string plan_text(const GemmPlan& plan) {
                      plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product);
 }
 
-// The way of `step` elements along an axis of a buffer, in memory; 0 for an axis that it lacks.
+// 0 for an axis that the buffer lacks.
 Expr stride(const Program& program, BufferId id, const std::optional<size_t>& axis, int64_t step = 1) {
-  if (!axis) return 0;
-  std::vector<Expr> index(program.buffer(id).shape.size(), 0);
-  const Expr base = program.offset(id, index);
-  index[*axis] = step;
-  return program.offset(id, index) - base;
+  return axis ? axis_stride(program, id, *axis, step) : Expr(0);
 }
 
 class GemmSpec : public HipKernelSpec {

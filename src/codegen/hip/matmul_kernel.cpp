@@ -94,27 +94,6 @@ std::optional<MatrixProduct> as_matrix_product(const Node& node) {
   return is_node(node, "Gemm") ? as_gemm(node) : as_matmul(*node.inputs[0], *node.inputs[1]);
 }
 
-// alpha * sum + beta * C for a Gemm; the sum alone for a MatMul.
-Epilogue epilogue_of(const Node& node, LoweringContext& context) {
-  const Value& output = *node.outputs[0];
-  Epilogue epilogue = plain_epilogue(output);
-  if (!is_node(node, "Gemm")) return epilogue;
-  const NodeReader reader(node);
-  const float alpha = static_cast<float>(reader.real("alpha", 1)), beta = static_cast<float>(reader.real("beta", 1));
-  Scalar value = scalar::accumulator(DType::float32, 0);
-  if (alpha != 1) value = value * scalar::constant(DType::float32, alpha);
-  if (node.inputs.size() > 2 && node.inputs[2] != nullptr && beta != 0) {
-    const Value& c = *node.inputs[2];
-    const Operand operand{context.buffer(c), c.dtype, *c.shape};
-    const std::vector<Expr> point = {epilogue.axes[0].symbol, epilogue.axes[1].symbol};
-    Scalar added = operand.compute(operand.broadcast_indices(point));
-    if (beta != 1) added = added * scalar::constant(DType::float32, beta);
-    value = value + added;
-  }
-  epilogue.value = scalar::cast(output.dtype, value);
-  return epilogue;
-}
-
 // The right matrix, a constant, as the plan's weights.
 Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& matrix) {
   const std::vector<float> values = as_float(matrix);
@@ -156,7 +135,7 @@ void lower_matrix_product(const Node& node, kernels::Products products, Lowering
   auto weights = [&](const GemmPlan& chosen) {
     return is_constant ? add_packed(context.program(), b.name, pack(chosen, product, *b.constant)) : row_major(b);
   };
-  lower_gemm(node, operation, row_major(a), weights, epilogue_of(node, context),
+  lower_gemm(node, operation, row_major(a), weights, product_epilogue(node, context),
              Layout::row_major(node.outputs[0]->shape->size()), context);
 }
 

@@ -19,6 +19,15 @@ struct Axes {
   constexpr bool operator==(const Axes&) const = default;
 };
 
+// The place after `at`, in row-major order.
+[[gnu::always_inline]] constexpr void advance(const Axes& size, Axes& at) {
+  if (++at.w < size.w) return;
+  at.w = 0;
+  if (++at.h < size.h) return;
+  at.h = 0;
+  ++at.d;
+}
+
 // What is known of a convolution when it is compiled; a template argument of the kernels.
 struct ConvShape {
   int64_t input_channels;

@@ -80,15 +80,6 @@ class DirectConvolution {
     uint32_t inside_d[shape.kernel.d], inside_h[shape.kernel.h], inside_w[shape.kernel.w];
   };
 
-  // The voxel after `at`, in row-major order.
-  [[gnu::always_inline]] static void advance(const Axes& size, Axes& at) {
-    if (++at.w < size.w) return;
-    at.w = 0;
-    if (++at.h < size.h) return;
-    at.h = 0;
-    ++at.d;
-  }
-
   // Voxels past the end of the image are harmless: their taps are inside the input or found to be outside like any
   // other's.
   template <int voxels>

@@ -382,15 +382,6 @@ class WinogradConvolution {
       }
     }
   }
-
-  // The tile after `at`, in row-major order.
-  [[gnu::always_inline]] static void advance(const Axes& size, Axes& at) {
-    if (++at.w < size.w) return;
-    at.w = 0;
-    if (++at.h < size.h) return;
-    at.h = 0;
-    ++at.d;
-  }
 };
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

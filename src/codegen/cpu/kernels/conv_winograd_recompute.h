@@ -59,10 +59,10 @@ template <class Input>
         const bool is_inside = from.d >= 0 && from.d < sizes.input.d && from.h >= 0 && from.h < sizes.input.h &&
                                from.w >= 0 && from.w < sizes.input.w;
         if (!is_inside) continue;
+        const Axes tap = form.ordered({d, h, w});
         const Input* voxel = image + from.d * view.d_stride + from.h * view.h_stride + from.w * lanes;
         for (int64_t channel = 0; channel < packing.shape.input_channels; ++channel) {
           const vec element = load_splat(voxel + channel / lanes * view.channel_block_stride + channel % lanes);
-          const Axes tap = form.ordered({d, h, w});
           sum = fma(element, winograd_tap_weights(packing, weights, tap, channel, output_block), sum);
         }
       }

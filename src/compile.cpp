@@ -2,10 +2,10 @@
 #include "compile.h"
 
 #include "codegen/cpu/cpu_target.h"
-#include "codegen/cpu/emit.h"
+#include "codegen/cpu/source/emit.h"
 #include "codegen/cpu/toolchain.h"
-#include "codegen/hip/emit.h"
 #include "codegen/hip/hip_target.h"
+#include "codegen/hip/source/emit.h"
 #include "frontend/import.h"
 #include "passes/apply_size_rules.h"
 #include "passes/eliminate_copies.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 #include "support/limits.h"
 
 namespace onnxc {

@@ -11,7 +11,7 @@ struct NestCall {
   void* const* buffers;
 };
 
-// Runs a kernel template: all its tasks, in parallel. A Kernel is as src/codegen/cpu/kernel_spec.h says, with one
+// Runs a kernel template: all its tasks, in parallel. A Kernel is as src/codegen/cpu/calls/kernel_spec.h says, with one
 // epilogue or none.
 template <class Kernel, class... Epilogue>
 void run_kernel(const Frame& frame, int64_t tasks, const typename Kernel::Arguments& arguments,

@@ -3,8 +3,8 @@
 
 #include "codegen/nest_scope.h"
 #include "codegen/text_writer.h"
-#include "ir/program.h"
-#include "ir/solve.h"
+#include "ir/expr/solve.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 
 namespace onnxc {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/loop_operations.h"
+#include "ir/loops/operations.h"
 #include "ops/context.h"
 
 namespace onnxc {

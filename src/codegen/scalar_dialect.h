@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "ir/loops.h"
+#include "ir/loops/loops.h"
 
 namespace onnxc {
 

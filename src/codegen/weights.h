@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

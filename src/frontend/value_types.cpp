@@ -1,7 +1,7 @@
 #include "frontend/value_types.h"
 
 #include "frontend/onnx_names.h"
-#include "ir/expr_parser.h"
+#include "ir/expr/parser.h"
 #include "support/checked.h"
 #include "support/diagnostics.h"
 #include "support/text.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ir/dtype.h"
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 #include "onnx/onnx_pb.h"
 #include "support/limits.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 #include "ir/tensor.h"
 
 namespace onnxc {

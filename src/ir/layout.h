@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 
 namespace onnxc {
 

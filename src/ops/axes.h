@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 
 namespace onnxc {
 

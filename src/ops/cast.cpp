@@ -4,7 +4,7 @@
 namespace onnxc {
 namespace {
 
-// The conversion itself is the loop IR's (ir/loops.h): it truncates and saturates from floating-point numbers to
+// The conversion itself is the loop IR's (ir/loops/loops.h): it truncates and saturates from floating-point numbers to
 // integers, and keeps the low bits between integers. Attributes 'saturate' and 'round_mode' are about 8-bit
 // floating-point types only.
 void define_cast(DefineContext& c) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "ir/legal_sizes.h"
+#include "ir/expr/legal_sizes.h"
 #include "passes/infer_shapes.h"
 #include "support/diagnostics.h"
 

@@ -5,10 +5,10 @@
 // guard, and tensors of [N, 32, D, ...], as if the model had been exported for such sizes. Likewise `D == E` makes E be
 // D, `30720*N == 30720` makes N be 1, and `D - 4 >= 0` lifts D's lower bound. What was found is left in
 // Graph::size_rules.
-// Method: the guards on one symbol each give a set of legal sizes (ir/legal_sizes.h), whose intersection is put in the
-// symbol's place in the inputs' dims; then shapes are inferred again, and guards that are proven now do not come back.
-// Limits: guards on several symbols, other than a symbol alone on one side, and sets like {8*n, 8*n + 7} stay guards;
-// the latter are described in the rules.
+// Method: the guards on one symbol each give a set of legal sizes (ir/expr/legal_sizes.h), whose intersection is put in
+// the symbol's place in the inputs' dims; then shapes are inferred again, and guards that are proven now do not come
+// back. Limits: guards on several symbols, other than a symbol alone on one side, and sets like {8*n, 8*n + 7} stay
+// guards; the latter are described in the rules.
 #pragma once
 
 #include "ir/graph.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/interpreter.h"
+#include "ir/interpreter/interpreter.h"
 #include "ops/op.h"
 
 namespace onnxc {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "ir/graph.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

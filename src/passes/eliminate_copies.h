@@ -1,7 +1,7 @@
 // Removes nests that only copy one buffer to another.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/scalar_arithmetic.h"
+#include "ir/loops/scalar_arithmetic.h"
 #include "passes/define_node.h"
 #include "support/checked.h"
 

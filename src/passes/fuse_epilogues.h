@@ -1,7 +1,7 @@
 // Gives what follows a kernel template to the template itself, as its epilogue.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

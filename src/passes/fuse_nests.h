@@ -1,7 +1,7 @@
 // Loop fusion: an elementwise or data-moving nest is computed where it is read.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ir/symbolic_evaluation.h"
+#include "ir/interpreter/symbolic_evaluation.h"
 #include "ops/control_flow.h"
 #include "ops/op.h"
 #include "passes/define_node.h"

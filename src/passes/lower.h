@@ -5,7 +5,7 @@
 #include <map>
 
 #include "ir/graph.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

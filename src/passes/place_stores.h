@@ -1,7 +1,7 @@
 // Turns stores into part of a buffer into whole stores of a view.
 #pragma once
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ir/graph.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 #include "passes/lower.h"
 
 namespace onnxc {

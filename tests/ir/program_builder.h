@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "ir/interpreter.h"
+#include "ir/interpreter/interpreter.h"
 #include "ops/context.h"
 
 namespace onnxc {

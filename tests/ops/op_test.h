@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/interpreter.h"
+#include "ir/interpreter/interpreter.h"
 #include "ops/op.h"
 #include "passes/define_node.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/interpreter.h"
+#include "ir/interpreter/interpreter.h"
 #include "passes/eliminate_copies.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_nests.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/program.h"
-#include "ir/program_parser.h"
+#include "ir/program/parser.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cpu/cpu_target.h"
-#include "ir/interpreter.h"
+#include "ir/interpreter/interpreter.h"
 #include "passes/graph_text.h"
 #include "passes/lower.h"
 

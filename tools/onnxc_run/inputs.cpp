@@ -3,7 +3,7 @@
 #include <Eigen/Core>
 #include <optional>
 
-#include "ir/expr_parser.h"
+#include "ir/expr/parser.h"
 #include "support/text.h"
 #include "tensor_files.h"
 

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <span>
 
-#include "codegen/cpu/conv_kernel.h"
-#include "codegen/cpu/conv_transpose_kernel.h"
-#include "codegen/cpu/depthwise_kernel.h"
-#include "codegen/cpu/epilogue_printer.h"
-#include "codegen/cpu/kernel_spec.h"
-#include "codegen/cpu/matmul_kernel.h"
-#include "codegen/cpu/normalization_kernel.h"
-#include "codegen/cpu/pooling_kernel.h"
-#include "codegen/cpu/softmax_kernel.h"
+#include "codegen/cpu/calls/conv_kernel.h"
+#include "codegen/cpu/calls/conv_transpose_kernel.h"
+#include "codegen/cpu/calls/depthwise_kernel.h"
+#include "codegen/cpu/calls/kernel_spec.h"
+#include "codegen/cpu/calls/matmul_kernel.h"
+#include "codegen/cpu/calls/normalization_kernel.h"
+#include "codegen/cpu/calls/pooling_kernel.h"
+#include "codegen/cpu/calls/softmax_kernel.h"
+#include "codegen/cpu/source/epilogue_printer.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

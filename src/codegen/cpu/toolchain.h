@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/hip/emit.h"
+#include "codegen/hip/source/emit.h"
 
 namespace onnxc {
 

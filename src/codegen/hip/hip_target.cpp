@@ -1,7 +1,7 @@
 #include "codegen/hip/hip_target.h"
 
-#include "codegen/hip/conv_kernel.h"
-#include "codegen/hip/matmul_kernel.h"
+#include "codegen/hip/calls/conv_kernel.h"
+#include "codegen/hip/calls/matmul_kernel.h"
 #include "codegen/kernel_call.h"
 #include "support/diagnostics.h"
 

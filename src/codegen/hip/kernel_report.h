@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/hip/kernel_spec.h"
+#include "codegen/hip/calls/kernel_spec.h"
 
 namespace onnxc {
 

@@ -1,5 +1,5 @@
-// The scalar operations of the loop IR (ir/loops.h) that every target computes alike, under the names that they have
-// there: integers, comparisons, casts, the folding of reductions. Elementary functions are each target's own.
+// The scalar operations of the loop IR (ir/loops/loops.h) that every target computes alike, under the names that they
+// have there: integers, comparisons, casts, the folding of reductions. Elementary functions are each target's own.
 //
 // Values of the half types are held as float here; they are rounded where they are cast or stored. All is free of
 // branches where that can be, so that loops over it are vectorised and wavefronts do not diverge.

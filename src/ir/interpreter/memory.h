@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/interpreter/index_program.h"
-#include "ir/program.h"
+#include "ir/program/program.h"
 
 namespace onnxc {
 

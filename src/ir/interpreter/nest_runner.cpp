@@ -9,8 +9,8 @@
 #include <set>
 
 #include "ir/interpreter/scalar_program.h"
-#include "ir/loop_operations.h"
-#include "ir/loops_text.h"
+#include "ir/loops/operations.h"
+#include "ir/loops/text.h"
 
 namespace onnxc {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/interpreter/memory.h"
-#include "ir/scalar_arithmetic.h"
+#include "ir/loops/scalar_arithmetic.h"
 
 namespace onnxc {
 

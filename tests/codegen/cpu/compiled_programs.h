@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/cpu/emit.h"
-#include "ir/interpreter.h"
+#include "codegen/cpu/source/emit.h"
+#include "ir/interpreter/interpreter.h"
 #include "onnxc.h"
 #include "onnxc_run/session.h"
 #include "support/diagnostics.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "codegen/hip/gemm_choice.h"
+#include "codegen/hip/calls/gemm_choice.h"
 
 namespace onnxc {
 namespace {

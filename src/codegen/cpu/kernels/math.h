@@ -1,4 +1,4 @@
-// Elementary functions, under the names of the loop IR's scalar operations (ir/loops.h): each for float, vec and
+// Elementary functions, under the names of the loop IR's scalar operations (ir/loops/loops.h): each for float, vec and
 // double.
 //
 // float and vec share one text, free of branches and calls, so that a vec function gives the bits of the scalar one in

@@ -1,5 +1,5 @@
-// The scalar operations of the loop IR (ir/loops.h) as generated code for the CPU calls them: what all targets share,
-// the elementary functions, and what is said for a vec besides.
+// The scalar operations of the loop IR (ir/loops/loops.h) as generated code for the CPU calls them: what all targets
+// share, the elementary functions, and what is said for a vec besides.
 #pragma once
 
 #include "codegen/cpu/kernels/math.h"

@@ -1,5 +1,5 @@
-// Elementary functions on the device, under the names of the loop IR's scalar operations (ir/loops.h): OCML, the math
-// library of AMD's device libraries (Debian: rocm-device-libs), as bitcode that clang links into each code object.
+// Elementary functions on the device, under the names of the loop IR's scalar operations (ir/loops/loops.h): OCML, the
+// math library of AMD's device libraries (Debian: rocm-device-libs), as bitcode that clang links into each code object.
 #pragma once
 
 #include "codegen/hip/kernels/prelude.h"

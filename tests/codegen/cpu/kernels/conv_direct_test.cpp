@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/cpu/calls/packing.h"
 #include "codegen/cpu/kernels/conv_harness.h"
 #include "codegen/cpu/kernels/isa_suite.h"
-#include "codegen/cpu/packing.h"
 
 namespace onnxc::kernels {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "codegen/cpu/calls/packing_matmul.h"
 #include "codegen/cpu/kernels/conv_harness.h"
 #include "codegen/cpu/kernels/isa_suite.h"
-#include "codegen/cpu/packing_matmul.h"
 
 namespace onnxc::kernels {
 namespace {

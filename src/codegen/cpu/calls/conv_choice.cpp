@@ -1,0 +1,64 @@
+#include "codegen/cpu/calls/conv_choice.h"
+
+#include "codegen/cpu/kernels/conv_winograd_geometry.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::Axes;
+using kernels::ConvShape;
+
+// With few input channels a block of them would be mostly padding: the stem reads the planar tensor as it is.
+constexpr int64_t most_stem_channels = 4;
+
+// Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
+constexpr double direct_share = 0.72, winograd_share = 0.8;
+// Additions and moves of the transforms, in multiply-adds: of a point of one input block, and of one output block.
+constexpr double input_point_cost = 3.5, output_point_cost = 4.0;
+// Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured).
+constexpr double weight_byte_cost = 1.25;
+
+double direct_cost(const ConvShape& shape, int lanes, const Axes& output) {
+  const double products = static_cast<double>(shape.kernel.product() * shape.group_input_channels()) *
+                          static_cast<double>(kernels::divide_up(shape.output_channels, lanes));
+  return static_cast<double>(output.product()) * products / direct_share + products * lanes * 4 * weight_byte_cost;
+}
+
+double winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
+  const kernels::WinogradPacking packing{shape, lanes};
+  const kernels::WinogradGeometry geometry = kernels::winograd_geometry(packing, {1, output, output, {0, 0, 0}});
+  const auto points = static_cast<double>(packing.form().line_points() * packing.form().column_points());
+  const auto inputs = static_cast<double>(packing.input_blocks()),
+             outputs = static_cast<double>(packing.output_blocks());
+  const double products = static_cast<double>(packing.depth()) * outputs / winograd_share;
+  const double transforms =
+      inputs * input_point_cost * static_cast<double>(geometry.splits) + outputs * output_point_cost;
+  const double weights = static_cast<double>(packing.size()) * 4 * weight_byte_cost;
+  return static_cast<double>(geometry.tiles.product()) * points * (products + transforms) +
+         static_cast<double>(geometry.passes) * weights;
+}
+
+}  // namespace
+
+double convolution_cost(ConvAlgorithm algorithm, const ConvShape& shape, int lanes, const Axes& output) {
+  switch (algorithm) {
+    case ConvAlgorithm::direct:
+    case ConvAlgorithm::stem:
+      return direct_cost(shape, lanes, output);
+    case ConvAlgorithm::winograd:
+      return winograd_cost(shape, lanes, output);
+  }
+  internal_error("a convolution algorithm");
+}
+
+ConvAlgorithm choose_convolution(const ConvShape& shape, int lanes, const std::optional<Axes>& output) {
+  if (shape.groups == 1 && shape.input_channels <= most_stem_channels) return ConvAlgorithm::stem;
+  if (!kernels::winograd_supports(shape)) return ConvAlgorithm::direct;
+  const Axes size = output.value_or(Axes{64, 64, 64});
+  const bool pays = convolution_cost(ConvAlgorithm::winograd, shape, lanes, size) <
+                    convolution_cost(ConvAlgorithm::direct, shape, lanes, size);
+  return pays ? ConvAlgorithm::winograd : ConvAlgorithm::direct;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,67 @@
+#include "codegen/cpu/calls/conv_kernel.h"
+
+#include "codegen/cpu/calls/conv_choice.h"
+#include "codegen/cpu/calls/convolution_call.h"
+#include "codegen/cpu/calls/packing.h"
+#include "codegen/cpu/calls/packing_winograd.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+// "F(2,2)" for two axes of three taps: outputs of a tile along each.
+std::string form_name(const kernels::Axes& kernel) {
+  std::vector<int> tile;
+  for (const int64_t taps : {kernel.d, kernel.h, kernel.w})
+    if (taps == 3) tile.push_back(2);
+  return fmt::format("F({})", fmt::join(tile, ","));
+}
+
+ConvolutionTemplate convolution_template(ConvAlgorithm algorithm, const kernels::ConvShape& shape) {
+  switch (algorithm) {
+    case ConvAlgorithm::direct:
+      return {"conv_direct", "codegen/cpu/kernels/conv_direct.h", "DirectConvolution"};
+    case ConvAlgorithm::stem:
+      return {"conv_direct", "codegen/cpu/kernels/conv_stem.h", "StemConvolution"};
+    case ConvAlgorithm::winograd:
+      return {"conv_winograd " + form_name(shape.kernel), "codegen/cpu/kernels/conv_winograd.h", "WinogradConvolution"};
+  }
+  internal_error("a convolution algorithm");
+}
+
+std::vector<float> pack_weights(ConvAlgorithm algorithm, const kernels::ConvShape& shape, int lanes,
+                                const std::vector<float>& weights) {
+  if (algorithm == ConvAlgorithm::winograd) return pack_winograd_weights({shape, lanes}, weights);
+  return pack_direct_weights(shape, lanes, algorithm == ConvAlgorithm::stem ? 1 : lanes, weights);
+}
+
+// The output's size where all of it is known.
+std::optional<kernels::Axes> known_output(const KernelConvolution& convolution) {
+  std::array<int64_t, 3> size{};
+  for (size_t i = 0; i < size.size(); ++i) {
+    const std::optional<int64_t> extent = convolution.axes[i].output.constant();
+    if (!extent) return std::nullopt;
+    size[i] = *extent;
+  }
+  return kernels::Axes{size[0], size[1], size[2]};
+}
+
+}  // namespace
+
+bool takes_convolution(const Node& node, int lanes) {
+  std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
+  return convolution && !convolution->spec.transposed && kernels::direct_supports(convolution->shape, lanes, lanes);
+}
+
+void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
+  const KernelConvolution convolution = *as_kernel_convolution(node);
+  const kernels::ConvShape& shape = convolution.shape;
+  const ConvAlgorithm algorithm = choose_convolution(shape, lanes, known_output(convolution));
+  const size_t rank = node.inputs[0]->shape->size();
+  const bool is_planar = algorithm == ConvAlgorithm::stem;
+  lower_convolution(node, convolution, convolution_template(algorithm, shape), lanes,
+                    is_planar ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes),
+                    pack_weights(algorithm, shape, lanes, as_float(*node.inputs[1]->constant)), context);
+}
+
+}  // namespace onnxc

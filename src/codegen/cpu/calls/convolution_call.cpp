@@ -1,0 +1,62 @@
+#include "codegen/cpu/calls/convolution_call.h"
+
+namespace onnxc {
+namespace {
+
+class ConvolutionSpec : public CpuKernelSpec {
+ public:
+  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen)
+      : convolution_(std::move(convolution)), template_(std::move(chosen)) {}
+
+  std::string describe() const override {
+    const kernels::ConvShape& shape = convolution_.shape;
+    std::string text = fmt::format("{} {} {}->{}", template_.title, onnxc::describe(shape.kernel), shape.input_channels,
+                                   shape.output_channels);
+    if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + onnxc::describe(shape.stride);
+    if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + onnxc::describe(shape.dilation);
+    if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
+    return text;
+  }
+
+  std::string header() const override { return template_.header; }
+
+  std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
+    return fmt::format("{}<{}, {}, {}, {}>", template_.type, shape_text(convolution_.shape),
+                       info(program.buffer(call.inputs[0]).dtype).c_type,
+                       info(program.buffer(call.output).dtype).c_type, epilogue);
+  }
+
+  std::string sizes(const KernelText& text) const override { return convolution_sizes(convolution_, text); }
+
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    return convolution_arguments(convolution_, call, text);
+  }
+
+  // A multiplication and an addition for each weight and voxel: of the output, or where the input is spread, of that.
+  Expr operations() const override {
+    const kernels::ConvShape& shape = convolution_.shape;
+    const bool is_spread = convolution_.spec.transposed;
+    Expr voxels = convolution_.spec.batch;
+    for (const WindowAxis& axis : convolution_.axes) voxels *= is_spread ? axis.input : axis.output;
+    return voxels * (2 * shape.input_channels * shape.output_channels / shape.groups * shape.kernel.product());
+  }
+
+ private:
+  KernelConvolution convolution_;
+  ConvolutionTemplate template_;
+};
+
+}  // namespace
+
+void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
+                       const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context) {
+  const Value &input = *node.inputs[0], &output = *node.outputs[0];
+  KernelCall call;
+  BufferId x = context.buffer_as(input, input_layout, node.origin);
+  call.inputs = {x, add_constant(context.program(), node.inputs[1]->name, std::move(packed_weights), true)};
+  call.epilogue = bias_epilogue(node, context);
+  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen));
+  context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), lanes), node.origin);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,22 @@
+// What the CPU's convolution kernels share (direct, depthwise, transposed, ...): how one is called. Each has a file of
+// its own for its choice and its packing.
+#pragma once
+
+#include "codegen/cpu/calls/kernel_spec.h"
+#include "codegen/kernel_convolution.h"
+
+namespace onnxc {
+
+// A class template over <ConvShape, input type, output type, epilogue>.
+struct ConvolutionTemplate {
+  std::string title;   // in reports: "conv_direct"
+  std::string header;  // as it is included
+  std::string type;    // "DirectConvolution"
+};
+
+// Writes the call of a kernel that reads the input in `input_layout` and gives blocks of `lanes` channels. The bias is
+// its first epilogue.
+void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
+                       const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context);
+
+}  // namespace onnxc

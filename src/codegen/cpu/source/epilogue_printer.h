@@ -1,0 +1,26 @@
+// Epilogues of kernel templates: which expressions they can take, and their text.
+#pragma once
+
+#include "codegen/cpu/calls/kernel_spec.h"
+#include "codegen/emit_context.h"
+
+namespace onnxc {
+
+// Whether a kernel can compute the epilogue: everything in it is float arithmetic on
+// - the accumulator,
+// and where it makes blocks of `lanes` channels
+// - a tensor of the output's shape and of blocked layout, at the output's own indices,
+// - a value a channel, or a channel and batch: other axes are not indexed,
+// - a value for all or for the batch,
+// where it makes rows
+// - elements that stand one after another as the last axis goes on, or one element whatever the last axis.
+// No index may leave its buffer, even behind a select: lanes are selected after both sides are computed.
+bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form, int64_t lanes);
+
+// Writes `struct NAME { ... vec operator()(vec accumulator, const Position& position) const; };` (MatrixPosition in
+// the form of rows), whose members are the pointers and dims that it reads, and returns the braced initializer that
+// fills them from a Frame called `frame`.
+std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,
+                           int64_t lanes, const std::string& name);
+
+}  // namespace onnxc

@@ -1,0 +1,276 @@
+#include "codegen/cpu/source/step_printer.h"
+
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "codegen/cpu/calls/kernel_spec.h"
+#include "codegen/cpu/calls/layout_copy.h"
+#include "codegen/cpu/source/epilogue_printer.h"
+#include "codegen/cpu/source/nest_printer.h"
+#include "codegen/cpu/source/step_description.h"
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+// Arithmetic on floating values in one evaluation of a scalar.
+int64_t floating_operations(const Scalar& scalar) {
+  int64_t count = 0;
+  if (!scalar) return 0;
+  visit(scalar, [&](const ScalarNode& node) {
+    const bool is_move = node.op == ScalarOp::select || node.op == ScalarOp::cast || node.operands.empty();
+    count += is_floating(node.dtype) && !is_move ? 1 : 0;
+  });
+  return count;
+}
+
+Expr floating_operations(const LoopNest& nest) {
+  Expr outer = 1, reduce = 1;
+  for (const Axis& axis : nest.axes) (axis.kind == AxisKind::reduce ? reduce : outer) *= axis.extent;
+  int64_t folded = 0, stored = 0;
+  for (const Accumulator& accumulator : nest.accumulators)
+    folded += floating_operations(accumulator.element) + (is_floating(accumulator.element.dtype()) ? 1 : 0);
+  for (const Store& store : nest.stores) stored += floating_operations(store.value);
+  return outer * reduce * folded + outer * stored;
+}
+
+// What one call of a kernel template costs to compile, in characters of plain loops.
+constexpr int64_t kernel_cost = 12'000;
+
+class StepPrinter {
+ public:
+  StepPrinter(SourceParts& parts, const EmitContext& context, int64_t lanes)
+      : parts_(parts),
+        context_(context),
+        program_(context.program),
+        lanes_(lanes),
+        nest_names_(context.names),
+        descriptions_(context),
+        loops_(enclosing_loops(context.program)) {}
+
+  PrintedSteps run() {
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      const Step& step = program_.steps[i];
+      parts_.append(step_comment(program_, i, step));
+      index_ = i;
+      function_ = fmt::format("step{}", i);
+      bind_ = "nullptr";
+      flow_ = {};
+      std::string name = print_step(step);
+      parts_.append("\n");
+      result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_, flow()));
+    }
+    result_.definitions = descriptions_.take() + conditions_.take();
+    return std::move(result_);
+  }
+
+ private:
+  // The rest of a step's description: how the runtime comes to it and where it goes from there.
+  std::string flow() {
+    const std::string condition = share_condition(program_.steps[index_]);
+    return fmt::format("{}, StepKind::{}, {}, {}, {}", bind_, flow_.kind, condition, flow_.partner, flow_.round);
+  }
+
+  std::string signature() const { return fmt::format("void {}(const Frame& frame)", function_); }
+
+  // What the step is called in reports.
+  std::string print_step(const Step& step) {
+    try {
+      return std::visit([&](const auto& work) { return print(work); }, step.work);
+    } catch (const UserError& error) {
+      const Origin& origin = step.origins.back();
+      user_error("node {} ({}): {}", quote(origin.name), printable(origin.type), error.what());
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- nests
+
+  // A nest's function, and the memory of a step that it is called for.
+  struct NestUse {
+    std::string function;
+    SourceParts::Unit unit;
+    std::vector<BufferId> storages;
+  };
+  struct SharedNest {
+    std::string function;
+    SourceParts::Unit unit;
+  };
+
+  // Returns what the step is called in reports, as the other two do.
+  std::string print(const LoopNest& nest) {
+    if (const std::optional<KernelCall> copy = as_layout_copy(program_, nest, lanes_)) return print(*copy);
+    operations_ = floating_operations(nest);
+    std::vector<FlatNest> nests = fill_padding(program_, nest);
+    nests.push_back(flatten(program_, nest));
+    std::vector<NestUse> uses;
+    for (FlatNest& flat : nests) uses.push_back(share(std::move(flat)));
+    TextWriter writer;
+    {
+      auto scope = writer.scope(signature());
+      for (size_t i = 0; i < uses.size(); ++i) {
+        std::vector<std::string> pointers;
+        for (BufferId storage : uses[i].storages)
+          pointers.push_back(fmt::format("frame.buffers[{}]", context_.names.storages.at(storage)));
+        const std::string buffers = uses.size() == 1 ? "buffers" : fmt::format("buffers{}", i);
+        writer.line(fmt::format("void* const {}[] = {{{}}};", buffers, fmt::join(pointers, ", ")));
+        writer.line(fmt::format("{}(frame, {});", uses[i].function, buffers));
+      }
+    }
+    parts_.append(writer.take(), uses.back().unit);
+    return "loops " + nest.name;
+  }
+
+  NestUse share(FlatNest flat) {
+    std::vector<BufferId> storages = number_storages(flat);
+    for (size_t i = 0; i < storages.size(); ++i) nest_names_.storages[static_cast<BufferId>(i)] = i;
+    const NestSchedule scheduled = schedule(std::move(flat));
+    auto [known, is_new] = nests_.try_emplace(text(scheduled, "nest"));
+    SharedNest& nest = known->second;
+    if (is_new) {
+      nest.function = fmt::format("nest{}", nests_.size() - 1);
+      std::string definition = text(scheduled, nest.function);
+      nest.unit = parts_.add_unit(static_cast<int64_t>(definition.size()));
+      parts_.append(nest_signature(nest.function) + ";\n");
+      parts_.append(std::move(definition), nest.unit);
+    }
+    return {nest.function, nest.unit, std::move(storages)};
+  }
+
+  std::string text(const NestSchedule& scheduled, const std::string& function) const {
+    TextWriter writer;
+    print_nest(writer, scheduled, function, nest_names_);
+    return writer.take();
+  }
+
+  // -------------------------------------------------------------------------------------------------------- kernels
+
+  struct SharedKernel {
+    std::string name;
+    SourceParts::Unit unit;
+  };
+
+  std::string print(const KernelCall& call) {
+    const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+    internal_check(spec != nullptr, "a kernel of the CPU target");
+    operations_ = spec->operations();
+    result_.headers.insert(spec->header());
+    const KernelText text = kernel_text(context_, call);
+    const auto [epilogue, members] = share_epilogue(call.epilogue, spec->epilogue_form());
+    const SharedKernel& kernel = share_kernel(spec->type(call, program_, epilogue));
+    const std::string work = fmt::format("{}::work({})", kernel.name, spec->sizes(text));
+    result_.scratch[level_].insert(work + ".scratch_bytes");
+    TextWriter writer;
+    {
+      auto scope = writer.scope(signature());
+      declare_dims(writer, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
+      writer.line(fmt::format("run_kernel<{}>(frame, {}.tasks, {}{});", kernel.name, work, spec->arguments(call, text),
+                              epilogue.empty() ? "" : ", " + epilogue + members));
+    }
+    parts_.append(writer.take(), kernel.unit);
+    return spec->describe();
+  }
+
+  // The type of an epilogue, and the initializer of its members; nothing for a call without one.
+  std::pair<std::string, std::string> share_epilogue(const Epilogue& epilogue, EpilogueForm form) {
+    if (!epilogue.value) return {};
+    TextWriter unnamed;
+    const std::string members = print_epilogue(unnamed, context_, epilogue, form, lanes_, "Epilogue");
+    auto [known, is_new] = epilogues_.try_emplace(unnamed.take(), fmt::format("Epilogue{}", epilogues_.size()));
+    if (is_new) {
+      TextWriter writer;
+      print_epilogue(writer, context_, epilogue, form, lanes_, known->second);
+      parts_.append(writer.take());
+    }
+    return {known->second, members};
+  }
+
+  const SharedKernel& share_kernel(const std::string& type) {
+    auto [known, is_new] = kernels_.try_emplace(type);
+    SharedKernel& kernel = known->second;
+    if (is_new) {
+      kernel = {fmt::format("Kernel{}", kernels_.size() - 1), parts_.add_unit(kernel_cost)};
+      parts_.append(fmt::format("using {} = {};\n", kernel.name, type));
+    }
+    return kernel;
+  }
+
+  // Not functions that run, but what the runtime asks.
+  void begin_level() {
+    operations_ = 0;
+    ++level_;
+    bind_ = fmt::format("bind{}", index_);
+    function_ = "nullptr";
+    print_run_time_binding(conditions_, context_, index_, bind_);
+  }
+
+  std::string print(const SymbolBinding& binding) {
+    begin_level();
+    flow_.kind = "bind";
+    std::vector<std::string> names;
+    for (const Symbol& symbol : binding.symbols) names.push_back(printable(symbol.name()));
+    return fmt::format("sizes {}", fmt::join(names, ", "));
+  }
+
+  std::string print(const LoopBegin& loop) {
+    begin_level();
+    flow_.kind = "loop_begin";
+    flow_.round = static_cast<int64_t>(context_.names.places.at(loop.round));
+    for (size_t end = index_; end < loops_.size(); ++end)
+      if (loops_[end] == index_ && std::holds_alternative<LoopEnd>(program_.steps[end].work)) flow_.partner = end;
+    return fmt::format("loop {}", printable(loop.round.name()));
+  }
+
+  std::string print(const LoopEnd&) {
+    begin_level();
+    flow_.kind = "loop_end";
+    flow_.partner = *loops_[index_];
+    return "end of loop";
+  }
+
+  // Steps of one branch share the function that says whether they run.
+  std::string share_condition(const Step& step) {
+    const bool is_always = step.condition.is_constant(1) && !std::holds_alternative<LoopBegin>(step.work);
+    if (is_always || std::holds_alternative<SymbolBinding>(step.work)) return "nullptr";
+    TextWriter unnamed;
+    print_step_condition(unnamed, context_, step, "condition");
+    auto [known, is_new] = shared_conditions_.try_emplace(unnamed.take(), fmt::format("condition{}", index_));
+    if (is_new) print_step_condition(conditions_, context_, step, known->second);
+    return known->second;
+  }
+
+  std::string print(const HostCall& call) { user_error("onnxc cannot run {} yet", quote(call.function)); }
+
+  SourceParts& parts_;
+  const EmitContext& context_;
+  const Program& program_;
+  int64_t lanes_;
+  ModelNames nest_names_;  // of nests whose storages are numbered
+  StepDescriptionPrinter descriptions_;
+  std::map<std::string, SharedNest> nests_;  // by text
+  std::map<std::string, SharedKernel> kernels_;
+  std::map<std::string, std::string> epilogues_;
+  size_t index_ = 0;
+  int level_ = 0;
+  std::string function_, bind_;
+  TextWriter conditions_;  // and bindings
+  std::map<std::string, std::string> shared_conditions_;
+  struct Flow {
+    std::string kind = "work";
+    size_t partner = 0;
+    int64_t round = 0;
+  };
+  Flow flow_;
+  const std::vector<std::optional<size_t>> loops_;
+  Expr operations_;
+  PrintedSteps result_;
+};
+
+}  // namespace
+
+PrintedSteps print_steps(SourceParts& parts, const EmitContext& context, int64_t lanes) {
+  return StepPrinter(parts, context, lanes).run();
+}
+
+}  // namespace onnxc

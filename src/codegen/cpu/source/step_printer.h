@@ -1,0 +1,24 @@
+// The steps of a program as C++: each becomes `void stepN(const Frame& frame)`. Steps that run equal loops share one
+// function, and steps that call a kernel template with equal parameters and epilogue share its instance.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/source/model_interface.h"
+#include "codegen/cpu/source/source_parts.h"
+#include "codegen/emit_context.h"
+
+namespace onnxc {
+
+struct PrintedSteps {
+  std::set<std::string> headers;  // that the kernels need
+  ScratchOfLevels scratch;
+  std::vector<std::string> descriptions;  // a StepDescription's initializer for each step
+  std::string definitions;                // that the descriptions use
+};
+
+PrintedSteps print_steps(SourceParts& parts, const EmitContext& context, int64_t lanes);
+
+}  // namespace onnxc

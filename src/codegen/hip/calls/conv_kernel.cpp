@@ -1,0 +1,101 @@
+#include "codegen/hip/calls/conv_kernel.h"
+
+#include "codegen/hip/calls/gemm_call.h"
+#include "codegen/kernel_convolution.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::ConvShape;
+using kernels::GemmPlan;
+using kernels::InputOrder;
+
+// With few input channels a block of them would be mostly padding: they are read one by one, and a planar input as it
+// is.
+constexpr int64_t most_stem_channels = 4;
+// A group of fewer output channels would leave most of a tile unused: its loops do better.
+constexpr int64_t fewest_group_columns = 12;
+
+bool cuts_blocks(const ConvShape& shape) {
+  return shape.groups == 1 || (shape.group_input_channels() % kernels::block_channels == 0 &&
+                               shape.group_output_channels() % kernels::block_channels == 0);
+}
+
+bool is_stem(const KernelConvolution& convolution) {
+  const ConvShape& shape = convolution.shape;
+  return !convolution.spec.transposed && shape.groups == 1 && shape.input_channels <= most_stem_channels;
+}
+
+std::string title(const KernelConvolution& convolution) {
+  const ConvShape& shape = convolution.shape;
+  std::string text = fmt::format("{} {} {}->{}", convolution.spec.transposed ? "conv_transpose" : "conv",
+                                 describe(shape.kernel), shape.input_channels, shape.output_channels);
+  if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + describe(shape.stride);
+  if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + describe(shape.dilation);
+  if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
+  return text;
+}
+
+std::array<Expr, 3> three(const std::array<WindowAxis, 3>& axes, Expr WindowAxis::* member) {
+  return {axes[0].*member, axes[1].*member, axes[2].*member};
+}
+
+// Batch, channel, and up to three spatial axes, the last of which is w.
+GemmAxes axes_of(size_t rank) {
+  GemmAxes axes{.channel = 1, .batch = 0, .group = {}, .d = {}, .h = {}, .w = rank - 1};
+  if (rank >= 4) axes.h = rank - 2;
+  if (rank >= 5) axes.d = rank - 3;
+  return axes;
+}
+
+// ONNX's [output channels, input channels / groups, taps...], transposed [input channels, output channels / groups,
+// taps...].
+Tensor pack(const GemmPlan& plan, const std::vector<float>& weights) {
+  const ConvShape& shape = plan.shape;
+  const int64_t taps = plan.taps(), inputs = shape.group_input_channels(), outputs = shape.group_output_channels();
+  internal_check(static_cast<int64_t>(weights.size()) == shape.output_channels * inputs * taps,
+                 "as many weights as the shape has");
+  return pack_weights(plan, [&](int64_t group, int64_t column, int64_t tap, int64_t channel) {
+    const int64_t row =
+        plan.transposed ? (group * inputs + channel) * outputs + column : (group * outputs + column) * inputs + channel;
+    return weights[static_cast<size_t>(row * taps + tap)];
+  });
+}
+
+}  // namespace
+
+bool takes_implicit_gemm(const Node& node) {
+  const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
+  if (!convolution) return false;
+  if (cuts_blocks(convolution->shape)) return true;
+  return !convolution->spec.transposed && convolution->shape.group_output_channels() >= fewest_group_columns;
+}
+
+void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringContext& context) {
+  const KernelConvolution convolution = *as_kernel_convolution(node);
+  const Value& input = *node.inputs[0];
+  const size_t rank = input.shape->size();
+  GemmPlan plan{.shape = convolution.shape,
+                .transposed = convolution.spec.transposed,
+                .products = products_for(input.dtype, products)};
+  if (is_stem(convolution) || !cuts_blocks(convolution.shape)) plan.input_order = InputOrder::elements;
+  if (is_stem(convolution)) plan.input_lanes = 1;
+  const Layout blocked = Layout::channel_blocked(rank, kernels::block_channels);
+  const GemmOperation operation{.title = title(convolution),
+                                .plan = plan,
+                                .batch = convolution.spec.batch,
+                                .input = three(convolution.axes, &WindowAxis::input),
+                                .output = three(convolution.axes, &WindowAxis::output),
+                                .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
+                                .input_axes = axes_of(rank),
+                                .output_axes = axes_of(rank),
+                                .weight_axes = {}};
+  const BufferId x = context.buffer_as(input, is_stem(convolution) ? Layout::row_major(rank) : blocked, node.origin);
+  auto weights = [&](const GemmPlan& chosen) {
+    return add_packed(context.program(), node.inputs[1]->name, pack(chosen, as_float(*node.inputs[1]->constant)));
+  };
+  lower_gemm(node, operation, x, weights, bias_epilogue(node, context), blocked, context);
+}
+
+}  // namespace onnxc

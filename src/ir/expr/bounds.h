@@ -1,0 +1,14 @@
+// Interval arithmetic on Bounds that saturates: an end that does not fit in 64 bits becomes "not known".
+#pragma once
+
+#include "ir/expr/expr.h"
+
+namespace onnxc {
+
+Bounds add(const Bounds& a, const Bounds& b);
+Bounds multiply(const Bounds& a, const Bounds& b);
+// Of a//b and a%b where they are defined, that is, where b is not 0.
+Bounds floor_divide(const Bounds& a, const Bounds& b);
+Bounds floor_modulo(const Bounds& a, const Bounds& b);
+
+}  // namespace onnxc

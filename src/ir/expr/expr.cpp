@@ -1,0 +1,391 @@
+#include "ir/expr/expr.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+#include "ir/expr/bounds.h"
+#include "ir/expr/terms.h"
+#include "support/checked.h"
+
+namespace onnxc {
+namespace {
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> serial = 0;
+  return serial++;
+}
+
+bool term_before(const Term& a, const Term& b) { return compare_factors(a.factors, b.factors) < 0; }
+
+// Adds up like terms of a sorted list, and drops those that vanish.
+std::vector<Term> combine_like_terms(std::vector<Term> sorted) {
+  std::vector<Term> result;
+  for (Term& term : sorted) {
+    if (!result.empty() && compare_factors(result.back().factors, term.factors) == 0)
+      result.back().coefficient = checked_add(result.back().coefficient, term.coefficient);
+    else
+      result.push_back(std::move(term));
+  }
+  std::erase_if(result, [](const Term& term) { return term.coefficient == 0; });
+  user_check(std::ssize(result) <= max_terms, "the expression of a size has more than {} terms", max_terms);
+  return result;
+}
+
+bool has_factor(const Term& term, AtomKind kind) {
+  return std::ranges::any_of(term.factors, [&](const Atom& atom) { return atom->kind == kind; });
+}
+
+void sort_terms(std::vector<Term>& terms) { std::ranges::sort(terms, term_before); }
+
+// How much of c*(a%b) and of c'*b*(a//b) can be joined to a: the smaller of c and c', which must agree in sign.
+int64_t common_share(int64_t c, int64_t other) {
+  if ((c < 0) != (other < 0)) return 0;
+  return c < 0 ? std::max(c, other) : std::min(c, other);
+}
+
+// One step of c*b*(a//b) + c*(a%b) = c*a for the atom a%b in terms[index]; false when there is nothing to join.
+bool join_remainder(std::vector<Term>& terms, size_t index, const Atom& remainder) {
+  const Expr& dividend = remainder->operands[0];
+  const Expr& divisor = remainder->operands[1];
+  Expr others = as_expr(divide_exactly({1, terms[index].factors}, {1, {remainder}}).value());
+  Expr multiple = divisor * floor_div(dividend, divisor) * others;
+  if (multiple.terms().size() != 1) return false;
+  const Term& wanted = multiple.terms()[0];
+  for (Term& term : terms) {
+    if (compare_factors(term.factors, wanted.factors) != 0) continue;
+    int64_t share = common_share(terms[index].coefficient, term.coefficient / wanted.coefficient);
+    if (share == 0) return false;
+    terms[index].coefficient -= share;
+    term.coefficient -= share * wanted.coefficient;
+    Expr joined = share * (dividend * others);
+    terms.insert(terms.end(), joined.terms().begin(), joined.terms().end());
+    return true;
+  }
+  return false;
+}
+
+bool join_any_remainder(std::vector<Term>& terms) {
+  for (size_t i = 0; i < terms.size(); ++i) {
+    std::vector<Atom> factors = terms[i].factors;
+    for (const Atom& atom : factors)
+      if (atom->kind == AtomKind::mod && join_remainder(terms, i, atom)) return true;
+  }
+  return false;
+}
+
+std::vector<Term> normal_form(std::vector<Term> sorted) {
+  std::vector<Term> terms = combine_like_terms(std::move(sorted));
+  auto divides = [](const Term& term) { return has_factor(term, AtomKind::floor_div); };
+  while (std::ranges::any_of(terms, divides) && join_any_remainder(terms)) {
+    sort_terms(terms);
+    terms = combine_like_terms(std::move(terms));
+  }
+  return terms;
+}
+
+Bounds atom_bounds(AtomKind kind, const std::vector<Expr>& operands) {
+  Bounds a = operands[0].bounds();
+  if (kind == AtomKind::floor_div) return floor_divide(a, operands[1].bounds());
+  if (kind == AtomKind::mod) return floor_modulo(a, operands[1].bounds());
+  for (size_t i = 1; i < operands.size(); ++i) {
+    Bounds b = operands[i].bounds();
+    a = kind == AtomKind::min ? Bounds{std::min(a.minimum, b.minimum), std::min(a.maximum, b.maximum)}
+                              : Bounds{std::max(a.minimum, b.minimum), std::max(a.maximum, b.maximum)};
+  }
+  return a;
+}
+
+int64_t evaluate_atom(const AtomNode& atom, const std::map<Symbol, int64_t>& values) {
+  if (atom.kind == AtomKind::symbol) {
+    auto found = values.find(*atom.symbol);
+    if (found == values.end()) internal_error(fmt::format("the symbol {} has no value", atom.symbol->name()));
+    return found->second;
+  }
+  int64_t a = atom.operands[0].evaluate(values);
+  if (atom.kind == AtomKind::floor_div) return floor_divide(a, atom.operands[1].evaluate(values));
+  if (atom.kind == AtomKind::mod) return floor_modulo(a, atom.operands[1].evaluate(values));
+  for (size_t i = 1; i < atom.operands.size(); ++i) {
+    int64_t b = atom.operands[i].evaluate(values);
+    a = atom.kind == AtomKind::min ? std::min(a, b) : std::max(a, b);
+  }
+  return a;
+}
+
+Expr simplified(AtomKind kind, const std::vector<Expr>& operands) {
+  if (kind == AtomKind::floor_div) return floor_div(operands[0], operands[1]);
+  if (kind == AtomKind::mod) return mod(operands[0], operands[1]);
+  Expr result = operands[0];
+  for (const Expr& operand : operands) result = kind == AtomKind::min ? min(result, operand) : max(result, operand);
+  return result;
+}
+
+Expr substitute_atom(const Atom& atom, const std::map<Symbol, Expr>& replacements) {
+  if (atom->kind == AtomKind::symbol) {
+    auto found = replacements.find(*atom->symbol);
+    return found == replacements.end() ? as_expr(atom) : found->second;
+  }
+  std::vector<Expr> operands;
+  for (const Expr& operand : atom->operands) operands.push_back(operand.substitute(replacements));
+  return operands == atom->operands ? as_expr(atom) : simplified(atom->kind, operands);
+}
+
+Expr replace_quotients(const Expr& expr);
+
+Expr replace_quotients(const AtomNode& atom) {
+  std::vector<Expr> operands;
+  for (const Expr& operand : atom.operands) operands.push_back(replace_quotients(operand));
+  return simplified(atom.kind, operands);
+}
+
+// c*q is a multiple of the dividend where the divisor divides c, else a floor division that leaves no rest.
+Expr replace_quotients(const Term& term) {
+  int64_t coefficient = term.coefficient;
+  Expr product = 1;
+  for (const Atom& factor : term.factors) {
+    if (!factor->symbol) {
+      product *= replace_quotients(*factor);
+    } else if (const auto& division = factor->symbol->info().division) {
+      int64_t share = std::gcd(coefficient, division->divisor);
+      coefficient /= share;
+      const int64_t divisor = division->divisor / share;
+      product *= floor_div(division->dividend, divisor) - division->rest / divisor;
+    } else {
+      product *= as_expr(factor);
+    }
+  }
+  return coefficient * product;
+}
+
+Expr replace_quotients(const Expr& expr) {
+  Expr sum;
+  for (const Term& term : expr.terms()) sum += replace_quotients(term);
+  return sum;
+}
+
+void collect_symbols(const Expr& expr, std::set<Symbol>& symbols) {
+  for (const Term& term : expr.terms()) {
+    for (const Atom& atom : term.factors) {
+      if (atom->symbol) symbols.insert(*atom->symbol);
+      for (const Expr& operand : atom->operands) collect_symbols(operand, symbols);
+    }
+  }
+}
+
+}  // namespace
+
+Symbol Symbol::dim(std::string name, Bounds bounds) {
+  return Symbol(std::make_shared<SymbolInfo>(SymbolInfo{std::move(name), next_serial(), bounds, nullptr, nullptr}));
+}
+
+Symbol Symbol::axis(std::string name, const Expr& extent) {
+  int64_t most = extent.bounds().maximum;
+  Bounds bounds{0, most == Bounds::infinity ? most : std::max<int64_t>(most - 1, 0)};
+  return Symbol(std::make_shared<SymbolInfo>(
+      SymbolInfo{std::move(name), next_serial(), bounds, std::make_shared<const Expr>(extent), nullptr}));
+}
+
+Symbol Symbol::index(std::string name) { return dim(std::move(name), Bounds{}); }
+
+Symbol Symbol::quotient(const Symbol& dividend, int64_t divisor, int64_t rest) {
+  internal_check(divisor > 0 && rest >= 0 && rest < divisor, "a remainder of a positive divisor");
+  // A quotient of a quotient divides the first dividend.
+  if (const auto& first = dividend.info().division)
+    return quotient(*first->dividend.as_symbol(), checked_multiply(divisor, first->divisor),
+                    checked_add(checked_multiply(rest, first->divisor), first->rest));
+  Bounds bounds =
+      floor_divide(add(dividend.info().bounds, {divisor - 1 - rest, divisor - 1 - rest}), {divisor, divisor});
+  bounds.maximum = floor_divide(add(dividend.info().bounds, {-rest, -rest}), {divisor, divisor}).maximum;
+  return Symbol(std::make_shared<SymbolInfo>(
+      SymbolInfo{fmt::format("{}//{}", dividend.name(), divisor), next_serial(), bounds, nullptr,
+                 std::make_shared<const ExactDivision>(ExactDivision{Expr(dividend), divisor, rest})}));
+}
+
+std::strong_ordering Symbol::operator<=>(const Symbol& other) const {
+  if (info_ == other.info_) return std::strong_ordering::equal;
+  auto by_name = name() <=> other.name();
+  return by_name != 0 ? by_name : info_->serial <=> other.info_->serial;
+}
+
+std::strong_ordering compare_atoms(const Atom& a, const Atom& b) {
+  if (a == b) return std::strong_ordering::equal;
+  if (a->kind != b->kind) return a->kind <=> b->kind;
+  if (a->kind == AtomKind::symbol) return *a->symbol <=> *b->symbol;
+  return a->operands <=> b->operands;
+}
+
+std::strong_ordering compare_factors(const std::vector<Atom>& a, const std::vector<Atom>& b) {
+  if (a.size() != b.size()) return b.size() <=> a.size();
+  return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end(), compare_atoms);
+}
+
+std::strong_ordering operator<=>(const Expr& a, const Expr& b) {
+  auto compare_terms = [](const Term& x, const Term& y) {
+    auto by_factors = compare_factors(x.factors, y.factors);
+    return by_factors != 0 ? by_factors : x.coefficient <=> y.coefficient;
+  };
+  return std::lexicographical_compare_three_way(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
+                                                compare_terms);
+}
+
+int64_t constant_part(const Expr& expr) {
+  return !expr.terms().empty() && expr.terms().back().factors.empty() ? expr.terms().back().coefficient : 0;
+}
+
+std::optional<Term> divide_exactly(const Term& a, const Term& b) {
+  if (b.coefficient == 0 || a.factors.size() < b.factors.size()) return std::nullopt;
+  if (b.coefficient == -1) {
+    if (a.coefficient == Bounds::minus_infinity) return std::nullopt;
+  } else if (a.coefficient % b.coefficient != 0) {
+    return std::nullopt;
+  }
+  Term result{a.coefficient / b.coefficient, {}};
+  auto less = [](const Atom& x, const Atom& y) { return compare_atoms(x, y) < 0; };
+  std::ranges::set_difference(a.factors, b.factors, std::back_inserter(result.factors), less);
+  if (result.factors.size() + b.factors.size() != a.factors.size()) return std::nullopt;
+  return result;
+}
+
+Term common_divisor(const Term& a, const Term& b) {
+  Term result{1, {}};
+  // The magnitude of the least int64 has no int64: leave such a coefficient alone.
+  if (a.coefficient != Bounds::minus_infinity && b.coefficient != Bounds::minus_infinity)
+    result.coefficient = std::gcd(a.coefficient, b.coefficient);
+  auto less = [](const Atom& x, const Atom& y) { return compare_atoms(x, y) < 0; };
+  std::ranges::set_intersection(a.factors, b.factors, std::back_inserter(result.factors), less);
+  return result;
+}
+
+Expr make_atom(AtomKind kind, std::vector<Expr> operands) {
+  int64_t depth = 1;
+  int64_t size = 1;
+  for (const Expr& operand : operands) {
+    for (const Term& term : operand.terms()) {
+      for (const Atom& factor : term.factors) {
+        depth = std::max(depth, factor->depth + 1);
+        size += factor->size;
+      }
+      ++size;
+    }
+  }
+  user_check(depth <= max_atom_depth && size <= max_atom_size,
+             "the expression of a size nests {} deep with {} parts; at most {} and {} are supported", depth, size,
+             max_atom_depth, max_atom_size);
+  Bounds bounds = atom_bounds(kind, operands);
+  return as_expr(
+      std::make_shared<const AtomNode>(AtomNode{kind, std::nullopt, std::move(operands), bounds, depth, size}));
+}
+
+Expr::Expr(int64_t value) {
+  if (value != 0) terms_.push_back({value, {}});
+}
+
+Expr::Expr(const Symbol& symbol)
+    : terms_{{1,
+              {std::make_shared<const AtomNode>(AtomNode{AtomKind::symbol, symbol, {}, symbol.info().bounds, 1, 1})}}} {
+}
+
+Expr Expr::from_terms(std::vector<Term> terms) {
+  for (Term& term : terms)
+    std::ranges::sort(term.factors, [](const Atom& a, const Atom& b) { return compare_atoms(a, b) < 0; });
+  sort_terms(terms);
+  Expr result;
+  result.terms_ = normal_form(std::move(terms));
+  return result;
+}
+
+std::optional<int64_t> Expr::constant() const {
+  if (terms_.empty()) return 0;
+  if (terms_.size() == 1 && terms_[0].factors.empty()) return terms_[0].coefficient;
+  return std::nullopt;
+}
+
+std::optional<Symbol> Expr::as_symbol() const {
+  if (terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].factors.size() != 1) return std::nullopt;
+  return terms_[0].factors[0]->symbol;
+}
+
+Bounds Expr::bounds() const {
+  Bounds sum{0, 0};
+  for (const Term& term : terms_) {
+    Bounds product{term.coefficient, term.coefficient};
+    for (const Atom& atom : term.factors) product = multiply(product, atom->bounds);
+    sum = add(sum, product);
+  }
+  return sum;
+}
+
+std::set<Symbol> Expr::symbols() const {
+  std::set<Symbol> symbols;
+  collect_symbols(*this, symbols);
+  return symbols;
+}
+
+Expr Expr::substitute(const std::map<Symbol, Expr>& replacements) const {
+  Expr sum;
+  for (const Term& term : terms_) {
+    Expr product = term.coefficient;
+    for (const Atom& atom : term.factors) product *= substitute_atom(atom, replacements);
+    sum += product;
+  }
+  return sum;
+}
+
+Expr Expr::without_quotients() const {
+  const std::set<Symbol> used = symbols();
+  auto is_quotient = [](const Symbol& symbol) { return symbol.info().division != nullptr; };
+  return std::ranges::any_of(used, is_quotient) ? replace_quotients(*this) : *this;
+}
+
+int64_t Expr::evaluate(const std::map<Symbol, int64_t>& values) const {
+  int64_t sum = 0;
+  for (const Term& term : terms_) {
+    int64_t product = term.coefficient;
+    for (const Atom& atom : term.factors) product = checked_multiply(product, evaluate_atom(*atom, values));
+    sum = checked_add(sum, product);
+  }
+  return sum;
+}
+
+Expr operator+(const Expr& a, const Expr& b) {
+  std::vector<Term> merged;
+  merged.reserve(a.terms_.size() + b.terms_.size());
+  std::ranges::merge(a.terms_, b.terms_, std::back_inserter(merged), term_before);
+  Expr sum;
+  sum.terms_ = normal_form(std::move(merged));
+  return sum;
+}
+
+Expr operator-(const Expr& a, const Expr& b) { return a + -b; }
+
+Expr operator*(const Expr& a, const Expr& b) {
+  user_check(std::ssize(a.terms_) * std::ssize(b.terms_) <= max_terms,
+             "the expression of a size has more than {} terms", max_terms);
+  std::vector<Term> terms;
+  for (const Term& x : a.terms_) {
+    for (const Term& y : b.terms_) {
+      Term term{checked_multiply(x.coefficient, y.coefficient), x.factors};
+      term.factors.insert(term.factors.end(), y.factors.begin(), y.factors.end());
+      terms.push_back(std::move(term));
+    }
+  }
+  return Expr::from_terms(std::move(terms));
+}
+
+Expr product(const Shape& dims) {
+  Expr result = 1;
+  for (const Expr& dim : dims) result *= dim;
+  return result;
+}
+
+std::optional<std::vector<int64_t>> constant_dims(const Shape& shape) {
+  std::vector<int64_t> dims;
+  for (const Expr& dim : shape) {
+    auto value = dim.constant();
+    if (!value) return std::nullopt;
+    dims.push_back(*value);
+  }
+  return dims;
+}
+
+}  // namespace onnxc

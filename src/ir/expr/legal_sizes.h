@@ -1,0 +1,38 @@
+// Which values of one symbol a condition allows: `16*((D + 15)//16) == D` holds for the multiples of 16.
+//
+// Method: an expression of +, *, // and % by constants grows evenly, f(s + period) = f(s) + slope. With slope 0 the
+// condition depends on s modulo the period alone, so one period is tried out; with another slope each residue changes
+// from false to true, or back, once, and where all of them do so next to each other the answer is a range.
+// Limits: conditions on several symbols, products of the symbol with itself, long periods, and sets that are neither
+// residues nor a range have no answer here; they stay conditions to be checked at run time.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/expr/expr.h"
+
+namespace onnxc {
+
+// The integers within the bounds that leave one of these remainders when divided by the period.
+struct LegalSizes {
+  int64_t period = 1;
+  std::vector<int64_t> residues = {0};  // in [0, period), ascending
+  Bounds bounds = {0, Bounds::infinity};
+
+  bool empty() const { return residues.empty() || bounds.minimum > bounds.maximum; }
+  // "16*n", "8*n or 8*n + 7", "64", "at least 3".
+  std::string to_string() const;
+  bool operator==(const LegalSizes&) const = default;
+};
+
+enum class Condition : uint8_t { zero, nonnegative };
+
+// The values of the symbol, within its bounds, for which the condition holds of `expr`, which has no other symbol.
+// Nothing when they are not found.
+std::optional<LegalSizes> legal_sizes(const Expr& expr, Condition condition, const Symbol& symbol);
+
+// The values in both; nothing when the common period is too long.
+std::optional<LegalSizes> intersect(const LegalSizes& a, const LegalSizes& b);
+
+}  // namespace onnxc

@@ -1,0 +1,20 @@
+// Runs a program on concrete tensors, exactly as loops.h states its meaning: for constant folding, and as the oracle
+// that fast kernels and printed loops are compared with. It is simple before it is fast: about ten million loads a
+// second.
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "ir/program/program.h"
+
+namespace onnxc {
+
+// The outputs of the program, given its dims and its inputs. Every access is checked against the logical shape of its
+// buffer: InternalError names the nest, the buffer and the index. Memory that nothing has written holds NaN (0xcb bytes
+// in integers). Kernel and host calls are refused with InternalError: lower to loops first.
+std::vector<Tensor> interpret(const Program& program, const std::map<Symbol, int64_t>& dims,
+                              std::span<const Tensor> inputs);
+
+}  // namespace onnxc

@@ -1,0 +1,25 @@
+// Reads the textual form of loop nests back: for tests of passes, which show nests before and after as text.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ir/loops/loops.h"
+
+namespace onnxc {
+
+// The dims of a text by name. A name that is new is a dim of at least 0.
+using DimNames = std::map<std::string, Symbol, std::less<>>;
+
+Expr parse_index(std::string_view text, DimNames& dims);
+// "[N, 2*D]"; the brackets are not part of the text.
+Shape parse_shape(std::string_view text, DimNames& dims);
+
+// What to_string(LoopNest) writes. `dtype_of` gives the dtypes of the buffers, which the text of a nest does not hold.
+// UserError naming the line (counted from `first_line`) and what is expected there.
+LoopNest parse_nest(std::string_view text, const std::function<DType(BufferId)>& dtype_of, DimNames& dims,
+                    size_t first_line = 1);
+
+}  // namespace onnxc

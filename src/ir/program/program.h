@@ -1,0 +1,134 @@
+// A program: what is left of a model for one target. Steps in order, each a loop nest, a call of a kernel template or a
+// call of the runtime, over buffers that have a physical layout.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/layout.h"
+#include "ir/loops/loops.h"
+
+namespace onnxc {
+
+enum class BufferKind : uint8_t { input, output, constant, temporary };
+
+// A buffer, or a view of part of one: element [i] of the view is element [i + shift] of the parent, in the parent's
+// layout. Inputs and outputs are the caller's memory, row-major.
+struct Buffer {
+  struct View {
+    BufferId parent;
+    std::vector<Expr> shift;
+  };
+  // Same memory under another shape: both are row-major and hold as many elements (Reshape, Squeeze, Flatten).
+  struct Alias {
+    BufferId parent;
+  };
+
+  std::string name;  // the ONNX name of the value, for comments, traces and reports
+  DType dtype = DType::undefined;
+  Shape shape;
+  Layout layout;
+  BufferKind kind = BufferKind::temporary;
+  std::optional<Tensor> constant;  // logical, row-major; the emitter packs it into `layout`
+  // Bytes in an order of a kernel's own (packed convolution weights); then `constant` has these bytes as its data.
+  bool is_packed = false;
+  std::optional<View> view;
+  std::optional<Alias> alias;
+};
+
+// An epilogue: the value stored at each point of the output, an expression in which accumulator 0 is the kernel's own
+// result (float32) and `axes` are the logical indices of the output.
+struct Epilogue {
+  std::vector<Axis> axes;
+  Scalar value;
+};
+
+// The part of a template call that each target describes for itself.
+class KernelSpec {
+ public:
+  virtual ~KernelSpec() = default;
+  virtual std::string describe() const = 0;  // "conv_winograd 3x3x3 64->64", for reports and comments
+  // Whether its operands may be views of part of a buffer.
+  virtual bool accepts_views() const { return true; }
+};
+
+// A call of a kernel template (codegen/cpu/kernels). Which template, and what it is instantiated with, is the choice of
+// the target; the program only knows its operands and the scalar expression applied before the store.
+struct KernelCall {
+  std::shared_ptr<const KernelSpec> spec;
+  std::vector<BufferId> inputs;  // in the order the spec defines; epilogue operands are found in the epilogue
+  BufferId output = -1;
+  Epilogue epilogue;  // without a value where the kernel applies none
+};
+
+// A call of a function of the runtime: what is neither loops nor a template.
+struct HostCall {
+  std::string function;
+  std::vector<BufferId> inputs;
+  std::vector<BufferId> outputs;
+  std::vector<Expr> parameters;
+};
+
+// Sizes that only a run knows: symbol i gets the value of element i, in row-major order, of a buffer of integers. What
+// comes before is laid out before a run; what uses the symbols comes after, and is laid out when they are known.
+struct SymbolBinding {
+  std::vector<Symbol> symbols;
+  BufferId buffer = -1;
+};
+
+// The steps from here to the LoopEnd that belongs to it run again and again: `round` is 0, 1, 2, ... below `count`, and
+// as long as the buffer `condition`, where there is one, holds true. Afterwards `round` is how often they ran.
+struct LoopBegin {
+  Symbol round;
+  Expr count;
+  BufferId condition = -1;
+  std::vector<BufferId> carried;  // written before the loop and again in it, for the next round
+};
+struct LoopEnd {};
+
+using Work = std::variant<LoopNest, KernelCall, HostCall, SymbolBinding, LoopBegin, LoopEnd>;
+
+struct Step {
+  Work work;
+  std::vector<Origin> origins;  // the nodes that this step computes; several when fused
+  Expr condition = 1;           // the step runs only where this is not 0
+};
+
+struct Program {
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<BufferId> inputs, outputs;
+  std::vector<Guard> guards;
+  std::vector<SizeRule> size_rules;
+
+  const Buffer& buffer(BufferId id) const { return buffers.at(static_cast<size_t>(id)); }
+  Buffer& buffer(BufferId id) { return buffers.at(static_cast<size_t>(id)); }
+  BufferId add(Buffer buffer);
+
+  // The buffer that owns the memory, past views and aliases.
+  BufferId storage(BufferId id) const;
+  // The offset in elements, from the start of the storage, of an element given by logical indices.
+  Expr offset(BufferId id, const std::vector<Expr>& indices) const;
+};
+
+// Whether a run lays out memory at the step: sizes become known with it, or other steps follow than those before it.
+bool begins_level(const Step& step);
+// The LoopBegin around each step, the innermost; none where it is in no loop. LoopBegin and LoopEnd count as inside.
+std::vector<std::optional<size_t>> enclosing_loops(const Program& program);
+
+// The symbols that steps bind, and which step does.
+std::map<Symbol, size_t> binding_steps(const Program& program);
+
+// The buffers that a step reads, and those it writes, each once, in order of appearance.
+std::vector<BufferId> reads(const Step& step);
+std::vector<BufferId> writes(const Step& step);
+
+void verify(const Program& program);
+std::string to_string(const Program& program);
+
+}  // namespace onnxc

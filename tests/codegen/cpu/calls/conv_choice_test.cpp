@@ -1,0 +1,65 @@
+#include "codegen/cpu/calls/conv_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace onnxc {
+namespace {
+
+using kernels::Axes;
+using kernels::ConvShape;
+
+constexpr Axes cube{3, 3, 3};
+
+ConvAlgorithm choose(const ConvShape& shape, const Axes& output) { return choose_convolution(shape, 16, output); }
+
+TEST(ConvChoice, FewInputChannelsAreReadPlanar) {
+  EXPECT_EQ(choose({.input_channels = 3, .output_channels = 64, .kernel = cube}, {16, 112, 112}), ConvAlgorithm::stem);
+  EXPECT_EQ(choose({.input_channels = 4, .output_channels = 8}, {8, 8, 8}), ConvAlgorithm::stem);
+}
+
+TEST(ConvChoice, LargeMapsOfThreeTapsTakeWinograd) {
+  for (const int lanes : {8, 16})
+    for (const int64_t channels : {32, 64, 128, 256})
+      EXPECT_EQ(choose_convolution({.input_channels = channels, .output_channels = channels, .kernel = cube}, lanes,
+                                   Axes{16, 28, 28}),
+                ConvAlgorithm::winograd)
+          << channels;
+  EXPECT_EQ(choose({.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}}, {8, 56, 56}),
+            ConvAlgorithm::winograd);
+  EXPECT_EQ(choose({.input_channels = 144, .output_channels = 64, .kernel = {3, 1, 1}}, {8, 56, 56}),
+            ConvAlgorithm::winograd);
+}
+
+TEST(ConvChoice, SizesThatAreNotKnownCountAsLarge) {
+  EXPECT_EQ(choose_convolution({.input_channels = 64, .output_channels = 64, .kernel = cube}, 16, std::nullopt),
+            ConvAlgorithm::winograd);
+}
+
+TEST(ConvChoice, MapsWhereTilesAreMostlyEmptyAreDirect) {
+  const ConvShape shape{.input_channels = 512, .output_channels = 512, .kernel = cube};
+  EXPECT_EQ(choose(shape, {1, 1, 1}), ConvAlgorithm::direct);
+  EXPECT_EQ(choose({.input_channels = 64, .output_channels = 64, .kernel = {3, 1, 1}}, {1, 8, 8}),
+            ConvAlgorithm::direct);
+}
+
+TEST(ConvChoice, SmallMapsWithManyWeightsAreDirect) {
+  // The transformed weights are 2.4 times as many, and reading them takes longer than the products saved.
+  const ConvShape shape{.input_channels = 512, .output_channels = 512, .kernel = cube};
+  EXPECT_EQ(choose(shape, {2, 7, 7}), ConvAlgorithm::direct);
+  EXPECT_EQ(choose(shape, {4, 14, 14}), ConvAlgorithm::winograd);
+}
+
+TEST(ConvChoice, WhatHasNoWinogradFormIsDirect) {
+  EXPECT_EQ(choose({.input_channels = 64, .output_channels = 64, .kernel = cube, .stride = {2, 2, 2}}, {8, 28, 28}),
+            ConvAlgorithm::direct);
+  EXPECT_EQ(choose({.input_channels = 64, .output_channels = 64}, {8, 28, 28}), ConvAlgorithm::direct);
+}
+
+TEST(ConvChoice, CostGrowsWithTheMap) {
+  const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
+  for (const ConvAlgorithm algorithm : {ConvAlgorithm::direct, ConvAlgorithm::winograd})
+    EXPECT_LT(convolution_cost(algorithm, shape, 16, {4, 14, 14}), convolution_cost(algorithm, shape, 16, {8, 14, 14}));
+}
+
+}  // namespace
+}  // namespace onnxc

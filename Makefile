@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-bench build demo test test-all asan tsan bench picture install format check-format clean
+.PHONY: help setup setup-test setup-bench build demo test test-all asan tsan bench microbench picture install format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test-all the same, and the long ones'
 	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers (make tsan: threads)'
 	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
+	@echo 'make microbench  each CPU kernel on layers of real networks, on one thread (BENCH="--benchmark_filter=winograd")'
 	@echo 'make picture  draw the README'"'"'s picture again'
 	@echo 'make install  both commands, the header, the runtime and a CMake package, under PREFIX ($(PREFIX))'
 	@echo 'make format   format every source file'
@@ -47,6 +48,9 @@ tsan: setup
 
 bench: setup-bench build
 	@$(ENVIRONMENT) && PYTHONPATH=python $$ONNXC_TEST_VENV/bin/python -m tools.benchmark $(BENCH)
+
+microbench: setup
+	@scripts/build.sh release microbenchmark && build/bin/microbenchmark $(BENCH)
 
 picture: setup-bench build
 	@$(ENVIRONMENT) && $$ONNXC_TEST_VENV/bin/python -m tools.readme_picture

@@ -7,8 +7,8 @@ namespace onnxc::kernels {
 
 // Output voxels of a register tile: neighbours in a row. With fewer accumulators the latency of the multiply-add would
 // show, with more they would be spilled.
-constexpr int64_t stem_tile(int64_t blocks, int lanes) {
-  const int64_t registers = lanes == 16 ? 24 : 12;
+constexpr int64_t stem_tile(int64_t blocks, int target_lanes) {
+  const int64_t registers = target_lanes == 16 ? 24 : 12;
   return registers / blocks;
 }
 

@@ -1,0 +1,170 @@
+// Convolutions: direct, stem, Winograd, depthwise, transposed.
+#include "codegen/cpu/calls/packing.h"
+#include "codegen/cpu/calls/packing_depthwise.h"
+#include "codegen/cpu/calls/packing_transpose.h"
+#include "codegen/cpu/calls/packing_winograd.h"
+#include "codegen/cpu/kernels/conv_depthwise.h"
+#include "codegen/cpu/kernels/conv_direct.h"
+#include "codegen/cpu/kernels/conv_stem.h"
+#include "codegen/cpu/kernels/conv_transpose.h"
+#include "codegen/cpu/kernels/conv_winograd.h"
+#include "measurement.h"
+
+namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA {
+namespace {
+
+using namespace kernels;
+
+struct BiasRelu {
+  const float* bias;
+  [[gnu::always_inline]] vec operator()(vec x, const Position& p) const {
+    return maximum(splat(0.0f), x + load(bias + p.channel_block * lanes));
+  }
+};
+
+// A layer of a network. Pads are half the kernel, as everywhere in them, unless the stride is as large as the kernel.
+template <ConvShape shape_, Axes input_>
+struct Layer {
+  static constexpr ConvShape shape = shape_;
+  static constexpr Axes input = input_;
+};
+
+constexpr int64_t pad(int64_t kernel, int64_t stride) { return kernel == stride ? 0 : (kernel - 1) / 2; }
+
+template <class Packing>
+std::vector<float> packed_weights(const ConvShape& shape, const Packing& pack) {
+  const Floats weights = Floats::random(shape.output_channels * shape.group_input_channels() * shape.kernel.product());
+  return pack(std::span(weights.data(), static_cast<size_t>(weights.size())));
+}
+
+template <class Kernel>
+void measure_convolution(benchmark::State& state, const ConvShape& shape, const ConvSizes& sizes, int input_lanes,
+                         int64_t multiplied_voxels, const std::vector<float>& packed) {
+  const BlockedView input_view = dense_view(shape.input_channels, sizes.input, input_lanes);
+  const BlockedView output_view = dense_view(shape.output_channels, sizes.output, lanes);
+  const Floats input = Floats::random(sizes.batch * input_view.batch_stride);
+  const Floats bias = Floats::random(round_up(shape.output_channels, lanes));
+  Floats output = Floats::not_a_number(sizes.batch * output_view.batch_stride);
+  const KernelWork work = Kernel::work(sizes);
+  Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
+  const typename Kernel::Arguments arguments{input.data(), packed.data(), output.data(),
+                                             sizes,        input_view,    output_view};
+  const double operations = 2.0 * static_cast<double>(multiplied_voxels * shape.kernel.product()) *
+                            static_cast<double>(shape.group_input_channels() * shape.output_channels);
+  measure(state, output, {.operations = operations},
+          [&] { Kernel::run(arguments, BiasRelu{bias.data()}, 0, work.tasks, scratch.data()); });
+}
+
+template <class L>
+ConvSizes forward_sizes() {
+  constexpr Axes kernel = L::shape.kernel, stride = L::shape.stride;
+  constexpr Axes pads{pad(kernel.d, stride.d), pad(kernel.h, stride.h), pad(kernel.w, stride.w)};
+  return {1,
+          L::input,
+          {(L::input.d + 2 * pads.d - kernel.d) / stride.d + 1, (L::input.h + 2 * pads.h - kernel.h) / stride.h + 1,
+           (L::input.w + 2 * pads.w - kernel.w) / stride.w + 1},
+          pads};
+}
+
+template <class L>
+void direct(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<DirectConvolution<L::shape, float, float, BiasRelu>>(
+      state, L::shape, sizes, lanes, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_direct_weights(L::shape, lanes, lanes, weights); }));
+}
+
+template <class L>
+void stem(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<StemConvolution<L::shape, float, float, BiasRelu>>(
+      state, L::shape, sizes, 1, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_direct_weights(L::shape, lanes, 1, weights); }));
+}
+
+template <class L>
+void winograd(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<WinogradConvolution<L::shape, float, float, BiasRelu>>(
+      state, L::shape, sizes, lanes, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_winograd_weights({L::shape, lanes}, weights); }));
+}
+
+template <class L>
+void depthwise(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<DepthwiseConvolution<L::shape, float, float, BiasRelu>>(
+      state, L::shape, sizes, lanes, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_depthwise_weights(L::shape, lanes, weights); }));
+}
+
+// The output is the input's size times the stride.
+template <class L>
+void transposed(benchmark::State& state) {
+  constexpr Axes kernel = L::shape.kernel, stride = L::shape.stride, in = L::input;
+  const ConvSizes sizes{1,
+                        in,
+                        {in.d * stride.d, in.h * stride.h, in.w * stride.w},
+                        {pad(kernel.d, stride.d), pad(kernel.h, stride.h), pad(kernel.w, stride.w)}};
+  measure_convolution<TransposedConvolution<L::shape, float, float, BiasRelu>>(
+      state, L::shape, sizes, lanes, in.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_transposed_weights(L::shape, lanes, weights); }));
+}
+
+constexpr Axes one{1, 1, 1}, two{2, 2, 2}, three{3, 3, 3};
+
+void add_direct() {
+  add("direct/R3D-18 64->128 3x3x3 stride 2 @16x56x56", direct<Layer<{64, 128, 1, three, two}, {16, 56, 56}>>);
+  add("direct/R3D-18 512->512 3x3x3 @2x7x7", direct<Layer<{512, 512, 1, three}, {2, 7, 7}>>);
+  add("direct/R3D-18 64->128 1x1x1 stride 2 @16x56x56", direct<Layer<{64, 128, 1, one, two}, {16, 56, 56}>>);
+  add("direct/U-Net 32->64 3x3x3 stride 2 @64x64x64", direct<Layer<{32, 64, 1, three, two}, {64, 64, 64}>>);
+  add("direct/U-Net 32->3 1x1x1 @64x64x64", direct<Layer<{32, 3}, {64, 64, 64}>>);
+  add("direct/X3D-S 24->54 1x1x1 @13x80x80", direct<Layer<{24, 54}, {13, 80, 80}>>);
+  add("direct/X3D-S 108->48 1x1x1 @13x40x40", direct<Layer<{108, 48}, {13, 40, 40}>>);
+  add("direct/X3D-S 192->432 1x1x1 @13x5x5", direct<Layer<{192, 432}, {13, 5, 5}>>);
+}
+
+void add_stem() {
+  add("stem/R3D-18 3->64 3x7x7 stride 1,2,2 @16x112x112",
+      stem<Layer<{3, 64, 1, {3, 7, 7}, {1, 2, 2}}, {16, 112, 112}>>);
+  add("stem/C3D 3->64 3x3x3 @16x112x112", stem<Layer<{3, 64, 1, three}, {16, 112, 112}>>);
+  add("stem/U-Net 1->32 3x3x3 @64x64x64", stem<Layer<{1, 32, 1, three}, {64, 64, 64}>>);
+  add("stem/seed 1->16 9x9x1 @32x32x32", stem<Layer<{1, 16, 1, {9, 9, 1}}, {32, 32, 32}>>);
+  add("stem/DenseNet121 1->64 7x7x7 stride 2 @64x64x64", stem<Layer<{1, 64, 1, {7, 7, 7}, two}, {64, 64, 64}>>);
+}
+
+void add_winograd() {
+  add("winograd F(2,2,2)/R3D-18 64->64 @16x56x56", winograd<Layer<{64, 64, 1, three}, {16, 56, 56}>>);
+  add("winograd F(2,2,2)/R3D-18 128->128 @8x28x28", winograd<Layer<{128, 128, 1, three}, {8, 28, 28}>>);
+  add("winograd F(2,2,2)/R3D-18 256->256 @4x14x14", winograd<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
+  add("winograd F(2,2,2)/C3D 128->256 @8x28x28", winograd<Layer<{128, 256, 1, three}, {8, 28, 28}>>);
+  add("winograd F(2,2,2)/C3D 512->512 @4x14x14", winograd<Layer<{512, 512, 1, three}, {4, 14, 14}>>);
+  add("winograd F(2,2,2)/U-Net 32->32 @64x64x64", winograd<Layer<{32, 32, 1, three}, {64, 64, 64}>>);
+  add("winograd F(2,2,2)/U-Net 64->32 @64x64x64", winograd<Layer<{64, 32, 1, three}, {64, 64, 64}>>);
+  add("winograd F(2,2,2)/U-Net 640->320 @4x4x4", winograd<Layer<{640, 320, 1, three}, {4, 4, 4}>>);
+  add("winograd F(2,2)/R(2+1)D-18 64->144 1x3x3 @8x56x56", winograd<Layer<{64, 144, 1, {1, 3, 3}}, {8, 56, 56}>>);
+  add("winograd F(2,2)/R(2+1)D-18 128->288 1x3x3 @4x28x28", winograd<Layer<{128, 288, 1, {1, 3, 3}}, {4, 28, 28}>>);
+  add("winograd F(2)/R(2+1)D-18 144->64 3x1x1 @8x56x56", winograd<Layer<{144, 64, 1, {3, 1, 1}}, {8, 56, 56}>>);
+  add("winograd F(2)/R(2+1)D-18 288->128 3x1x1 @4x28x28", winograd<Layer<{288, 128, 1, {3, 1, 1}}, {4, 28, 28}>>);
+}
+
+void add_depthwise() {
+  add("depthwise/X3D-S 24 5x1x1 @13x80x80", depthwise<Layer<{24, 24, 24, {5, 1, 1}}, {13, 80, 80}>>);
+  add("depthwise/X3D-S 54 3x3x3 stride 1,2,2 @13x80x80",
+      depthwise<Layer<{54, 54, 54, three, {1, 2, 2}}, {13, 80, 80}>>);
+  add("depthwise/X3D-S 54 3x3x3 @13x40x40", depthwise<Layer<{54, 54, 54, three}, {13, 40, 40}>>);
+  add("depthwise/X3D-S 216 3x3x3 @13x10x10", depthwise<Layer<{216, 216, 216, three}, {13, 10, 10}>>);
+}
+
+void add_transposed() {
+  add("transposed/U-Net 64->32 2x2x2 @32x32x32", transposed<Layer<{64, 32, 1, two, two}, {32, 32, 32}>>);
+  add("transposed/U-Net 128->64 2x2x2 @16x16x16", transposed<Layer<{128, 64, 1, two, two}, {16, 16, 16}>>);
+  add("transposed/U-Net 320->320 2x2x2 @2x2x2", transposed<Layer<{320, 320, 1, two, two}, {2, 2, 2}>>);
+  add("transposed/MONAI UNet 32->16 3x3x3 @32x32x32", transposed<Layer<{32, 16, 1, three, two}, {32, 32, 32}>>);
+}
+
+[[maybe_unused]] const bool rows_added =
+    (add_direct(), add_stem(), add_winograd(), add_depthwise(), add_transposed(), true);
+
+}  // namespace
+}  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,9 @@
+// What one thread of this machine can do at most; measured once, when it is first asked for.
+#pragma once
+
+namespace onnxc::microbenchmark {
+
+double peak_flops();
+double peak_bytes_read();
+
+}  // namespace onnxc::microbenchmark

@@ -1,0 +1,73 @@
+// Matrix products and softmax.
+#include "codegen/cpu/calls/packing_matmul.h"
+#include "codegen/cpu/kernels/matmul.h"
+#include "codegen/cpu/kernels/softmax.h"
+#include "measurement.h"
+
+namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA {
+namespace {
+
+using namespace kernels;
+
+struct Product {
+  int64_t batch, rows, depth, columns;
+};
+
+enum class RightOperand { packed, rows, transposed };
+
+template <Product product, RightOperand right>
+void matmul(benchmark::State& state) {
+  constexpr bool is_packed = right == RightOperand::packed;
+  using Kernel = MatrixProduct<float, float, float, NoMatrixEpilogue, is_packed>;
+  const MatmulSizes sizes{{1, 1, 1, product.batch}, product.rows, product.columns, product.depth};
+  const int64_t a_size = product.rows * product.depth, b_size = product.depth * product.columns,
+                output_size = product.rows * product.columns;
+  const Floats a = Floats::random(product.batch * a_size);
+  const Floats b =
+      Floats::random(is_packed ? MatmulPacking{product.depth, product.columns, lanes}.size() : product.batch * b_size);
+  Floats output = Floats::not_a_number(product.batch * output_size);
+  const KernelWork work = Kernel::work(sizes);
+  Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
+  constexpr bool is_transposed = right == RightOperand::transposed;
+  const MatmulArguments<float, float, float> arguments{
+      a.data(),
+      b.data(),
+      output.data(),
+      sizes,
+      {{0, 0, 0, a_size}, product.depth, 1},
+      {{0, 0, 0, is_packed ? 0 : b_size}, is_transposed ? 1 : product.columns, is_transposed ? product.depth : 1},
+      {{0, 0, 0, output_size}, product.columns, 1}};
+  const double operations = 2.0 * static_cast<double>(product.batch * product.rows) * static_cast<double>(b_size);
+  // One row: each element of b serves a single multiply-add, so that memory is the measure.
+  const Amount amount =
+      product.rows == 1 ? Amount{.bytes = 4.0 * static_cast<double>(b_size)} : Amount{.operations = operations};
+  measure(state, output, amount, [&] { Kernel::run(arguments, {}, 0, work.tasks, scratch.data()); });
+}
+
+template <int64_t rows, int64_t columns>
+void softmax(benchmark::State& state) {
+  using Kernel = RowSoftmax<float, float, false>;
+  const SoftmaxSizes sizes{{1, 1, 1, 1, rows}, columns};
+  const Floats input = Floats::random(rows * columns);
+  Floats output = Floats::not_a_number(rows * columns);
+  const int64_t tasks = Kernel::work(sizes).tasks;
+  measure(state, output, {.bytes = 8.0 * static_cast<double>(rows * columns)}, [&] {
+    Kernel::run({input.data(), output.data(), sizes, {0, 0, 0, 0, columns}, {0, 0, 0, 0, columns}}, 0, tasks, nullptr);
+  });
+}
+
+void add_products() {
+  using enum RightOperand;
+  add("matmul/C3D fc7 1x4096->4096", matmul<{1, 1, 4096, 4096}, packed>);
+  add("matmul/UNETR 216x768->3072", matmul<{1, 216, 768, 3072}, packed>);
+  add("matmul/SwinUNETR 343x48->144, 8 windows", matmul<{1, 8 * 343, 48, 144}, packed>);
+  add("matmul/SwinUNETR scores 343x16x343, 24 heads", matmul<{24, 343, 16, 343}, transposed>);
+  add("matmul/SwinUNETR values 343x343x16, 24 heads", matmul<{24, 343, 343, 16}, rows>);
+  add("softmax/SwinUNETR 343, 24 heads", softmax<24 * 343, 343>);
+  add("softmax/UNETR 216, 12 heads", softmax<12 * 216, 216>);
+}
+
+[[maybe_unused]] const bool rows_added = (add_products(), true);
+
+}  // namespace
+}  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

@@ -104,4 +104,6 @@ class Api(ctypes.Structure):
         ("run_output_dims", CFUNCTYPE(c_int32, Instance, c_int32, POINTER(c_int64))),
         ("instance_step_count", CFUNCTYPE(c_int32, Instance)),
         ("instance_step", CFUNCTYPE(c_int32, Instance, c_int32, c_void_p)),
+        ("instance_step_output_count", CFUNCTYPE(c_int32, Instance, c_int32)),
+        ("instance_step_output", CFUNCTYPE(POINTER(ValueInfo), Instance, c_int32, c_int32)),
     )

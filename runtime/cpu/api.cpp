@@ -147,6 +147,15 @@ onnxc_status instance_step(onnxc_instance* instance, int32_t step, onnxc_step_in
   return instance != nullptr && info != nullptr ? from(instance)->step_info(step, *info) : ONNXC_INVALID_ARGUMENT;
 }
 
+int32_t instance_step_output_count(onnxc_instance* instance, int32_t step) {
+  return instance != nullptr ? from(instance)->step_output_count(step) : 0;
+}
+
+const onnxc_value_info* instance_step_output(onnxc_instance* instance, int32_t step, int32_t output) {
+  const StepOutput* found = instance != nullptr ? from(instance)->step_output(step, output) : nullptr;
+  return found != nullptr ? &found->tensor : nullptr;
+}
+
 onnxc_api make_table() {
   return {
       .abi_version = ONNXC_ABI_VERSION,
@@ -183,6 +192,8 @@ onnxc_api make_table() {
       .run_output_dims = run_output_dims,
       .instance_step_count = instance_step_count,
       .instance_step = instance_step,
+      .instance_step_output_count = instance_step_output_count,
+      .instance_step_output = instance_step_output,
   };
 }
 

@@ -38,12 +38,17 @@ class Instance {
   // The steps of this instance's runs, on whatever device.
   int32_t step_count() const;
   onnxc_status step_info(int32_t step, onnxc_step_info& info) const;
+  // Null for a step, or an output, that is none.
+  const StepOutput* step_output(int32_t step, int32_t output) const;
+  int32_t step_output_count(int32_t step) const;
   int64_t least_working_bytes() const;
   double step_operations(int32_t step) const;
   onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
   onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
 
  private:
+  static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
+
   class Call;
   // What a run was called with.
   struct Values {

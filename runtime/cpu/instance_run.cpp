@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "copy_out.h"
 #include "floating_point.h"
 #include "hip/backend.h"
 #include "instance.h"
@@ -11,8 +10,6 @@
 #include "value_check.h"
 
 namespace onnxc::runtime {
-
-static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
 
 // A call on an instance: refuses to be the second one at a time, and leaves the thread's floating-point environment and
 // errno as they were.
@@ -253,13 +250,17 @@ onnxc_status Instance::run_on_device(const Values& values) {
   const onnxc_run_options& options = values.options;
   struct Hook {
     const onnxc_run_options& options;
-    onnxc_instance* instance;
-  } hook{options, reinterpret_cast<onnxc_instance*>(this)};
+    Instance& instance;
+  } hook{options, *this};
   DeviceRun run{values.inputs, values.outputs, output_data_.data(), options.stream, nullptr, &hook};
   if (options.hook != nullptr)
     run.hook = [](void* context, int32_t step, int32_t when) {
       const Hook& given = *static_cast<Hook*>(context);
-      return given.options.hook(given.options.hook_context, given.instance, step, when);
+      if (when == ONNXC_AFTER_STEP) given.instance.finished_step_ = step;
+      const int32_t stop = given.options.hook(given.options.hook_context,
+                                              reinterpret_cast<onnxc_instance*>(&given.instance), step, when);
+      given.instance.finished_step_ = -1;
+      return stop;
     };
   const onnxc_status status = model.device_program->backend->run(device_, run, error_);
   return status == ONNXC_STOPPED ? refuse(status, "stopped by the hook") : status;
@@ -317,7 +318,7 @@ void Instance::fail(const Frame& frame, const char* text) {
 // What hooks and tools ask.
 
 // Whether the sizes that a step works with are known.
-bool Instance::is_laid_out(int32_t step) const { return levels_[level_of_step(step)].known; }
+bool Instance::is_laid_out(int32_t step) const { return levels_[device_ != nullptr ? 0 : level_of_step(step)].known; }
 
 onnxc_status Instance::run_output_dims(int32_t output, int64_t* dims) {
   Call call(*this);
@@ -336,82 +337,6 @@ onnxc_status Instance::symbol_values(int64_t* values) {
   if (!is_bound()) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
   for (int32_t i = 0; i < model.symbol_count; ++i) values[i] = symbols_[i];
   return ONNXC_OK;
-}
-
-int32_t Instance::step_count() const {
-  return device_ != nullptr ? model.device_program->step_count : model.step_count;
-}
-
-onnxc_status Instance::step_info(int32_t step, onnxc_step_info& info) const {
-  if (step < 0 || step >= step_count()) return ONNXC_INVALID_ARGUMENT;
-  if (device_ != nullptr) {
-    const DeviceStep& found = model.device_program->steps[step];
-    info = {found.name, found.nodes, found.operators};
-  } else {
-    const StepDescription& found = model.steps[step];
-    info = {found.name, found.nodes, found.operators};
-  }
-  return ONNXC_OK;
-}
-
-double Instance::step_operations(int32_t step) const {
-  if (device_ != nullptr || step < 0 || step >= model.step_count || model.steps[step].operations == nullptr ||
-      !is_laid_out(step))
-    return 0;
-  return model.steps[step].operations(symbols_.data());
-}
-
-onnxc_status Instance::check_step_output(int32_t step, int32_t output, const void* result) {
-  if (step < 0 || step >= model.step_count) return refuse(ONNXC_INVALID_ARGUMENT, "no such step");
-  if (output < 0 || output >= model.steps[step].output_count)
-    return refuse(ONNXC_INVALID_ARGUMENT, "the step has no such output");
-  if (result == nullptr && model.steps[step].outputs[output].tensor.rank > 0)
-    return refuse(ONNXC_INVALID_ARGUMENT, "the place for the result is null");
-  if (!is_bound()) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
-  if (!is_laid_out(step)) return refuse(ONNXC_INVALID_ARGUMENT, "only a run knows the sizes of this step");
-  return ONNXC_OK;
-}
-
-onnxc_status Instance::place_step_output(const StepOutput& output, Array<PlacedAxis>& axes, int64_t& first) {
-  if (!axes.allocate(output.tensor.rank))
-    return refuse(ONNXC_OUT_OF_MEMORY, "no memory for the axes of a step's output");
-  first = output.place(symbols_.data(), axes.data());
-  return ONNXC_OK;
-}
-
-onnxc_status Instance::step_output_dims(int32_t step, int32_t output, int64_t* dims) {
-  onnxc_status status = check_step_output(step, output, dims);
-  if (status != ONNXC_OK) return status;
-  Array<PlacedAxis> axes;
-  int64_t first = 0;
-  status = place_step_output(model.steps[step].outputs[output], axes, first);
-  for (int64_t i = 0; i < axes.size(); ++i) dims[i] = axes[i].extent;
-  return status;
-}
-
-onnxc_status Instance::step_output_data(int32_t step, int32_t output, void* data, int64_t bytes) {
-  onnxc_status status = check_step_output(step, output, data);
-  if (status != ONNXC_OK) return status;
-  if (step != finished_step_)
-    return refuse(ONNXC_INVALID_ARGUMENT, "a step's outputs can be read only from the hook after that step");
-  const StepOutput& description = model.steps[step].outputs[output];
-  Array<PlacedAxis> axes;
-  int64_t first = 0;
-  status = place_step_output(description, axes, first);
-  if (status != ONNXC_OK) return status;
-  Array<int64_t> dims;
-  if (!dims.allocate(axes.size())) return refuse(ONNXC_OUT_OF_MEMORY, "no memory for the dims");
-  for (int64_t i = 0; i < axes.size(); ++i) dims[i] = axes[i].extent;
-  error_.clear();
-  onnxc_value value = {};
-  value.data = data;
-  value.bytes = bytes;
-  status = check_memory({"step output", output, description.tensor}, value, dims.data(), error_);
-  if (status != ONNXC_OK) return status;
-  const int64_t element_size = tensor_bytes(description.tensor.dtype, 0, nullptr);
-  const char* buffer = static_cast<const char*>(frame_.buffers[description.buffer]);
-  copy_out(buffer + first * element_size, element_size, axes.data(), description.tensor.rank, data);
-  return status;
 }
 
 }  // namespace onnxc::runtime

@@ -2,6 +2,7 @@
 // compiled for a GPU links that runtime.
 #pragma once
 
+#include "cpu/array.h"
 #include "cpu/error_text.h"
 #include "hip/program.h"
 
@@ -28,6 +29,8 @@ struct DeviceBackend {
   onnxc_status (*plan)(DeviceInstance* instance, const int64_t* symbols, ErrorText& error);
   int64_t (*working_bytes)(const DeviceInstance* instance);
   onnxc_status (*run)(DeviceInstance* instance, const DeviceRun& run, ErrorText& error);
+  // Copies a buffer, as it is after the steps that have been launched, to the host. Only from a hook.
+  onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
 };
 
 extern const DeviceBackend hip_backend;

@@ -236,6 +236,7 @@ onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   const hipError_t result = hip.set_device(module_->device());
   if (!succeeded(hip, result, "hipSetDevice", error)) return status_of(result);
+  ignore(hip.get_last_error());  // what a call before ours left behind is no error of a launch
   const auto stream = run.stream != nullptr ? static_cast<hipStream_t>(run.stream) : own_stream_;
   onnxc_status status = poison_ ? place_apart(run, stream, error) : place_buffers(run, stream, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
@@ -245,6 +246,20 @@ onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
   return status;
 }
 
+onnxc_status DeviceInstance::read_buffer(int32_t buffer, Array<char>& bytes, ErrorText& error) {
+  if (!bytes.allocate(buffer_bytes_[buffer])) {
+    error.append("no memory for a step's output");
+    return ONNXC_OUT_OF_MEMORY;
+  }
+  if (bytes.size() == 0) return ONNXC_OK;
+  const HipLibrary& hip = module_->hip();
+  hipError_t result = hip.memcpy_async(bytes.data(), buffers_[buffer], static_cast<size_t>(bytes.size()),
+                                       hipMemcpyDeviceToHost, stream_);
+  if (!succeeded(hip, result, "hipMemcpyAsync of a step's output", error)) return status_of(result);
+  result = hip.stream_synchronize(stream_);
+  return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+}
+
 const DeviceBackend hip_backend = {
     .create = DeviceInstance::create,
     .destroy = DeviceInstance::destroy,
@@ -252,6 +267,8 @@ const DeviceBackend hip_backend = {
                ErrorText& error) { return instance->plan(symbols, error); },
     .working_bytes = [](const DeviceInstance* instance) { return instance->working_bytes(); },
     .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
+    .read_buffer = [](DeviceInstance* instance, int32_t buffer, Array<char>& bytes,
+                      ErrorText& error) { return instance->read_buffer(buffer, bytes, error); },
 };
 
 }  // namespace onnxc::runtime

@@ -16,6 +16,7 @@ class DeviceInstance {
   onnxc_status plan(const int64_t* symbols, ErrorText& error);
   int64_t working_bytes() const { return planned_bytes_; }
   onnxc_status run(const DeviceRun& run, ErrorText& error);
+  onnxc_status read_buffer(int32_t buffer, Array<char>& bytes, ErrorText& error);
 
  private:
   explicit DeviceInstance(const DeviceProgram& program) : program_(program) {}

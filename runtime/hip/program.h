@@ -28,6 +28,8 @@ struct DeviceStep {
   const char* nodes;
   const char* operators;
   void (*run)(const DeviceFrame& frame);
+  int32_t output_count;
+  const StepOutput* outputs;
 };
 
 struct DeviceBackend;

@@ -257,10 +257,14 @@ typedef struct onnxc_api {
    * for: `dims` has room for as many as its rank. */
   onnxc_status (*run_output_dims)(onnxc_instance* instance, int32_t output, int64_t* dims);
 
-  /* The steps that a run of this instance executes and its hook sees. On a GPU they are others than the steps above,
-   * and their tensors cannot be had. instance_step fails for a step out of range. */
+  /* The steps that a run of this instance executes and its hook sees: on a GPU they are others than the steps above.
+   * instance_step fails for a step out of range. */
   int32_t (*instance_step_count)(onnxc_instance* instance);
   onnxc_status (*instance_step)(onnxc_instance* instance, int32_t step, onnxc_step_info* info);
+
+  /* The tensors that such a step materialises, for step_output_dims and step_output_data; null for one that is none. */
+  int32_t (*instance_step_output_count)(onnxc_instance* instance, int32_t step);
+  const onnxc_value_info* (*instance_step_output)(onnxc_instance* instance, int32_t step, int32_t output);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

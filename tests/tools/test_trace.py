@@ -1,4 +1,4 @@
-"""onnxc-run --trace and --verify on the small U-Net of the demo: a tensor is told when it is whole."""
+"""onnxc-run --trace and --verify on the small U-Net of the demo, of GPU code too: a tensor is told when it is whole."""
 
 import json
 from pathlib import Path
@@ -32,16 +32,24 @@ def input_option() -> str:
     return f"{onnx.load(DEMO / 'model.onnx').graph.input[0].name}={INPUT}"
 
 
+GPU = ("--target", "hip")
+
+
+def device_options(options: tuple[str, ...]) -> list[str]:
+    return ["--device", "hip"] if "hip" in options else []
+
+
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("options", [("-O0",), ()], ids=["O0", "default"])
+@pytest.mark.parametrize("options", [("-O0",), (), (*GPU, "-O0"), GPU], ids=["O0", "default", "gpu O0", "gpu"])
 def test_traced_tensors_are_those_of_the_model(options: tuple[str, ...], tmp_path: Path) -> None:
     shared_object = onnxc_commands.compile_model(DEMO / "model.onnx", tmp_path / "model.so", *options)
     folder = tmp_path / "trace"
     runner = str(onnxc_commands.BINARIES / "onnxc-run")
-    onnxc_commands.execute([runner, str(shared_object), "--input", input_option(), "--trace", str(folder)])
+    command = [runner, str(shared_object), "--input", input_option(), "--trace", str(folder), *device_options(options)]
+    onnxc_commands.execute(command)
     expected = all_tensors()
     rows = [row for row in json.loads((folder / "trace.json").read_text())["tensors"] if row["name"] in expected]
-    if options:
+    if "-O0" in options:
         assert {row["name"] for row in rows} == set(expected)  # nothing is fused
     for row in rows:
         difference = compare.mismatch(tensor_files.load(folder / row["file"]), expected[row["name"]], 2e-5)
@@ -49,10 +57,10 @@ def test_traced_tensors_are_those_of_the_model(options: tuple[str, ...], tmp_pat
 
 
 @pytest.mark.usefixtures("commands")
-def test_verify_passes(tmp_path: Path) -> None:
-    shared_object = onnxc_commands.compile_model(DEMO / "model.onnx", tmp_path / "model.so")
+@pytest.mark.parametrize("options", [(), GPU], ids=["cpu", "gpu"])
+def test_verify_passes(options: tuple[str, ...], tmp_path: Path) -> None:
+    shared_object = onnxc_commands.compile_model(DEMO / "model.onnx", tmp_path / "model.so", *options)
     runner = str(onnxc_commands.BINARIES / "onnxc-run")
-    done = onnxc_commands.execute(
-        [runner, str(shared_object), "--input", input_option(), "--verify", str(DEMO / "model.onnx")]
-    )
+    command = [runner, str(shared_object), "--input", input_option(), "--verify", str(DEMO / "model.onnx")]
+    done = onnxc_commands.execute([*command, *device_options(options)])
     assert done.stdout.startswith("PASSED: "), done.stdout

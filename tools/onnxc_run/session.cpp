@@ -201,8 +201,17 @@ std::vector<onnxc_step_info> Session::steps() const {
   return steps;
 }
 
+std::vector<const onnxc_value_info*> Session::step_outputs(int32_t step) const {
+  const bool has_own = api().table_size > offsetof(onnxc_api, instance_step_output);
+  const int32_t count = has_own ? api().instance_step_output_count(instance_, step) : api().step_output_count(step);
+  std::vector<const onnxc_value_info*> outputs;
+  for (int32_t i = 0; i < count; ++i)
+    outputs.push_back(has_own ? api().instance_step_output(instance_, step, i) : api().step_output(step, i));
+  return outputs;
+}
+
 Tensor Session::step_output(int32_t step, int32_t output) {
-  const onnxc_value_info& info = *api().step_output(step, output);
+  const onnxc_value_info& info = *step_outputs(step).at(static_cast<size_t>(output));
   std::vector<int64_t> dims(static_cast<size_t>(info.rank));
   check(api().step_output_dims(instance_, step, output, dims.data()));
   Tensor tensor = Tensor::zeros(dtype_of(info), dims);

@@ -62,7 +62,9 @@ class Session {
   void run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const StepHook& hook = {});
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const StepHook& hook = {});
 
-  // What a step wrote; only from the hook after it.
+  // What a step materialises, on this session's device.
+  std::vector<const onnxc_value_info*> step_outputs(int32_t step) const;
+  // One of them; only from the hook after the step.
   Tensor step_output(int32_t step, int32_t output);
 
  private:

@@ -45,17 +45,19 @@ TensorSummary summarize_tensor(const Tensor& tensor) {
 }
 
 std::vector<Tensor> trace(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options) {
-  const onnxc_api& api = session.api();
   TensorFolder folder(*options.trace);
   Json rows = Json::array();
   if (!options.json)
     fmt::print("{:<32} {:<28} {:>11} {:>11} {:>11} {:>6} {:>6}  {}\n", "tensor", "type", "min", "max", "mean", "NaN",
                "Inf", "nodes");
+  const std::vector<onnxc_step_info> steps = session.steps();
   std::vector<Tensor> outputs = session.run(inputs, [&](int32_t step, int32_t when) {
     if (when != ONNXC_AFTER_STEP) return;
-    for (int32_t output = 0; output < api.step_output_count(step); ++output) {
-      Tensor tensor = session.step_output(step, output);
-      const char* name = api.step_output(step, output)->name;
+    const onnxc_step_info& step_info = steps.at(static_cast<size_t>(step));
+    int32_t output = 0;
+    for (const onnxc_value_info* described : session.step_outputs(step)) {
+      Tensor tensor = session.step_output(step, output++);
+      const char* name = described->name;
       TensorSummary summary = summarize_tensor(tensor);
       std::filesystem::path file = folder.write(name, tensor);
       rows.push_back({{"name", name},
@@ -67,9 +69,9 @@ std::vector<Tensor> trace(Session& session, const std::vector<Tensor>& inputs, c
                       {"mean", summary.mean},
                       {"nan", summary.nan},
                       {"inf", summary.infinite},
-                      {"step", api.step_name(step)},
-                      {"nodes", step_nodes(cpu_step(api, step))}});
-      if (!options.json) fmt::print("{}", row_text(printable(name), tensor, summary, step_title(cpu_step(api, step))));
+                      {"step", step_info.name},
+                      {"nodes", step_nodes(step_info)}});
+      if (!options.json) fmt::print("{}", row_text(printable(name), tensor, summary, step_title(step_info)));
     }
   });
   std::string json = json_text(Json{{"version", 1}, {"tensors", rows}}, 2) + "\n";

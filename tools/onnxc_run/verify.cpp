@@ -34,8 +34,9 @@ std::map<std::string, Tensor> collect(Session& session, const std::vector<Tensor
   std::map<std::string, Tensor> tensors;
   std::vector<Tensor> outputs = session.run(inputs, [&](int32_t step, int32_t when) {
     if (when != ONNXC_AFTER_STEP) return;
-    for (int32_t output = 0; output < api.step_output_count(step); ++output)
-      tensors.insert_or_assign(api.step_output(step, output)->name, session.step_output(step, output));
+    int32_t output = 0;
+    for (const onnxc_value_info* described : session.step_outputs(step))
+      tensors.insert_or_assign(described->name, session.step_output(step, output++));
   });
   for (int32_t i = 0; i < api.output_count; ++i)
     tensors.insert_or_assign(api.output(i)->name, outputs[static_cast<size_t>(i)]);
@@ -118,12 +119,13 @@ bool verify(Session& session, const std::vector<Tensor>& inputs, const RunOption
   std::map<std::string, Tensor> tensors = collect(reference, inputs);
 
   Verification verification(tensors, options);
-  const onnxc_api& api = session.api();
+  const std::vector<onnxc_step_info> steps = session.steps();
   session.run(inputs, [&](int32_t step, int32_t when) {
     if (when != ONNXC_AFTER_STEP) return;
-    for (int32_t output = 0; output < api.step_output_count(step); ++output)
-      verification.check(api.step_output(step, output)->name, session.step_output(step, output),
-                         step_title(cpu_step(api, step)));
+    int32_t output = 0;
+    for (const onnxc_value_info* described : session.step_outputs(step))
+      verification.check(described->name, session.step_output(step, output++),
+                         step_title(steps.at(static_cast<size_t>(step))));
   });
   return verification.report();
 }

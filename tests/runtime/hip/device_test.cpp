@@ -24,6 +24,12 @@ class FakeHip {
   void reset(int call_that_fails, const char* gpu = "gfx942:sramecc+:xnack-") {
     symbol<void (*)(int, const char*)>("fake_hip_reset")(call_that_fails, gpu);
   }
+  // As a failing call of the caller's own does.
+  void leave_an_error_behind() {
+    reset(0);
+    symbol<int (*)(int)>("hipSetDevice")(0);
+    reset(-1);
+  }
   int alive() { return symbol<int (*)()>("fake_hip_alive")(); }
   std::string failed_call() { return symbol<const char* (*)()>("fake_hip_failed_call")(); }
 
@@ -48,7 +54,7 @@ class Device : public ::testing::Test {
     return status;
   }
 
-  onnxc_status run(int64_t rows) {
+  onnxc_status run(int64_t rows, const onnxc_run_options* options = nullptr) {
     const int64_t x_dims[] = {rows, 4}, k_dims[] = {4};
     std::vector<float> x(static_cast<size_t>(rows) * 4), k = {10, 20, 30, 40};
     y.assign(x.size(), -1);
@@ -57,7 +63,7 @@ class Device : public ::testing::Test {
     for (size_t i = 0; i < x.size(); ++i) expected.push_back(x[i] * static_cast<float>(i % 4 + 1) + k[i % 4]);
     const onnxc_value inputs[] = {FakeRun::value(2, x_dims, x), FakeRun::value(1, k_dims, k)};
     const onnxc_value output = FakeRun::value(0, nullptr, y);
-    const onnxc_status status = model->run(instance, inputs, 2, &output, 1, nullptr);
+    const onnxc_status status = model->run(instance, inputs, 2, &output, 1, options);
     error = model->last_error(instance);
     return status;
   }
@@ -116,6 +122,83 @@ TEST_F(Device, TellsOfEachCallThatFailsAndGivesEverythingBack) {
   }
   // Of init, the module, its functions, memory, copies, launches and the stream.
   EXPECT_GE(failures, 15);
+}
+
+TEST_F(Device, AnErrorThatTheCallerLeftBehindIsNotOfItsLaunches) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  hip.leave_an_error_behind();
+  EXPECT_EQ(run(5), ONNXC_OK) << error;
+  EXPECT_EQ(y, expected);
+  destroy();
+}
+
+// Reads what each step has written, as a hook; stops the run where that fails.
+struct StepReader {
+  const onnxc_api& api;
+  std::vector<std::string> names;
+  std::vector<std::vector<float>> tensors;
+  std::string error;
+
+  static int32_t read(void* context, onnxc_instance* instance, int32_t step, int32_t when) {
+    auto& self = *static_cast<StepReader*>(context);
+    const onnxc_api& api = self.api;
+    if (when != ONNXC_AFTER_STEP) return 0;
+    EXPECT_EQ(api.instance_step_output_count(instance, step), 1);
+    EXPECT_EQ(api.instance_step_output(instance, step, 1), nullptr);
+    self.names.emplace_back(api.instance_step_output(instance, step, 0)->name);
+    int64_t dims[2] = {};
+    EXPECT_EQ(api.step_output_dims(instance, step, 0, dims), ONNXC_OK);
+    std::vector<float>& tensor = self.tensors.emplace_back(static_cast<size_t>(dims[0] * dims[1]));
+    const auto bytes = static_cast<int64_t>(tensor.size() * sizeof(float));
+    if (api.step_output_data(instance, step, 0, tensor.data(), bytes) == ONNXC_OK) return 0;
+    self.error = api.last_error(instance);
+    return 1;
+  }
+
+  onnxc_run_options options() {
+    onnxc_run_options options = {};
+    options.struct_size = sizeof options;
+    options.hook = read;
+    options.hook_context = this;
+    return options;
+  }
+};
+
+TEST_F(Device, AHookReadsWhatEachStepHasWritten) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  StepReader reader{*model.operator->(), {}, {}, {}};
+  const onnxc_run_options options = reader.options();
+  ASSERT_EQ(run(5, &options), ONNXC_OK) << error;
+  EXPECT_THAT(reader.names, testing::ElementsAre("t", "y"));
+  std::vector<float> t = expected;
+  for (size_t i = 0; i < t.size(); ++i) t[i] -= static_cast<float>(10 * (i % 4 + 1));
+  EXPECT_THAT(reader.tensors, testing::ElementsAre(t, expected));
+  EXPECT_EQ(model->step_output_data(instance, 0, 0, t.data(), 80), ONNXC_INVALID_ARGUMENT);
+  EXPECT_STREQ(model->last_error(instance), "a step's outputs can be read only from the hook after that step");
+  destroy();
+}
+
+TEST_F(Device, TellsOfACallThatFailsWhileAHookReads) {
+  int failures = 0;
+  for (int call = 0;; ++call) {
+    ASSERT_LT(call, 100);
+    hip.reset(-1);
+    ASSERT_EQ(create(), ONNXC_OK) << error;
+    hip.reset(call);
+    StepReader reader{*model.operator->(), {}, {}, {}};
+    const onnxc_run_options options = reader.options();
+    const onnxc_status status = run(5, &options);
+    const std::string failed = hip.failed_call();
+    if (status == ONNXC_STOPPED) {
+      ++failures;
+      EXPECT_THAT(reader.error, testing::HasSubstr(failed));
+    }
+    destroy();
+    if (failed.empty()) break;
+  }
+  EXPECT_EQ(failures, 4);  // a copy and a wait for each of two steps
 }
 
 TEST_F(Device, SharesCodeAndWeightsAmongInstances) {

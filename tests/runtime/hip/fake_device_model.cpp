@@ -50,10 +50,18 @@ void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage 
   arguments.result = static_cast<float*>(frame.buffers[result]);
   launch_points(frame, kernel, 256, 256, arguments);
 }
+int64_t place(const int64_t* symbols, PlacedAxis* axes) {
+  axes[0] = {symbols[0], 1, 4, 0};
+  axes[1] = {4, 1, 1, 0};
+  return 0;
+}
+const StepOutput multiply_outputs[] = {{{"t", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, t_buffer, place}};
+const StepOutput add_outputs[] = {{{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, y_buffer, place}};
 const DeviceStep device_steps[] = {
     {"loops multiply", "mul", "Mul",
-     [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }},
-    {"loops add", "add", "Add", [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); }}};
+     [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }, 1, multiply_outputs},
+    {"loops add", "add", "Add", [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); }, 1,
+     add_outputs}};
 const char* const kernels[] = {"multiply", "add"};
 const DeviceProgram device_program = {
     .architecture = "gfx942",

@@ -10,6 +10,7 @@
 #include "codegen/hip/source/epilogue_printer.h"
 #include "codegen/hip/source/nest_printer.h"
 #include "codegen/hip/toolchain.h"
+#include "codegen/step_outputs.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -28,6 +29,8 @@ class HipEmitter {
       print_sizes(host_, context_, {});
       host_.line("");
       weights_ = print_buffers();
+      host_.append(output_text_.take());
+      host_.array("DeviceStep", "steps", steps_);
     }
     host_.line("");
     print_program();
@@ -78,9 +81,9 @@ class HipEmitter {
     const std::string function = fmt::format("step{}", index);
     const std::string name = std::visit([&](const auto& work) { return print(work, function); }, step.work);
     host_.line("");
-    steps_.push_back(fmt::format("{{{}, {}, {}, hip::{}}}", c_string_literal(name),
-                                 c_string_literal(origin_lines(step, &Origin::name)),
-                                 c_string_literal(origin_lines(step, &Origin::type)), function));
+    steps_.push_back(fmt::format(
+        "{{{}, {}, {}, {}, {}}}", c_string_literal(name), c_string_literal(origin_lines(step, &Origin::name)),
+        c_string_literal(origin_lines(step, &Origin::type)), function, outputs_.describe(index, function)));
   }
 
   static std::string signature(const std::string& function) {
@@ -216,7 +219,6 @@ class HipEmitter {
 
   void print_program() {
     host_.array("char* const", "device_kernels", kernels_);
-    host_.array("DeviceStep", "device_steps", steps_);
     host_.line("extern \"C\" const unsigned char onnxc_device_weights[], onnxc_device_code[];");
     auto program = host_.scope("static const DeviceProgram device_program =", ";");
     auto field = [&](const char* name, const std::string& value) { host_.line(fmt::format(".{} = {},", name, value)); };
@@ -228,7 +230,7 @@ class HipEmitter {
     field("buffer_count", std::to_string(context_.storages.size()));
     field("buffers", "hip::buffers");
     field("step_count", std::to_string(steps_.size()));
-    field("steps", "device_steps");
+    field("steps", "hip::steps");
     field("weights", "onnxc_device_weights");
     field("weights_size", std::to_string(weights_.size()));
     field("backend", "&hip_backend");
@@ -238,6 +240,9 @@ class HipEmitter {
   const HipEmitOptions& options_;
   EmitContext context_;
   TextWriter device_, host_;
+  TextWriter output_text_{1};
+  SharedFunctions functions_;
+  StepOutputPrinter outputs_{context_, output_text_, functions_};
   std::set<std::string> device_headers_, host_headers_ = {"codegen/hip/kernels/launch.h"};
   std::string comment_;  // of the step that is printed, over the kernel that it is the first to use
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel

@@ -63,7 +63,8 @@ format: setup-test
 
 check-format: setup-test
 	@$(ENVIRONMENT) && git ls-files $(SOURCES) | xargs clang-format-19 --dry-run -Werror && \
-	  $$ONNXC_TEST_VENV/bin/ruff format -q --check . && $$ONNXC_TEST_VENV/bin/ruff check -q .
+	  $$ONNXC_TEST_VENV/bin/ruff format -q --check . && $$ONNXC_TEST_VENV/bin/ruff check -q . && \
+	  $$ONNXC_TEST_VENV/bin/mypy --no-error-summary
 
 clean:
 	rm -rf build build-asan build-tsan build-debug

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every test: the C++ ones through ctest, the Python ones through pytest, and both sanitizers on the fast C++ ones. With
-# --all also those marked slow. Runs all parts even when one fails, and fails when one did.
+# Every test: format and types, the C++ tests through ctest, the Python ones through pytest, and both sanitizers on the
+# fast C++ ones. With --all also those marked slow. Runs all parts even when one fails, and fails when one did.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
@@ -16,6 +16,7 @@ part() {
   printf '=== %s took %d s\n' "$name" $((SECONDS - start))
 }
 
+part 'format and types' make -s check-format
 scripts/build.sh release || exit 1
 part 'C++ tests' "$ONNXC_CTEST" --test-dir build --output-on-failure -j2
 # Before the tests, whose processes would otherwise export the same model at the same time.

@@ -85,15 +85,19 @@ def case(
     )
 
 
+# (operator, "inputs by space", "outputs by space", attributes)
+NodeText = tuple[str, str, str] | tuple[str, str, str, dict[str, Any]]
+
+
 def graph_case(
     name: str,
-    nodes: Sequence[tuple[str, str, str] | tuple[str, str, str, dict[str, Any]]],
+    nodes: Sequence[NodeText],
     inputs: Mapping[str, Array],
     constants: Mapping[str, Array],
     outputs: Sequence[str] = ("y",),
     **settings: Any,
 ) -> Case:
-    """A case of several nodes, each (operator, "inputs by space", "outputs by space", attributes)."""
+    """A case of several nodes."""
     return Case(
         name=name,
         nodes=tuple(

@@ -103,7 +103,7 @@ def elementwise() -> list[Case]:
         ("Floor", torch.floor),
         ("Round", torch.round),
     ]
-    low, high = Constant(np.float32(-1)), Constant(np.float32(1))
+    low, high = Constant(np.array(-1, np.float32)), Constant(np.array(1, np.float32))
     pairs: list[tuple[str, Callable[..., torch.Tensor]]] = [
         ("Max", torch.maximum),
         ("Min", torch.minimum),
@@ -115,7 +115,9 @@ def elementwise() -> list[Case]:
         *(against(function, op, x) for op, function in functions),
         *(against(function, op, x, np.flip(x).copy()) for op, function in pairs),
         against(lambda t, a, b: torch.clamp(t, -1, 1), "Clip", x, low, high),
-        against(lambda t, s: functional.prelu(t, s), "PRelu", special(2, 3, 30), Constant(np.float32([0.25]))),
+        against(
+            lambda t, s: functional.prelu(t, s), "PRelu", special(2, 3, 30), Constant(np.array([0.25], np.float32))
+        ),
     ]
 
 
@@ -125,7 +127,7 @@ def reductions_and_products() -> list[Case]:
     scale, bias = Constant(random(5)), Constant(random(5))
     mean, variance = Constant(random(5)), Constant(np.abs(random(5)) + np.float32(1))
     row_scale, row_bias = Constant(random(35)), Constant(random(35))
-    axes = Constant(np.int64([2]))
+    axes = Constant(np.array([2], np.int64))
     reductions: list[tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = [
         ("ReduceSum", lambda t: t.sum(2, keepdim=True)),
         ("ReduceMean", lambda t: t.mean(2, keepdim=True)),

@@ -27,6 +27,10 @@ Feeds = Mapping[str, Array]
 pytestmark = pytest.mark.usefixtures("commands")
 
 
+# Of each input: the letter of its type, and its dims.
+Inputs = Mapping[str, tuple[str, Sequence[int | str]]]
+
+
 def node(text: str, **attributes: Any) -> onnx.NodeProto:
     """A node from "y z = Operator(a, b)"; its name is its first output's."""
     outputs, call = text.split(" = ")
@@ -39,7 +43,7 @@ def node(text: str, **attributes: Any) -> onnx.NodeProto:
 
 def build(
     nodes: Sequence[onnx.NodeProto],
-    inputs: Mapping[str, tuple[str, Sequence[int | str]]],
+    inputs: Inputs,
     outputs: Sequence[str],
     constants: Mapping[str, Array] | None = None,
 ) -> onnx.ModelProto:
@@ -86,7 +90,7 @@ def numbers(*shape: int) -> Array:
 
 LEVELS = [pytest.param((), id="default"), pytest.param(("-O0",), id="O0")]
 
-RESHAPED = {"x": ("f", ["A", "B", "C"]), "shape": ("i", [3])}
+RESHAPED: Inputs = {"x": ("f", ["A", "B", "C"]), "shape": ("i", [3])}
 # x, and shapes that its elements can take.
 RESHAPES = (
     ((2, 3, 4), ((-1, 0, 2), (4, 3, 2), (0, 0, 0), (24, 1, 1), (0, -1, 1), (2, 3, -1), (1, 1, 24))),

@@ -9,7 +9,7 @@ import pytest
 
 from tests import onnxc_commands
 from tests.models import code_object
-from tests.ops.case import Case, build_model, graph_case, random
+from tests.ops.case import Case, NodeText, build_model, graph_case, random
 
 X_SHAPE, W_SHAPE = (128, 384, 24, 48), (384, 128, 1, 3)
 PADS = {"pads": [0, 1, 0, 1]}
@@ -24,13 +24,13 @@ SIZES = {
     "whole": np.array([128, 384, 24, 50]),
     "padding": np.array([0, 0, 0, 0, 1, 0, 0, 0, 0, 1]),
 }
-FLIPPED = [
+FLIPPED: list[NodeText] = [
     ("Reshape", "w split", "w1"),
     ("Transpose", "w1", "w2", {"perm": [0, 2, 1, 3, 4]}),
     ("Slice", "w2 start end axis step", "w3"),
     ("Reshape", "w3 joined", "w4"),
 ]
-FORMS = {
+FORMS: dict[str, list[NodeText]] = {
     "transposed": [("ConvTranspose", "x w", "y", {"group": 3, **PADS})],
     "flipped": [*FLIPPED, ("Conv", "x w4", "y", {"group": 3, **PADS})],
     "expanded first": [

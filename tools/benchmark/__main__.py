@@ -31,7 +31,7 @@ from tools.benchmark.record import Record
 GROUPS = {
     "networks": ("r3d_18", "unet3d", "c3d", "x3d_s", "r2plus1d_18", "seed_convolution"),
     "monai": ("monai_unet", "monai_dynunet", "monai_segresnet", "monai_densenet121", "monai_swin_unetr"),
-    "dynamic": ("unet3d_dynamic", "r3d_18_dynamic", "x3d_s_dynamic"),
+    "dynamic": tuple(dynamic.NETWORKS),
 }
 
 
@@ -94,7 +94,7 @@ def summary_lines(measured: Record) -> list[str]:
 
 def measure(folder: Path, plan: Plan, output: Path, measured: Record) -> str:
     """Adds a model to what has been measured, and returns its table."""
-    if folder.name in GROUPS["dynamic"]:
+    if folder.name in dynamic.NETWORKS:
         cost = dynamic.measure(folder, plan, output)
         measured.add_dynamic(cost)
         return dynamic.table([cost])

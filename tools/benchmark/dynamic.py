@@ -1,12 +1,19 @@
-"""What it costs to leave dims open: one model.so for all sizes beside one that was compiled for the size it runs."""
+"""What it costs to leave dims open: one model.so for all sizes beside one that was compiled for the size it runs.
+
+That size is the one of the network's static export.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnxc
-from tools.benchmark.engine import read_feeds
+from tests.models.zoo import ROWS
+from tools.benchmark.engine import random_feeds
 from tools.benchmark.measurement import Compiled, Plan, Result, best, compile_model, run_engine
+
+# The dynamic exports, and the network whose size they run.
+NETWORKS = {"unet3d_dynamic": "unet3d", "r3d_18_dynamic": "r3d_18", "x3d_s_dynamic": "x3d_s"}
 
 
 @dataclass(frozen=True)
@@ -21,10 +28,10 @@ class Cost:
     bound_results: dict[int, Result]
 
 
-def symbols_of(shared_object: Path, folder: Path) -> dict[str, int]:
-    """The values that the symbols of a model take with its first inputs."""
+def symbols_of(shared_object: Path, folder: Path, dims: Sequence[int]) -> dict[str, int]:
+    """The values that the symbols of a model take with an input of these dims."""
     with onnxc.InferenceSession(shared_object) as session:
-        session.run(None, read_feeds(folder))
+        session.run(None, random_feeds(folder, dims))
         return session.symbol_values()
 
 
@@ -33,7 +40,9 @@ def measure(folder: Path, plan: Plan, output: Path) -> Cost:
     models = output / "models"
     models.mkdir(parents=True, exist_ok=True)
     opened = compile_model(folder, models / f"{folder.name}.so")
-    symbols = symbols_of(opened.shared_object, folder)
+    [dims] = ROWS[NETWORKS[folder.name]].inputs
+    assert isinstance(dims, tuple)
+    symbols = symbols_of(opened.shared_object, folder, dims)
     options = [word for name, value in symbols.items() for word in ("--dim", f"{name}={value}")]
     bound = compile_model(folder, models / f"{folder.name}-bound.so", tuple(options))
     results: tuple[dict[int, Result], dict[int, Result]] = ({}, {})
@@ -42,6 +51,7 @@ def measure(folder: Path, plan: Plan, output: Path) -> Cost:
         for _ in range(plan.rounds):
             for compiled, collected in zip((opened, bound), rounds, strict=True):
                 arguments = ["--shared-object", str(compiled.shared_object), "--seconds", str(plan.seconds)]
+                arguments += ["--dims", *map(str, dims)]
                 collected.append(run_engine("onnxc", folder, arguments, threads, plan.limit))
         for by_threads, collected in zip(results, rounds, strict=True):
             by_threads[threads] = best(collected)

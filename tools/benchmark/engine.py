@@ -147,6 +147,12 @@ def read_feeds(folder: Path) -> Feeds:
     return {name: np.load(folder / file) for name, file in manifest["runs"][0]["inputs"].items()}
 
 
+def random_feeds(folder: Path, dims: Sequence[int]) -> Feeds:
+    """An input of other dims than the export's, for a model that has only one."""
+    [name] = read_feeds(folder)
+    return {name: np.random.default_rng(0).standard_normal(tuple(dims), dtype=np.float32)}
+
+
 def memory_mib(key: str) -> float:
     """VmRSS, what the process holds now, or VmHWM, the most that it ever held. (getrusage counts its parent in.)"""
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -194,11 +200,13 @@ def main() -> None:
     parser.add_argument("--shared-object", type=Path, default=Path("model.so"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--dims", type=int, nargs="+", help="of a random input in place of the export's")
     parser.add_argument("--reference", type=Path, help="outputs in float64 (.npz)")
     arguments = parser.parse_args()
 
     engine = ENGINES[arguments.engine]
-    task = Task(arguments.folder, arguments.shared_object, read_feeds(arguments.folder), arguments.threads)
+    feeds = random_feeds(arguments.folder, arguments.dims) if arguments.dims else read_feeds(arguments.folder)
+    task = Task(arguments.folder, arguments.shared_object, feeds, arguments.threads)
     held_mib = memory_mib("VmRSS")
     start = time.perf_counter()
     run = engine.load(task)

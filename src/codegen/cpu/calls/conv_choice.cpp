@@ -18,6 +18,8 @@ constexpr double direct_share = 0.72, winograd_share = 0.8;
 constexpr double input_point_cost = 3.5, output_point_cost = 4.0;
 // Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured).
 constexpr double weight_byte_cost = 1.25;
+// What is left of the cost where a size that is guessed must pay.
+constexpr double clear_gain = 0.8;
 
 double direct_cost(const ConvShape& shape, int lanes, const Axes& output) {
   const double products = static_cast<double>(shape.kernel.product() * shape.group_input_channels()) *
@@ -52,13 +54,12 @@ double convolution_cost(ConvAlgorithm algorithm, const ConvShape& shape, int lan
   internal_error("a convolution algorithm");
 }
 
-ConvAlgorithm choose_convolution(const ConvShape& shape, int lanes, const std::optional<Axes>& output) {
+ConvAlgorithm choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output) {
   if (shape.groups == 1 && shape.input_channels <= most_stem_channels) return ConvAlgorithm::stem;
   if (!kernels::winograd_supports(shape)) return ConvAlgorithm::direct;
-  const Axes size = output.value_or(Axes{64, 64, 64});
-  const bool pays = convolution_cost(ConvAlgorithm::winograd, shape, lanes, size) <
-                    convolution_cost(ConvAlgorithm::direct, shape, lanes, size);
-  return pays ? ConvAlgorithm::winograd : ConvAlgorithm::direct;
+  const double winograd = convolution_cost(ConvAlgorithm::winograd, shape, lanes, output.size),
+               direct = convolution_cost(ConvAlgorithm::direct, shape, lanes, output.size);
+  return winograd < (output.is_known ? 1.0 : clear_gain) * direct ? ConvAlgorithm::winograd : ConvAlgorithm::direct;
 }
 
 }  // namespace onnxc

@@ -5,8 +5,6 @@
 // that are read, once per range of voxels or tiles. The constants are measured (conv_choice.cpp).
 #pragma once
 
-#include <optional>
-
 #include "codegen/cpu/kernels/conv_geometry.h"
 
 namespace onnxc {
@@ -21,9 +19,14 @@ enum class ConvAlgorithm {
 double convolution_cost(ConvAlgorithm algorithm, const kernels::ConvShape& shape, int lanes,
                         const kernels::Axes& output);
 
-// The cheapest kernel for the shape. Where the output's size is not known when the model is compiled it counts as
-// large: no tile is partly empty and weights are read often.
-ConvAlgorithm choose_convolution(const kernels::ConvShape& shape, int lanes,
-                                 const std::optional<kernels::Axes>& output);
+// The size of the output: known when the model is compiled, or else what it usually is (usual_size.h).
+struct ConvOutput {
+  kernels::Axes size;
+  bool is_known = true;
+};
+
+// The cheapest kernel for the shape. Where the size is a guess Winograd must win clearly: the many weights that it
+// packs are certain, what it saves is not.
+ConvAlgorithm choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output);
 
 }  // namespace onnxc

@@ -4,6 +4,7 @@
 #include "codegen/cpu/calls/convolution_call.h"
 #include "codegen/cpu/calls/packing.h"
 #include "codegen/cpu/calls/packing_winograd.h"
+#include "codegen/usual_size.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -35,15 +36,15 @@ std::vector<float> pack_weights(ConvAlgorithm algorithm, const kernels::ConvShap
   return pack_direct_weights(shape, lanes, algorithm == ConvAlgorithm::stem ? 1 : lanes, weights);
 }
 
-// The output's size where all of it is known.
-std::optional<kernels::Axes> known_output(const KernelConvolution& convolution) {
+ConvOutput output_of(const KernelConvolution& convolution, const Program& program) {
   std::array<int64_t, 3> size{};
+  bool is_known = true;
   for (size_t i = 0; i < size.size(); ++i) {
-    const std::optional<int64_t> extent = convolution.axes[i].output.constant();
-    if (!extent) return std::nullopt;
-    size[i] = *extent;
+    const Expr& extent = convolution.axes[i].output;
+    is_known &= extent.constant().has_value();
+    size[i] = usual_size(program, extent).value_or(0);
   }
-  return kernels::Axes{size[0], size[1], size[2]};
+  return {{size[0], size[1], size[2]}, is_known};
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ bool takes_convolution(const Node& node, int lanes) {
 void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   const kernels::ConvShape& shape = convolution.shape;
-  const ConvAlgorithm algorithm = choose_convolution(shape, lanes, known_output(convolution));
+  const ConvAlgorithm algorithm = choose_convolution(shape, lanes, output_of(convolution, context.program()));
   const size_t rank = node.inputs[0]->shape->size();
   const bool is_planar = algorithm == ConvAlgorithm::stem;
   lower_convolution(node, convolution, convolution_template(algorithm, shape), lanes,

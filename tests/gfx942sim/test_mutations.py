@@ -83,6 +83,21 @@ MUTATIONS = [
         "0 bytes behind the end of a device allocation",
     ),
     Mutation(
+        "barrier of a transposed tile dropped",
+        [Change("    barrier();\n    #pragma unroll", "    #pragma unroll")],
+        "never written",
+    ),
+    Mutation(
+        "tail of a transposed tile shifted by one",
+        [Change("(along_stored >= stored_end)", "(along_stored > stored_end)")],
+        "0 bytes behind the end of a device allocation",
+    ),
+    Mutation(
+        "rows of a transposed tile exchanged on one side only",
+        [Change("] = values[round]", " ^ 1] = values[round]")],
+        WRONG_RESULT,
+    ),
+    Mutation(
         "tail of the convolution shifted by one",
         [Change("first_row + index < grid.product()}", "first_row + index < grid.product() + 1}", GEMM)],
         "behind the end of a device allocation",

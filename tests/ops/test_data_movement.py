@@ -1,6 +1,7 @@
 """Reshape, Transpose, Slice, Concat, Split, Pad, Expand, Tile and the rest that moves elements without computing."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
@@ -76,6 +77,14 @@ def transpose_cases() -> list[Case]:
     for dtype in (*REAL, np.bool_):
         x = random(3, 5, dtype=dtype)
         cases.append(case("Transpose", x, name=type_id(dtype), expected=[x.T.copy()]))
+    # Around the tiles that the GPU exchanges through LDS: 16, 32, 64 and 128 elements of either axis.
+    for rows, columns in ((8, 9), (15, 127), (16, 129), (17, 65), (31, 33), (32, 64), (63, 8), (65, 66), (130, 16)):
+        x = random(2, rows, columns)
+        tile = case("Transpose", x, name=f"tile [{rows}, {columns}]", perm=[0, 2, 1])
+        cases += [tile, replace(tile, name=f"{tile.name} of unknown dims", unknown=frozenset(tile.inputs))]
+    for dtype in (np.uint8, np.float16, np.int64, np.bool_):
+        x = random(17, 66, dtype=dtype)
+        cases.append(case("Transpose", x, name=f"tile {type_id(dtype)}", expected=[x.T.copy()]))
     return cases
 
 

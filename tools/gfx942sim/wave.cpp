@@ -125,8 +125,9 @@ void Wave::write_vector(const Operand& operand, int word, const LaneWords& value
   store_lanes(vector, values, lanes, bytes);
 }
 
-void Wave::mark_unwritten(const Operand& operand, int word, LaneBits lanes) {
-  for (LaneBits& written : vector_register(operand, word).written) written &= ~lanes;
+void Wave::mark_unwritten(const Operand& operand, int word, LaneBits lanes, uint8_t bytes) {
+  for (int byte = 0; byte < 4; ++byte)
+    if (bytes >> byte & 1) vector_register(operand, word).written[byte] &= ~lanes;
 }
 
 void Wave::write_vector_later(const Operand& operand, int word, const LaneWords& values, LaneBits lanes, Queue queue,

@@ -70,7 +70,7 @@ class Wave {
   const VectorRegister& peek_vector(const Operand&, int word);
   // Stores the bytes into the lanes.
   void write_vector(const Operand&, int word, const LaneWords& values, LaneBits lanes, uint8_t bytes = whole_register);
-  void mark_unwritten(const Operand&, int word, LaneBits lanes);
+  void mark_unwritten(const Operand&, int word, LaneBits lanes, uint8_t bytes = whole_register);
   // Stores what a memory operation brings; it may be used when the operation is complete.
   void write_vector_later(const Operand&, int word, const LaneWords& values, LaneBits lanes, Queue queue,
                           uint32_t number, uint8_t bytes = whole_register);

@@ -21,7 +21,14 @@ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selectors) {
   return result;
 }
 
-// Each lane reads only the source that it selects, so that the other may be undefined.
+// The lanes in which a byte of a source was never written.
+LaneBits unwritten_lanes(Wave& wave, const Operand& operand, int byte, LaneBits lanes) {
+  if (operand.kind != OperandKind::vector && operand.kind != OperandKind::accumulator) return 0;
+  return lanes & ~wave.peek_vector(operand, 0).written[byte];
+}
+
+// Each lane reads only the source that it selects, so that the other may be undefined. So may bytes of it: a half that
+// is chosen between stands in the lower bytes of registers whose upper ones nobody wrote.
 void execute_select(Wave& wave, const Instruction& instruction) {
   VectorContext context = begin_vector(wave, instruction);
   const uint64_t condition = wave.read_mask(instruction.operands[3], context.lanes);
@@ -37,9 +44,17 @@ void execute_select(Wave& wave, const Instruction& instruction) {
   for (int lane = 0; lane < wave_size; ++lane)
     words[lane] = std::bit_cast<uint32_t>((condition >> lane & 1) ? when_set[lane] : when_clear[lane]);
   context.lanes = lanes;
+  LaneBits unwritten[4];
+  for (int byte = 0; byte < 4; ++byte) {
+    unwritten[byte] = (clear.unwritten & clear.lanes) | (set.unwritten & set.lanes);
+    if (!instruction.sdwa.used && !context.has_dpp)
+      unwritten[byte] &= unwritten_lanes(wave, instruction.operands[1], byte, clear.lanes) |
+                         unwritten_lanes(wave, instruction.operands[2], byte, set.lanes);
+  }
   store_words(wave, instruction, context, instruction.operands[0], 0, words);
-  if (const LaneBits unwritten = (clear.unwritten & clear.lanes) | (set.unwritten & set.lanes))
-    wave.mark_unwritten(instruction.operands[0], 0, unwritten);
+  for (int byte = 0; byte < 4; ++byte)
+    if (unwritten[byte] != 0)
+      wave.mark_unwritten(instruction.operands[0], 0, unwritten[byte], static_cast<uint8_t>(1 << byte));
 }
 
 int first_active_lane(const Wave& wave) { return wave.exec() == 0 ? 0 : std::countr_zero(wave.exec()); }

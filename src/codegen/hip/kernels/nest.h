@@ -12,6 +12,17 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// a / b of numbers that are not negative. The hardware has no division: one of 64 bits takes several times the
+// instructions of one of 32, which is nearly always enough.
+__device__ inline int64_t quotient(int64_t a, int64_t b) {
+  if (static_cast<uint64_t>(a | b) >> 32 == 0)
+    return static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b));
+  return a / b;
+}
+
+// The index, or the last below `end`.
+__device__ inline int within(int index, int end) { return index < end ? index : end - 1; }
+
 // The values of all threads of the block as one, in an order that does not depend on the machine; every thread has the
 // result. All threads of the block must come here.
 template <class T, class Fold>

@@ -40,6 +40,8 @@ std::span<const OpRow> activation_ops();
 std::span<const OpRow> comparison_logic_ops();
 std::span<const OpRow> cast_ops();
 std::span<const OpRow> reduction_ops();
+std::span<const OpRow> reshape_ops();
+std::span<const OpRow> slice_and_pad_ops();
 std::span<const OpRow> data_movement_ops();
 std::span<const OpRow> gather_scatter_ops();
 std::span<const OpRow> control_flow_ops();

@@ -6,10 +6,26 @@ namespace onnxc {
 
 std::vector<const OpRow*> all_ops() {
   std::vector<const OpRow*> rows;
-  for (std::span<const OpRow> family :
-       {elementwise_ops(), activation_ops(), comparison_logic_ops(), cast_ops(), reduction_ops(), data_movement_ops(),
-        gather_scatter_ops(), selection_ops(), control_flow_ops(), shape_ops(), convolution_ops(), pooling_ops(),
-        resize_ops(), matrix_ops(), einsum_ops(), normalization_ops(), layer_normalization_ops(), softmax_ops()})
+  for (std::span<const OpRow> family : {elementwise_ops(),
+                                        activation_ops(),
+                                        comparison_logic_ops(),
+                                        cast_ops(),
+                                        reduction_ops(),
+                                        reshape_ops(),
+                                        slice_and_pad_ops(),
+                                        data_movement_ops(),
+                                        gather_scatter_ops(),
+                                        selection_ops(),
+                                        control_flow_ops(),
+                                        shape_ops(),
+                                        convolution_ops(),
+                                        pooling_ops(),
+                                        resize_ops(),
+                                        matrix_ops(),
+                                        einsum_ops(),
+                                        normalization_ops(),
+                                        layer_normalization_ops(),
+                                        softmax_ops()})
     for (const OpRow& row : family) rows.push_back(&row);
   return rows;
 }

@@ -1,0 +1,137 @@
+// Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+// The output is the input's elements in row-major order under the output's shape.
+void define_reshape(DefineContext& c) {
+  Operand reshaped = c.reshaped(c.in(0), c.out(0).shape);
+  c.elementwise([&](const std::vector<Expr>& i) { return reshaped(i); });
+}
+
+// What a run computes the dims from of which only it knows whether they are 0 (copy), -1 (what is left) or a size. A
+// dim that cannot be is -1, which the binding refuses.
+void bind_open_dims(DefineContext& c, const std::vector<Expr>& wanted) {
+  const Shape& from = c.shape(0);
+  const bool zero_is_zero = c.integer("allowzero", 0) != 0;
+  auto number = [](int64_t value) { return scalar::index(value); };
+  auto is = [&](const Scalar& value, int64_t other) { return scalar::binary(ScalarOp::equal, value, number(other)); };
+  std::vector<Scalar> known;  // sizes with 1 in place of -1
+  Scalar rest = scalar::index(product(from)), divisor = number(1), inferred_count = number(0);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    Scalar dim = scalar::index(wanted[i]);
+    Scalar copied = zero_is_zero ? number(0) : i < from.size() ? scalar::index(from[i]) : number(-1);
+    known.push_back(scalar::select(is(dim, -1), number(1), scalar::select(is(dim, 0), copied, dim)));
+    divisor = divisor * known.back();
+    inferred_count = inferred_count + scalar::cast(DType::int64, is(dim, -1));
+  }
+  Scalar can_infer = both(is(inferred_count, 1), scalar::unary(ScalarOp::logical_not, is(divisor, 0)));
+  Scalar inferred = scalar::select(can_infer, rest / divisor, number(-1));
+  std::vector<Scalar> values;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    values.push_back(scalar::select(is(scalar::index(wanted[i]), -1), inferred, known[i]));
+  c.bind(c.out(0).shape, values);
+}
+
+void define_reshape_to(DefineContext& c) {
+  const std::vector<Expr> wanted = *c.integers_from(1, "shape");
+  if (std::ranges::any_of(wanted, may_be_negative)) bind_open_dims(c, wanted);
+  define_reshape(c);
+}
+
+// ONNX Reshape: 0 copies the input's dim (unless allowzero), one -1 takes what is left.
+void infer_reshape(InferContext& c) {
+  std::optional<std::vector<Expr>> wanted = c.integers_from(1, "shape");
+  c.check(wanted.has_value(), "the new shape is missing: input 1, or attribute 'shape' before version 5");
+  const Shape& from = c.shape(0);
+  bool zero_is_zero = c.integer("allowzero", 0) != 0;
+  Shape shape;
+  std::optional<size_t> inferred;
+  Expr known = 1;
+  const bool has_open = std::ranges::any_of(*wanted, may_be_negative);
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    Expr dim = (*wanted)[i];
+    if (may_be_negative(dim) || (has_open && dim.is_constant(-1))) {
+      shape.push_back(c.run_time_dim(0, i));
+      continue;
+    }
+    if (dim.is_constant(-1)) {
+      c.check(!inferred, "the new shape {} holds more than one -1", to_string(*wanted));
+      inferred = i;
+      shape.push_back(1);
+      continue;
+    }
+    if (dim.is_constant(0) && !zero_is_zero) {
+      c.check(i < from.size(), "dim {} of the new shape {} is 0 (copy), but the input has rank {}", i,
+              to_string(*wanted), from.size());
+      dim = from[i];
+    }
+    c.check(!proven_less(dim, 0), "the new shape {} holds a negative dim", to_string(*wanted));
+    shape.push_back(dim);
+    known *= dim;
+  }
+  Expr total = product(from);
+  if (inferred) {
+    c.check(!known.is_constant(0), "the new shape {} holds both -1 and 0", to_string(*wanted));
+    shape[*inferred] = exact_quotient(total, known).value_or(floor_div(total, known));
+  }
+  c.same(total, product(shape),
+         fmt::format("{} elements of the input {} cannot take the shape {}", total.to_string(), to_string(from),
+                     to_string(*wanted)));
+  c.output(0, c.dtype(0), shape);
+}
+
+// ONNX Flatten: two dims, the product before the axis and the product from it on; the axis may be the rank.
+void infer_flatten(InferContext& c) {
+  const Shape& from = c.shape(0);
+  auto rank = static_cast<int64_t>(from.size());
+  int64_t axis = c.integer("axis", 1);
+  c.check(axis >= -rank && axis <= rank, "axis {} is out of range for a tensor of rank {}", axis, rank);
+  auto split = from.begin() + (axis < 0 ? axis + rank : axis);
+  c.output(0, c.dtype(0), {product(Shape(from.begin(), split)), product(Shape(split, from.end()))});
+}
+
+void infer_squeeze(InferContext& c) {
+  const Shape& from = c.shape(0);
+  std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
+  std::vector<size_t> axes;
+  if (given) {
+    axes = c.axes(*given, from.size());
+    for (size_t axis : axes) c.same(from[axis], 1, fmt::format("axis {} that is squeezed must be 1", axis));
+  } else {
+    for (size_t i = 0; i < from.size(); ++i)
+      if (from[i].is_constant(1)) axes.push_back(i);
+  }
+  Shape shape;
+  for (size_t i = 0; i < from.size(); ++i)
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) shape.push_back(from[i]);
+  c.output(0, c.dtype(0), shape);
+}
+
+void infer_unsqueeze(InferContext& c) {
+  std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
+  c.check(given.has_value(), "the axes are missing");
+  const Shape& from = c.shape(0);
+  std::vector<size_t> axes = c.axes(*given, from.size() + given->size());
+  Shape shape;
+  auto next = from.begin();
+  for (size_t i = 0; i < from.size() + axes.size(); ++i)
+    shape.push_back(std::find(axes.begin(), axes.end(), i) != axes.end() ? Expr(1) : *next++);
+  c.output(0, c.dtype(0), shape);
+}
+
+constexpr OpRow rows[] = {
+    {"", "Reshape", infer_reshape, define_reshape_to},
+    {"", "Flatten", infer_flatten, define_reshape},
+    {"", "Squeeze", infer_squeeze, define_reshape},
+    {"", "Unsqueeze", infer_unsqueeze, define_reshape},
+};
+
+}  // namespace
+
+std::span<const OpRow> reshape_ops() { return rows; }
+
+}  // namespace onnxc

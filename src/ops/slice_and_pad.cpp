@@ -1,0 +1,172 @@
+// Operators that cut from the ends of axes or add to them: Slice, Pad.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+// One axis of a Slice, resolved: element i of the output is element start + i * step of the input.
+struct SliceAxis {
+  Expr start = 0;
+  int64_t step = 1;
+  Expr count;
+};
+
+// An index given from either end: negative ones count from the end. Where the sign is not proven (`D - 3`, `-(D//2)`,
+// or what only a run knows) the index is first brought into [least, extent], so that nothing can overflow.
+Expr from_either_end(const Expr& index, const Expr& extent, const Expr& least) {
+  if (proven_less(index, 0)) return index + extent;
+  if (proven_at_least(index, 0)) return index;
+  Expr near = max(min(index, extent), least);
+  return near + extent * min(max(-near, 0), 1);
+}
+
+// ONNX Slice (10 and later): starts and ends are clamped to [0, extent] for a positive step, to [-1, extent - 1] for a
+// negative one.
+SliceAxis resolve_slice(const NodeReader& c, const Expr& extent, const Expr& start, const Expr& end, int64_t step) {
+  c.check(step != 0, "a step of 0");
+  Expr low = step > 0 ? Expr(0) : Expr(-1), high = step > 0 ? extent : extent - 1;
+  auto clamp = [&](const Expr& index) {
+    std::optional<int64_t> constant = index.constant();
+    // Exporters write the extremes of their integer types for "to the end"; adding the extent to them would overflow.
+    if (constant && *constant >= INT32_MAX) return high;
+    if (constant && *constant <= -INT32_MAX) return low;
+    return max(min(from_either_end(index, extent, step > 0 ? -extent : -extent - 1), high), low);
+  };
+  SliceAxis axis;
+  axis.step = step;
+  axis.start = step > 0 ? clamp(start) : max(min(from_either_end(start, extent, -extent), extent - 1), Expr(0));
+  if (step < 0 && start.constant().value_or(0) >= INT32_MAX) axis.start = extent - 1;
+  Expr distance = step > 0 ? clamp(end) - axis.start : axis.start - clamp(end);
+  axis.count = max(ceil_div(distance, step > 0 ? step : -step), 0);
+  // An empty axis has no last element to start at.
+  if (step < 0 && !proven_at_least(extent, 1)) axis.count = min(axis.count, extent);
+  return axis;
+}
+
+std::vector<SliceAxis> slice_axes(const NodeReader& c) {
+  const Shape& from = c.shape(0);
+  std::optional<std::vector<Expr>> starts = c.integers_from(1, "starts"), ends = c.integers_from(2, "ends");
+  c.check(starts && ends, "starts or ends are missing");
+  std::vector<Expr> given_axes(starts->size()), steps(starts->size(), 1);
+  for (size_t i = 0; i < given_axes.size(); ++i) given_axes[i] = static_cast<int64_t>(i);
+  if (auto given = c.integers_from(3, "axes")) given_axes = *given;
+  if (auto given = c.integers_from(4, "steps")) steps = *given;
+  c.check(ends->size() == starts->size() && given_axes.size() == starts->size() && steps.size() == starts->size(),
+          "starts, ends, axes and steps have {}, {}, {} and {} values; as many of each are expected", starts->size(),
+          ends->size(), given_axes.size(), steps.size());
+  std::vector<SliceAxis> result;
+  for (const Expr& extent : from) result.push_back({0, 1, extent});
+  std::vector<size_t> axes = c.axes(given_axes, from.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    std::optional<int64_t> step = steps[i].constant();
+    c.check(step.has_value(), "steps must be known when the model is compiled, found {}", steps[i].to_string());
+    result[axes[i]] = resolve_slice(c, from[axes[i]], (*starts)[i], (*ends)[i], *step);
+  }
+  return result;
+}
+
+void infer_slice(InferContext& c) {
+  Shape shape;
+  for (const SliceAxis& axis : slice_axes(c)) shape.push_back(axis.count);
+  c.output(0, c.dtype(0), shape);
+}
+
+void define_slice(DefineContext& c) {
+  std::vector<SliceAxis> axes = slice_axes(c);
+  c.copy([&](const std::vector<Expr>& i) {
+    std::vector<Expr> source;
+    for (size_t axis = 0; axis < axes.size(); ++axis) source.push_back(axes[axis].start + i[axis] * axes[axis].step);
+    return source;
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------------- Pad
+
+struct Padding {
+  std::vector<Expr> begin, end;
+};
+
+// ONNX Pad: [begins..., ends...] of every axis, or (18) of the axes given.
+Padding padding_of(const NodeReader& c) {
+  size_t rank = c.rank(0);
+  auto pads = c.integers_from(1, c.version() < 2 ? "paddings" : "pads");
+  c.check(pads.has_value(), "the pads are missing");
+  std::vector<size_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  if (c.version() >= 18)
+    if (auto given = c.integers_from(3, "axes")) axes = c.axes(*given, rank);
+  c.check(pads->size() == 2 * axes.size(), "{} pads are given; {} are expected, begin and end of each axis",
+          pads->size(), 2 * axes.size());
+  Padding padding{std::vector<Expr>(rank), std::vector<Expr>(rank)};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    padding.begin[axes[i]] = (*pads)[i];
+    padding.end[axes[i]] = (*pads)[axes.size() + i];
+  }
+  return padding;
+}
+
+void infer_pad(InferContext& c) {
+  std::string mode = c.text("mode", "constant");
+  c.check(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
+          "mode '{}' is none of constant, reflect, edge, wrap", mode);
+  Padding padding = padding_of(c);
+  Shape shape;
+  for (size_t i = 0; i < padding.begin.size(); ++i) {
+    Expr dim = c.shape(0)[i] + padding.begin[i] + padding.end[i];
+    c.at_least(dim, 0, "a negative pad may not take more than there is");
+    shape.push_back(dim);
+  }
+  c.output(0, c.dtype(0), shape);
+}
+
+Scalar pad_value(const DefineContext& c, DType dtype) {
+  if (c.has_input(2) && c.version() >= 11) {
+    Operand value = c.in(2);
+    return value(std::vector<Expr>(value.rank()));
+  }
+  return scalar::constant(dtype, c.real("value", 0));
+}
+
+// The element of an axis that stands at `position` outside of it.
+Expr mirrored(const std::string& mode, const Expr& position, const Expr& extent) {
+  if (mode == "edge") return max(min(position, extent - 1), 0);
+  if (mode == "wrap") return mod(position, extent);
+  // reflect: a triangle wave of period 2 * (extent - 1); an axis of one element repeats it.
+  Expr period = max((extent - 1) * 2, Expr(1));
+  Expr phase = mod(position, period);
+  return min(min(phase, period - phase), extent - 1);
+}
+
+void define_pad(DefineContext& c) {
+  Operand x = c.in(0);
+  Padding padding = padding_of(c);
+  std::string mode = c.text("mode", "constant");
+  c.elementwise([&](const std::vector<Expr>& i) {
+    std::vector<Expr> source;
+    Scalar inside;
+    for (size_t axis = 0; axis < i.size(); ++axis) {
+      Expr position = i[axis] - padding.begin[axis];
+      bool untouched = padding.begin[axis].is_constant(0) && padding.end[axis].is_constant(0);
+      if (!untouched && mode == "constant") inside = both(inside, within(position, x.shape[axis]));
+      source.push_back(untouched || mode == "constant" ? position : mirrored(mode, position, x.shape[axis]));
+    }
+    Scalar value = x(source);
+    return inside ? scalar::select(inside, value, pad_value(c, x.dtype)) : value;
+  });
+}
+
+using enum LayoutRule;
+
+constexpr OpRow rows[] = {
+    {"", "Slice", infer_slice, define_slice, follows},
+    {"", "Pad", infer_pad, define_pad, follows},
+};
+
+}  // namespace
+
+std::span<const OpRow> slice_and_pad_ops() { return rows; }
+
+}  // namespace onnxc

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onnxc import abi, dtypes
+from onnxc import abi, command, dtypes, library
 from onnxc.errors import OnnxcError, RunError
 
 Array = NDArray[Any]
 
-_process = ctypes.CDLL(None)
-_process.dlclose.argtypes = [ctypes.c_void_p]
+DEVICES = {"cpu": 0, "hip": 1}
 
 
 @dataclass(frozen=True)
@@ -35,35 +34,35 @@ class InferenceSession:
     """Runs a model.so, or compiles a model.onnx first.
 
     threads: how many a run may use; 0 leaves it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
+    device: "cpu"; or "hip" or "hip:1" (the GPU of that number), for a model compiled with --target hip.
 
     Runs of one session follow one another, from whatever thread they come; several sessions run at the same time.
     """
 
-    def __init__(self, path: str | Path, *, threads: int = 0) -> None:
+    def __init__(self, path: str | Path, *, threads: int = 0, device: str = "cpu") -> None:
         path = Path(path)
-        if not _is_shared_object(path):
-            from onnxc.compiler import compile_and_load
-
-            self._library = compile_and_load(path, ())
+        if library.is_shared_object(path):
+            self._library = library.load(path)
         else:
-            self._library = load_library(path)
-        self._open(threads)
+            self._library = command.compile_and_load(path, command.target_options(device))
+        self._open(threads, device)
 
     @classmethod
-    def of_library(cls, library: ctypes.CDLL, threads: int) -> "InferenceSession":
+    def of_library(cls, loaded: ctypes.CDLL, threads: int, device: str) -> "InferenceSession":
         session = cls.__new__(cls)
-        session._library = library
-        session._open(threads)
+        session._library = loaded
+        session._open(threads, device)
         return session
 
-    def _open(self, threads: int) -> None:
-        self._api = _api_of(self._library)
+    def _open(self, threads: int, device: str) -> None:
+        kind, index = _device(device)
+        self._api = library.table_of(self._library)
         self._lock = threading.Lock()
         self._inputs = [_value_info(self._api.input(i)) for i in range(self._api.input_count)]
         self._outputs = [_value_info(self._api.output(i)) for i in range(self._api.output_count)]
         instance = abi.Instance()
         error = ctypes.create_string_buffer(abi.ERROR_SIZE)
-        options = abi.Options(struct_size=ctypes.sizeof(abi.Options), threads=threads)
+        options = abi.Options(struct_size=ctypes.sizeof(abi.Options), threads=threads, device=kind, device_index=index)
         status = self._api.create(ctypes.byref(options), ctypes.byref(instance), error, abi.ERROR_SIZE)
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
@@ -161,38 +160,17 @@ class InferenceSession:
         return [known.index(name) for name in names]
 
 
-def load_library(path: Path) -> ctypes.CDLL:
-    try:
-        # A path without a slash would be searched for in the system's folders.
-        return ctypes.CDLL(str(path.resolve()), mode=ctypes.RTLD_LOCAL)
-    except OSError as error:
-        raise OnnxcError(f"cannot load {path}: {error}") from error
-
-
-def _is_shared_object(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"\x7fELF"
-    except OSError as error:
-        raise OnnxcError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _api_of(library: ctypes.CDLL) -> Any:
-    try:
-        get_api = library.onnxc_get_api
-    except AttributeError:
-        raise OnnxcError(f"{library._name} is not a model that onnxc made: it has no onnxc_get_api") from None
-    get_api.argtypes = [ctypes.c_uint32]
-    get_api.restype = ctypes.POINTER(abi.Api)
-    api = get_api(abi.ABI_VERSION)
-    if not api:
-        raise OnnxcError(f"{library._name} was made by an older onnxc; compile the model again")
-    return api.contents
+def _device(text: str) -> tuple[int, int]:
+    """The ABI's kind and number of a device such as "hip:1"."""
+    kind, _, index = text.partition(":")
+    if kind not in DEVICES or (index and not index.isdecimal()):
+        raise OnnxcError(f'there is no device {text!r}; devices are "cpu", "hip" and, by number, "hip:1"')
+    return DEVICES[kind], int(index or 0)
 
 
 def _close(api: Any, instance: ctypes.c_void_p, handle: int) -> None:
     api.destroy(instance)
-    _process.dlclose(handle)
+    library.unload(handle)
 
 
 def _value_info(pointer: Any) -> ValueInfo:

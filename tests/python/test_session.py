@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 import onnxc
 from onnxc.dtypes import NUMBERS
 from tests.models import tensor_files
+from tests.onnxc_commands import SIMULATOR
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -139,3 +140,18 @@ def test_compile_options(difference: Path) -> None:
     with pytest.raises(onnxc.CompileError) as caught:
         onnxc.compile(model, options=["--no-such-option"])
     assert caught.value.exit_code == 2
+
+
+def test_runs_on_a_gpu(difference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNXC_HIP_LIBRARY", str(SIMULATOR))
+    with onnxc.compile(difference.with_name("model.onnx"), device="hip:0") as session:
+        y, z = session.run(None, {"a": A, "b": B})
+    np.testing.assert_array_equal(y, A - B)
+    np.testing.assert_array_equal(z, -A)
+
+
+def test_devices_that_are_not_there(difference: Path) -> None:
+    with pytest.raises(onnxc.OnnxcError, match="there is no device 'cuda'"):
+        onnxc.InferenceSession(difference, device="cuda")
+    with pytest.raises(onnxc.RunError, match="--target hip"):
+        onnxc.InferenceSession(difference, device="hip")

@@ -1,0 +1,48 @@
+"""The command onnxc, as the package calls it."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from onnxc import library
+from onnxc.errors import CompileError, OnnxcError
+
+
+def target_options(device: str) -> list[str]:
+    """What a model must be compiled with to run on the device."""
+    return ["--target", "hip"] if device.startswith("hip") else []
+
+
+def compile_and_load(model: Path, options: Sequence[str]) -> ctypes.CDLL:
+    """Compiles into a temporary folder. A loaded library stays whole after its file is removed."""
+    with tempfile.TemporaryDirectory(prefix="onnxc-") as folder:
+        shared_object = Path(folder) / f"{model.stem}.so"
+        execute(model, shared_object, options)
+        return library.load(shared_object)
+
+
+def execute(model: Path, output: Path, options: Sequence[str]) -> None:
+    """Compiles a model file. Raises CompileError with the command's message."""
+    # "./" keeps a file whose name starts with a dash from being read as an option.
+    words = [str(path) if path.is_absolute() else os.path.join(".", path) for path in (model, output)]
+    command = [_find_command(), words[0], "-o", words[1], *options]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        raise CompileError(done.stderr.strip() or f"onnxc ended with code {done.returncode}", done.returncode)
+
+
+def _find_command() -> str:
+    """$ONNXC_BIN/onnxc, else build/bin of the source tree that this file is in, else onnxc on the PATH."""
+    folder = os.environ.get("ONNXC_BIN")
+    places = [Path(folder)] if folder else [Path(__file__).resolve().parents[2] / "build" / "bin"]
+    for place in places:
+        if (place / "onnxc").is_file():
+            return str(place / "onnxc")
+    found = shutil.which("onnxc")
+    if found is None:
+        raise OnnxcError("the command onnxc is not found: put it on the PATH, or set ONNXC_BIN to its folder")
+    return found

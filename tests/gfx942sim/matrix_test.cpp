@@ -215,8 +215,14 @@ const SparseCase sparse_cases[] = {
     {"v_smfmac_f32_32x32x16_bf16", 32, 16, brain, brain, "abid:2", 2},
     {"v_smfmac_i32_16x16x64_i8", 16, 64, byte, byte, "abid:1", 1, true},
     {"v_smfmac_i32_32x32x32_i8", 32, 32, byte, byte, "", 0, true},
-    {"v_smfmac_f32_16x16x64_fp8_bf8", 16, 64, fp8, bf8, "", 0},
-    {"v_smfmac_f32_32x32x32_bf8_fp8", 32, 32, bf8, fp8, "abid:1", 1},
+    {"v_smfmac_f32_16x16x64_fp8_fp8", 16, 64, fp8, fp8, "", 0},
+    {"v_smfmac_f32_16x16x64_fp8_bf8", 16, 64, fp8, bf8, "abid:1", 1},
+    {"v_smfmac_f32_16x16x64_bf8_fp8", 16, 64, bf8, fp8, "", 0},
+    {"v_smfmac_f32_16x16x64_bf8_bf8", 16, 64, bf8, bf8, "abid:1", 1},
+    {"v_smfmac_f32_32x32x32_fp8_fp8", 32, 32, fp8, fp8, "", 0},
+    {"v_smfmac_f32_32x32x32_fp8_bf8", 32, 32, fp8, bf8, "abid:1", 1},
+    {"v_smfmac_f32_32x32x32_bf8_fp8", 32, 32, bf8, fp8, "", 0},
+    {"v_smfmac_f32_32x32x32_bf8_bf8", 32, 32, bf8, bf8, "abid:1", 1},
 };
 
 TEST(SparseMatrix, EqualsATripleLoopOnSmallIntegers) {

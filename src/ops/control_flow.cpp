@@ -208,6 +208,9 @@ Expr dim_from_outside(const InferContext& c, const LoopOutputs& loop, const Expr
          dim.to_string());
 }
 
+constexpr const char* instead_of_growing =
+    "let the loop collect what a round adds, as an output that it scans, or give the state its final size before it";
+
 // A state keeps its shape from round to round: that is what one place in memory can hold.
 void infer_loop_end(InferContext& c) {
   const LoopOutputs loop = loop_outputs(c);
@@ -216,11 +219,12 @@ void infer_loop_end(InferContext& c) {
     c.check(c.dtype(first_state + i) == c.dtype(loop.next_state(i)), "state {} begins as {} and becomes {}", i,
             info(c.dtype(first_state + i)).name, info(c.dtype(loop.next_state(i))).name);
     c.check(before.size() == after.size(),
-            "state {} has shape {} and a round makes it {}; onnxc needs states that keep their shape", i,
-            to_string(before), to_string(after));
+            "state {} has shape {} and a round makes it {}; onnxc needs states that keep their shape: {}", i,
+            to_string(before), to_string(after), instead_of_growing);
     for (size_t axis = 0; axis < before.size(); ++axis)
       c.same(before[axis], after[axis],
-             fmt::format("dim {} of state {} must stay as it is from round to round", axis, i));
+             fmt::format("dim {} of state {} must stay as it is from round to round (else {})", axis, i,
+                         instead_of_growing));
     c.output(i, c.dtype(first_state + i), before);
   }
   std::optional<Expr> rounds;

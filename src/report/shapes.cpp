@@ -34,7 +34,16 @@ std::string describe(const Value* value) {
   return text;
 }
 
+// Of what stands in a branch; a condition is 0 or 1.
+std::string when(const Expr& condition) {
+  return condition.is_constant(1) ? "" : fmt::format(" when {} is not 0", condition.to_string());
+}
+
 // ------------------------------------------------------------------------------------------------------- JSON
+
+void add_condition(ordered_json& entry, const Expr& condition) {
+  if (!condition.is_constant(1)) entry["when"] = condition.to_string();
+}
 
 ordered_json dims_json(const Shape& shape) {
   ordered_json dims = ordered_json::array();
@@ -70,7 +79,7 @@ std::string shapes_table(const Graph& graph, const std::string& stop) {
   std::string text;
   for (const Value* input : graph.inputs) text += fmt::format("input   {}\n", describe(input));
   for (const auto& node : graph.nodes()) {
-    text += fmt::format("{} {}\n", printable(node->origin.type), quote(node->origin.name));
+    text += fmt::format("{} {}{}\n", printable(node->origin.type), quote(node->origin.name), when(node->condition));
     for (const Value* input : node->inputs)
       if (input != nullptr) text += fmt::format("    in  {}\n", describe(input));
     for (const Value* output : node->outputs)
@@ -85,8 +94,8 @@ std::string shapes_table(const Graph& graph, const std::string& stop) {
     text += fmt::format("run     {} = {}\n", each.symbol.name(), printable_message(each.reason));
   for (const SizeRule& rule : graph.size_rules) text += fmt::format("sizes   {}\n", printable_message(rule.describe()));
   for (const Guard& guard : graph.guards)
-    text += fmt::format("rule    {} {} {}  ({})\n", guard.left.to_string(), relation(guard), guard.right.to_string(),
-                        printable_message(guard.reason));
+    text += fmt::format("rule    {} {} {}{}  ({})\n", guard.left.to_string(), relation(guard), guard.right.to_string(),
+                        when(guard.condition), printable_message(guard.reason));
   if (!stop.empty()) text += fmt::format("stopped: {}\n", printable_message(stop));
   return text;
 }
@@ -104,6 +113,7 @@ std::string shapes_json(const Graph& graph, const std::string& stop) {
                              {"domain", node->origin.domain},
                              {"inputs", tensors_json(node->inputs)},
                              {"outputs", tensors_json(node->outputs)}});
+    add_condition(dump["nodes"].back(), node->condition);
   }
   dump["run_time"] = ordered_json::array();
   for (const RunTimeSymbol& each : graph.run_time_symbols)
@@ -112,11 +122,13 @@ std::string shapes_json(const Graph& graph, const std::string& stop) {
   for (const SizeRule& rule : graph.size_rules)
     dump["sizes"].push_back({{"symbol", rule.symbol.name()}, {"legal", rule.legal}, {"reasons", rule.reasons}});
   dump["guards"] = ordered_json::array();
-  for (const Guard& guard : graph.guards)
+  for (const Guard& guard : graph.guards) {
     dump["guards"].push_back({{"left", guard.left.to_string()},
                               {"relation", relation(guard)},
                               {"right", guard.right.to_string()},
                               {"reason", guard.reason}});
+    add_condition(dump["guards"].back(), guard.condition);
+  }
   dump["stop"] = stop.empty() ? ordered_json(nullptr) : ordered_json(stop);
   return dump.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -6,7 +6,7 @@ and is 1, an edge of a tile or odd.
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +79,12 @@ NETWORKS = (
     ),
 )  # fmt: skip
 PARAMETERS = [pytest.param(network, id=network.name) for network in NETWORKS]
+# The same with all their channels.
+WHOLE = {"unet3d_narrow": "unet3d_dynamic", "r3d_18_narrow": "r3d_18_dynamic", "x3d_narrow": "x3d_s_dynamic"}
+WHOLE_PARAMETERS = [
+    pytest.param(replace(network, name=WHOLE[network.name]), id=WHOLE[network.name], marks=pytest.mark.slow)
+    for network in NETWORKS
+]
 
 
 def with_free_dims(network: Network, path: Path) -> Path:
@@ -151,7 +157,7 @@ def expect(results: list[Array], references: list[Array], tolerance: float, what
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("network", PARAMETERS)
+@pytest.mark.parametrize("network", PARAMETERS + WHOLE_PARAMETERS)
 def test_every_size_by_one_model(network: Network, tmp_path: Path) -> None:
     model = with_free_dims(network, tmp_path / "model.onnx")
     with InferenceSession(onnxc_commands.compile_model(model, tmp_path / "model.so")) as session:

@@ -125,9 +125,50 @@ nest pad  axes i<3
   b3[i] = b1[i]
 )";
 
+constexpr const char* states_that_change_places = R"(dim round ..
+b0 input float32 [4] "x"
+b1 temporary float32 [4] "first"
+b2 temporary float32 [4] "second"
+b3 temporary float32 [4] "aside"
+b4 output float32 [4] "y"
+inputs b0
+outputs b4
+nest begin  axes i<4
+  b1[i] = b0[i]
+nest begin  axes i<4
+  b2[i] = exp(b0[i])
+loop round < N carries b1, b2
+nest put_aside  axes i<4
+  b3[i] = b1[i]
+nest next_state  axes i<4
+  b1[i] = b2[i]
+nest next_state  axes i<4
+  b2[i] = b3[i]
+end loop
+nest end  axes i<4
+  b4[i] = b1[i] + b2[i]
+)";
+
+// The destination is the round's: there is none when the source is written.
+constexpr const char* collected_from_before_the_loop = R"(dim round ..
+b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [4*N] "y"
+b3 temporary float32 [4] view b2 [4*round] "part"
+inputs b0
+outputs b2
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+loop round < N
+nest collect  axes i<4
+  b3[i] = b1[i]
+end loop
+)";
+
 INSTANTIATE_TEST_SUITE_P(Programs, EliminateCopiesLeaves,
                          testing::Values(an_input_that_is_an_output, layouts_differ, laid_out_later,
-                                         written_after_it_was_copied, destination_is_filled_in_between));
+                                         written_after_it_was_copied, destination_is_filled_in_between,
+                                         states_that_change_places, collected_from_before_the_loop));
 
 }  // namespace
 }  // namespace onnxc

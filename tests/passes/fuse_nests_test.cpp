@@ -125,6 +125,53 @@ nest negate  axes i<4
 )");
 }
 
+// What a branch computes becomes part of where the If takes it, under the condition of that.
+TEST(FuseNests, ComputesABranchWhereItIsTaken) {
+  EXPECT_EQ(fused(R"(dim c 0..1
+b0 input bool [1] "c"
+b1 input float32 [4] "x"
+b2 temporary float32 [4] "a"
+b3 output float32 [4] "y"
+inputs b0, b1
+outputs b3
+bind c = b0
+when c
+nest exp  axes i<4
+  b2[i] = exp(b1[i])
+nest If  axes i<4
+  b3[i] = b2[i] if index(c) == 1
+nest If  axes i<4
+  b3[i] = b1[i] if !(index(c) == 1)
+)"),
+            R"(bind c = b0
+nest If  axes i<4
+  b3[i] = exp(b1[i]) if index(c) == 1
+nest If  axes i<4
+  b3[i] = b1[i] if !(index(c) == 1)
+)");
+}
+
+TEST(FuseNests, FusesWithinALoop) {
+  EXPECT_EQ(fused(R"(dim round ..
+b0 input float32 [N, 4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [N, 4] "y"
+inputs b0
+outputs b2
+loop round < N
+nest exp  axes i<4
+  b1[i] = exp(b0[round, i])
+nest collect  axes i<4
+  b2[round, i] = b1[i]
+end loop
+)"),
+            R"(loop round < N
+nest collect  axes i<4
+  b2[round, i] = exp(b0[round, i])
+end loop
+)");
+}
+
 // What must stay as it is.
 class FuseNestsLeaves : public testing::TestWithParam<const char*> {};
 
@@ -196,9 +243,40 @@ nest negate  axes i<4
   b2[i] = -b1[i]
 )";
 
+// Inside it would be computed in each round.
+constexpr const char* computed_before_a_loop = R"(dim round ..
+b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [N, 4] "y"
+inputs b0
+outputs b2
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+loop round < N
+nest collect  axes i<4
+  b2[round, i] = b1[i]
+end loop
+)";
+
+// After the loop it would be another value, and with no round there is none.
+constexpr const char* computed_in_a_loop = R"(dim round ..
+b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+loop round < N
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+end loop
+nest negate  axes i<4
+  b2[i] = -b1[i]
+)";
+
 INSTANTIATE_TEST_SUITE_P(Programs, FuseNestsLeaves,
                          testing::Values(two_readers, read_for_every_row, seen_under_another_shape,
-                                         input_is_overwritten, a_reduction));
+                                         input_is_overwritten, a_reduction, computed_before_a_loop,
+                                         computed_in_a_loop));
 
 }  // namespace
 }  // namespace onnxc

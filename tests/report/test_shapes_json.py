@@ -70,6 +70,22 @@ def test_every_field_is_documented(model: Path, tmp_path: Path) -> None:
     assert any("elements" in tensor for tensor in tensors)
 
 
+def test_what_belongs_to_a_branch_says_when(commands: None, tmp_path: Path) -> None:
+    text = """
+      <ir_version: 10, opset_import: ["" : 20]>
+      branches (bool c, float[N] x, int64[1] shape) => (y) {
+        y = If(c) <then_branch = t () => (a) { a = Reshape(x, shape) }, else_branch = e () => (b) { b = Neg(x) }>
+      }
+    """
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    dump = onnxc_commands.dump_shapes(tmp_path / "model.onnx", tmp_path / "shapes.json")
+    conditions = {node["name"]: node.get("when") for node in dump["nodes"]}
+    assert conditions == {"y/then_branch/a": "c", "y/else_branch/b": "-c + 1", "y": None}
+    assert dump["guards"]
+    assert {guard["when"] for guard in dump["guards"]} == {"c"}
+    assert "`when`" in PAGE.read_text()
+
+
 def is_dim(dim: Any) -> bool:
     """An integer, or an expression in Python's syntax."""
     return isinstance(dim, int) or bool(compile(dim, "dim", "eval"))

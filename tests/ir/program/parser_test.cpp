@@ -87,6 +87,74 @@ TEST(ProgramParser, ASizeIsNotUsedBeforeItIsBound) {
   EXPECT_THAT([&] { verify(program); }, ThrowsMessage<InternalError>(HasSubstr("step 0 uses 's' before it is bound")));
 }
 
+// The state doubles round by round, at most N times and while its first element is below 8; each round's is collected.
+constexpr const char* doubling = R"(dim flag 0..1
+dim round ..
+b0 input bool [1] "flag"
+b1 input float32 [1] "x"
+b2 input int32 [N] "counted"
+b3 temporary float32 [1] "state"
+b4 temporary bool [] "goes on"
+b5 output float32 [N] "collected"
+b6 output float32 [1] "y"
+inputs b0, b1, b2
+outputs b5, b6
+guard N >= 1 "node 'loop' (Loop): why" when flag
+bind flag = b0
+nest fill  axes i<N
+  b5[i] = 0.0
+nest begin  axes i<1
+  b3[i] = b1[i]
+nest begin
+  b4[] = b3[0] < 8.0
+loop round < N while b4 carries b3, b4
+nest collect
+  b5[round] = b3[0]
+when flag
+nest double  axes i<1
+  b3[i] = b3[i] * 2.0
+nest next
+  b4[] = b3[0] < 8.0
+end loop
+nest end  axes i<1
+  b6[i] = b3[i]
+)";
+
+TEST(ProgramParser, LoopsAndConditions) {
+  Program program = parse_program(doubling);
+  verify(program);
+  EXPECT_EQ(to_string(program), doubling);
+  Symbol n = *program.buffer(5).shape[0].as_symbol();
+  auto run = [&](bool flag, float x, int64_t count) {
+    std::vector<Tensor> inputs = {Tensor::of<uint8_t>(DType::boolean, {1}, {flag}),
+                                  Tensor::of<float>(DType::float32, {1}, {x}), Tensor::zeros(DType::int32, {count})};
+    std::vector<Tensor> outputs = interpret(program, {{n, count}}, inputs);
+    std::vector<float> values(outputs[0].values<float>().begin(), outputs[0].values<float>().end());
+    values.push_back(outputs[1].values<float>()[0]);
+    return values;
+  };
+  EXPECT_THAT(run(true, 1, 2), ElementsAre(1, 2, 4));
+  EXPECT_THAT(run(true, 1, 5), ElementsAre(1, 2, 4, 0, 0, 8));
+  EXPECT_THAT(run(true, 9, 2), ElementsAre(0, 0, 9));
+  EXPECT_THAT(run(true, 1, 0), ElementsAre(1));
+  EXPECT_THAT(run(false, 1, 3), ElementsAre(1, 1, 1, 1));
+}
+
+TEST(ProgramParser, ALoopHasABeginningAndAnEnd) {
+  Program open = parse_program(doubling), unopened = parse_program(doubling);
+  std::erase_if(open.steps, [](const Step& step) { return std::holds_alternative<LoopEnd>(step.work); });
+  EXPECT_THAT([&] { verify(open); }, ThrowsMessage<InternalError>(HasSubstr("a loop does not end")));
+  std::erase_if(unopened.steps, [](const Step& step) { return std::holds_alternative<LoopBegin>(step.work); });
+  EXPECT_THAT([&] { verify(unopened); }, ThrowsMessage<InternalError>(HasSubstr("a loop ends that did not begin")));
+}
+
+TEST(ProgramParser, TheRoundIsKnownInItsLoopAndAfterIt) {
+  Program program = parse_program(doubling);
+  std::swap(program.steps[4], program.steps[5]);  // the loop's beginning and what it collects
+  EXPECT_THAT([&] { verify(program); },
+              ThrowsMessage<InternalError>(HasSubstr("step 4 uses 'round' before it is bound")));
+}
+
 TEST(ProgramParser, NamesTheLine) {
   auto expect_error = [](const std::string& text, const char* message) {
     EXPECT_THAT([&] { parse_program(text); }, ThrowsMessage<UserError>(HasSubstr(message))) << text;

@@ -1,0 +1,150 @@
+// A model by hand whose sizes become known while it runs: a step binds a size, and a loop counts its rounds.
+//
+//   t[N]    = 2 * x[N]                      step 0, level 0
+//   s       = k[0]                          step 1 begins level 1
+//   t[N]    = -t[N] if k[2] != 0            step 2
+//   state[s] = t[:s], 0 beyond it           step 3
+//   k[1] times:                             step 4 begins level 2 in each round
+//     w[s + round] = 1;  state += sum(w)    step 5, and step 6 ends the round, or the loop: level 3
+//   y[s] = state;  z[rounds] = 0, 1, ...    step 7
+//
+// s must not be 13.
+#include "model.h"
+
+namespace onnxc::runtime {
+namespace {
+
+enum Storage { x_buffer, k_buffer, y_buffer, z_buffer, t_buffer, state_buffer, w_buffer };
+enum Symbols { n_symbol, s_symbol, round_symbol };
+
+const char* const x_dims[] = {"N"};
+const char* const k_dims[] = {"3"};
+const char* const y_dims[] = {"s"};
+const char* const z_dims[] = {"round"};
+const char* const w_dims[] = {"round + s"};
+const TensorDescription inputs[] = {{"x", ONNXC_FLOAT32, 1, x_dims, ONNXC_TENSOR},
+                                    {"k", ONNXC_FLOAT32, 1, k_dims, ONNXC_TENSOR}};
+const TensorDescription outputs[] = {{"y", ONNXC_FLOAT32, 1, y_dims, ONNXC_TENSOR},
+                                     {"z", ONNXC_FLOAT32, 1, z_dims, ONNXC_TENSOR}};
+const char* const symbol_names[] = {"N", "s", "round"};
+const int32_t output_dim_levels[] = {1, 3};
+
+float* data(const Frame& frame, int32_t buffer) { return static_cast<float*>(frame.buffers[buffer]); }
+
+const char* bind(const int64_t* const* input_dims, int64_t* symbols) {
+  symbols[n_symbol] = input_dims[0][0];
+  return input_dims[1][0] == 3 ? nullptr : "input 'k': dim 0 must be 3";
+}
+
+const char* bind_size(const Frame& frame, int64_t* symbols) {
+  symbols[s_symbol] = static_cast<int64_t>(data(frame, k_buffer)[0]);
+  return symbols[s_symbol] == 13 ? "node 'take' (Slice): s must not be 13" : nullptr;
+}
+
+const char* bind_nothing(const Frame&, int64_t*) { return nullptr; }
+
+bool is_negated(const Frame& frame) { return data(frame, k_buffer)[2] != 0; }
+
+bool has_round(const Frame& frame) {
+  return frame.symbols[round_symbol] < static_cast<int64_t>(data(frame, k_buffer)[1]);
+}
+
+void output_dims(int32_t level, const int64_t* symbols, int64_t* dims) {
+  if (level == 1) dims[0] = symbols[s_symbol];
+  if (level == 3) dims[1] = symbols[round_symbol];
+}
+
+bool floats(int64_t count, int64_t& bytes) { return !__builtin_mul_overflow(count, 4, &bytes); }
+
+int32_t sizes(int32_t level, const int64_t* symbols, int64_t* bytes, int64_t* scratch_bytes) {
+  *scratch_bytes = 0;
+  bool fits = true;
+  if (level == 0)
+    fits = floats(symbols[n_symbol], bytes[x_buffer]) && floats(3, bytes[k_buffer]) &&
+           floats(symbols[n_symbol], bytes[t_buffer]);
+  if (level == 1) fits = floats(symbols[s_symbol], bytes[y_buffer]) && floats(symbols[s_symbol], bytes[state_buffer]);
+  if (level == 2) fits = floats(symbols[s_symbol] + symbols[round_symbol], bytes[w_buffer]);
+  if (level == 3) fits = floats(symbols[round_symbol], bytes[z_buffer]);
+  return fits ? 0 : 1;
+}
+
+void double_x(const Frame& frame) {
+  for (int64_t i = 0; i < frame.symbols[n_symbol]; ++i) data(frame, t_buffer)[i] = 2 * data(frame, x_buffer)[i];
+}
+
+void negate(const Frame& frame) {
+  for (int64_t i = 0; i < frame.symbols[n_symbol]; ++i) data(frame, t_buffer)[i] *= -1;
+}
+
+void begin_state(const Frame& frame) {
+  for (int64_t i = 0; i < frame.symbols[s_symbol]; ++i)
+    data(frame, state_buffer)[i] = i < frame.symbols[n_symbol] ? data(frame, t_buffer)[i] : 0;
+}
+
+void grow(const Frame& frame) {
+  const int64_t size = frame.symbols[s_symbol] + frame.symbols[round_symbol];
+  float sum = 0;
+  for (int64_t i = 0; i < size; ++i) data(frame, w_buffer)[i] = 1;
+  for (int64_t i = 0; i < size; ++i) sum += data(frame, w_buffer)[i];
+  for (int64_t i = 0; i < frame.symbols[s_symbol]; ++i) data(frame, state_buffer)[i] += sum;
+}
+
+void end(const Frame& frame) {
+  for (int64_t i = 0; i < frame.symbols[s_symbol]; ++i) data(frame, y_buffer)[i] = data(frame, state_buffer)[i];
+  for (int64_t i = 0; i < frame.symbols[round_symbol]; ++i) data(frame, z_buffer)[i] = static_cast<float>(i);
+}
+
+int64_t place_w(const int64_t* symbols, PlacedAxis* axes) {
+  axes[0] = {symbols[s_symbol] + symbols[round_symbol], 1, 1, 0};
+  return 0;
+}
+
+const StepOutput grow_outputs[] = {{{"w", ONNXC_FLOAT32, 1, w_dims, ONNXC_TENSOR}, w_buffer, place_w}};
+
+const StepDescription steps[] = {
+    {"loops double", "double", "Mul", double_x, nullptr, 0, nullptr},
+    {"bind s", "take", "Slice", nullptr, nullptr, 0, nullptr, bind_size, StepKind::bind},
+    {"loops negate", "negate", "Neg", negate, nullptr, 0, nullptr, nullptr, StepKind::work, is_negated},
+    {"loops begin", "loop", "Loop", begin_state, nullptr, 0, nullptr},
+    {"loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_begin, has_round, 6,
+     round_symbol},
+    {"loops grow", "grow", "Add", grow, nullptr, 1, grow_outputs},
+    {"end loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
+    {"loops end", "loop", "Loop", end, nullptr, 0, nullptr},
+};
+
+const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},       {BufferKind::input, 1, 0, 0, 0},
+                                     {BufferKind::output, 0, 0, 0, 0},      {BufferKind::output, 1, 0, 0, 0},
+                                     {BufferKind::temporary, 0, 0, 3, 0},   {BufferKind::temporary, 0, 3, 7, 0, 1},
+                                     {BufferKind::temporary, 0, 5, 5, 0, 2}};
+
+const char* const cpu_features[] = {"sse2", nullptr};
+alignas(64) const unsigned char weights[64] = {};
+
+}  // namespace
+
+extern const ModelDescription model = {
+    .onnxc_version = "0.1.0",
+    .target = "cpu x86-64",
+    .cpu_features = cpu_features,
+    .information = "{\"model\": \"fake\"}",
+    .input_count = 2,
+    .output_count = 2,
+    .inputs = inputs,
+    .outputs = outputs,
+    .symbol_count = 3,
+    .level_count = 4,
+    .output_dim_levels = output_dim_levels,
+    .symbol_names = symbol_names,
+    .bind = bind,
+    .output_dims = output_dims,
+    .sizes = sizes,
+    .buffer_count = 7,
+    .buffers = buffers,
+    .step_count = 8,
+    .steps = steps,
+    .weights = weights,
+    .weights_size = sizeof weights,
+};
+
+}  // namespace onnxc::runtime

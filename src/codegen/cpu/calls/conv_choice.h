@@ -10,9 +10,10 @@
 namespace onnxc {
 
 enum class ConvAlgorithm {
-  direct,    // kernels/conv_direct.h
-  stem,      // kernels/conv_stem.h: the same on a planar input of few channels
-  winograd,  // kernels/conv_winograd.h
+  direct,         // kernels/conv_direct.h
+  stem,           // kernels/conv_stem.h: the same on a planar input of few channels
+  stem_winograd,  // kernels/conv_stem_winograd.h: the latter with fewer products
+  winograd,       // kernels/conv_winograd.h
 };
 
 // What a kernel costs for one image of `output` voxels. `algorithm` must support the shape.

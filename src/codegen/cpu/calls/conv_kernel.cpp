@@ -3,6 +3,7 @@
 #include "codegen/cpu/calls/conv_choice.h"
 #include "codegen/cpu/calls/convolution_call.h"
 #include "codegen/cpu/calls/packing.h"
+#include "codegen/cpu/calls/packing_stem_winograd.h"
 #include "codegen/cpu/calls/packing_winograd.h"
 #include "codegen/usual_size.h"
 #include "support/diagnostics.h"
@@ -24,6 +25,8 @@ ConvolutionTemplate convolution_template(ConvAlgorithm algorithm, const kernels:
       return {"conv_direct", "codegen/cpu/kernels/conv_direct.h", "DirectConvolution"};
     case ConvAlgorithm::stem:
       return {"conv_direct", "codegen/cpu/kernels/conv_stem.h", "StemConvolution"};
+    case ConvAlgorithm::stem_winograd:
+      return {"conv_stem_winograd", "codegen/cpu/kernels/conv_stem_winograd.h", "StemWinogradConvolution"};
     case ConvAlgorithm::winograd:
       return {"conv_winograd " + form_name(shape.kernel), "codegen/cpu/kernels/conv_winograd.h", "WinogradConvolution"};
   }
@@ -33,6 +36,7 @@ ConvolutionTemplate convolution_template(ConvAlgorithm algorithm, const kernels:
 std::vector<float> pack_weights(ConvAlgorithm algorithm, const kernels::ConvShape& shape, int lanes,
                                 const std::vector<float>& weights) {
   if (algorithm == ConvAlgorithm::winograd) return pack_winograd_weights({shape, lanes}, weights);
+  if (algorithm == ConvAlgorithm::stem_winograd) return pack_stem_winograd_weights({shape, lanes}, weights);
   return pack_direct_weights(shape, lanes, algorithm == ConvAlgorithm::stem ? 1 : lanes, weights);
 }
 
@@ -59,7 +63,7 @@ void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
   const kernels::ConvShape& shape = convolution.shape;
   const ConvAlgorithm algorithm = choose_convolution(shape, lanes, output_of(convolution, context.program()));
   const size_t rank = node.inputs[0]->shape->size();
-  const bool is_planar = algorithm == ConvAlgorithm::stem;
+  const bool is_planar = algorithm == ConvAlgorithm::stem || algorithm == ConvAlgorithm::stem_winograd;
   lower_convolution(node, convolution, convolution_template(algorithm, shape), lanes,
                     is_planar ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes),
                     pack_weights(algorithm, shape, lanes, as_float(*node.inputs[1]->constant)), context);

@@ -1,5 +1,5 @@
 // Convolutions by the cheapest of the direct kernel (kernels/conv_direct.h), its form for few input channels
-// (conv_stem.h) and Winograd's (conv_winograd.h); conv_choice.h tells which is.
+// (conv_stem.h) and Winograd's (conv_stem_winograd.h, conv_winograd.h); conv_choice.h tells which is.
 #pragma once
 
 #include "passes/lower.h"

@@ -145,6 +145,26 @@ template <class T>
   return load(padded);
 }
 
+// Elements [begin, end), 0 to lanes; the other lanes are zero and their memory is not touched.
+[[gnu::always_inline]] inline vec load_between(const float* source, int64_t begin, int64_t end) {
+#if defined(__AVX512F__)
+  const uint32_t mask = ((1u << end) - 1u) & ~((1u << begin) - 1u);
+  return __builtin_ia32_loadups512_mask(source, vec(0.0f), static_cast<uint16_t>(mask));
+#else
+  typedef float vector8 __attribute__((vector_size(32)));
+  typedef int32_t mask8 __attribute__((vector_size(32)));
+  return __builtin_bit_cast(
+      vec, __builtin_ia32_maskloadps256(reinterpret_cast<const vector8*>(source),
+                                        __builtin_bit_cast(mask8, first_lanes(end) & ~first_lanes(begin))));
+#endif
+}
+template <class T>
+[[gnu::always_inline]] inline vec load_between(const T* source, int64_t begin, int64_t end) {
+  T padded[lanes] = {};
+  for (int64_t i = begin; i < end; ++i) padded[i] = source[i];
+  return load(padded);
+}
+
 // Stores the first `count` (0 to lanes) lanes and touches no other memory.
 [[gnu::always_inline]] inline void store_partial(float* destination, vec value, int64_t count) {
 #if defined(__AVX512F__)

@@ -160,8 +160,8 @@ def test_report_of_gpu_kernels(model: Path, tmp_path: Path) -> None:
 def test_report(model: Path) -> None:
     lines = onnxc(model, "--report").stdout.splitlines()
     assert lines[0].split() == ["operator", "node", "became", "step", "as", "together", "with"]
-    assert re.match(r"Conv +conv +kernel +\d+ +conv_direct 3x3x3 4->6 +act$", lines[1])
-    assert re.match(r"Relu +act +kernel +\d+ +conv_direct 3x3x3 4->6 +conv$", lines[2])
+    assert re.match(r"Conv +conv +kernel +\d+ +conv_stem_winograd 3x3x3 4->6 +act$", lines[1])
+    assert re.match(r"Relu +act +kernel +\d+ +conv_stem_winograd 3x3x3 4->6 +conv$", lines[2])
     assert lines[-1].startswith("4 nodes in ")
     report = json.loads(onnxc(model, "--report", "--json").stdout)
     assert (report["format"], report["version"]) == ("onnxc-report", 1)

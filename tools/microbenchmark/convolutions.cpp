@@ -1,11 +1,13 @@
-// Convolutions: direct, stem, Winograd, depthwise, transposed.
+// Convolutions: direct, stem and its Winograd form, Winograd, depthwise, transposed.
 #include "codegen/cpu/calls/packing.h"
 #include "codegen/cpu/calls/packing_depthwise.h"
+#include "codegen/cpu/calls/packing_stem_winograd.h"
 #include "codegen/cpu/calls/packing_transpose.h"
 #include "codegen/cpu/calls/packing_winograd.h"
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_stem.h"
+#include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "measurement.h"
@@ -83,6 +85,14 @@ void stem(benchmark::State& state) {
 }
 
 template <class L>
+void stem_winograd(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<StemWinogradConvolution<L::shape, float, float, BiasRelu>>(
+      state, L::shape, sizes, 1, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_stem_winograd_weights({L::shape, lanes}, weights); }));
+}
+
+template <class L>
 void winograd(benchmark::State& state) {
   const ConvSizes sizes = forward_sizes<L>();
   measure_convolution<WinogradConvolution<L::shape, float, float, BiasRelu>>(
@@ -124,13 +134,18 @@ void add_direct() {
   add("direct/X3D-S 192->432 1x1x1 @13x5x5", direct<Layer<{192, 432}, {13, 5, 5}>>);
 }
 
-void add_stem() {
-  add("stem/R3D-18 3->64 3x7x7 stride 1,2,2 @16x112x112",
-      stem<Layer<{3, 64, 1, {3, 7, 7}, {1, 2, 2}}, {16, 112, 112}>>);
-  add("stem/C3D 3->64 3x3x3 @16x112x112", stem<Layer<{3, 64, 1, three}, {16, 112, 112}>>);
-  add("stem/U-Net 1->32 3x3x3 @64x64x64", stem<Layer<{1, 32, 1, three}, {64, 64, 64}>>);
-  add("stem/seed 1->16 9x9x1 @32x32x32", stem<Layer<{1, 16, 1, {9, 9, 1}}, {32, 32, 32}>>);
-  add("stem/DenseNet121 1->64 7x7x7 stride 2 @64x64x64", stem<Layer<{1, 64, 1, {7, 7, 7}, two}, {64, 64, 64}>>);
+template <class L>
+void add_stem(const std::string& name) {
+  add("stem/" + name, stem<L>);
+  add("stem winograd/" + name, stem_winograd<L>);
+}
+
+void add_stems() {
+  add_stem<Layer<{3, 64, 1, {3, 7, 7}, {1, 2, 2}}, {16, 112, 112}>>("R3D-18 3->64 3x7x7 stride 1,2,2 @16x112x112");
+  add_stem<Layer<{3, 64, 1, three}, {16, 112, 112}>>("C3D 3->64 3x3x3 @16x112x112");
+  add_stem<Layer<{1, 32, 1, three}, {64, 64, 64}>>("U-Net 1->32 3x3x3 @64x64x64");
+  add_stem<Layer<{1, 16, 1, {9, 9, 1}}, {32, 32, 32}>>("seed 1->16 9x9x1 @32x32x32");
+  add_stem<Layer<{1, 64, 1, {7, 7, 7}, two}, {64, 64, 64}>>("DenseNet121 1->64 7x7x7 stride 2 @64x64x64");
 }
 
 void add_winograd() {
@@ -164,7 +179,7 @@ void add_transposed() {
 }
 
 [[maybe_unused]] const bool rows_added =
-    (add_direct(), add_stem(), add_winograd(), add_depthwise(), add_transposed(), true);
+    (add_direct(), add_stems(), add_winograd(), add_depthwise(), add_transposed(), true);
 
 }  // namespace
 }  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

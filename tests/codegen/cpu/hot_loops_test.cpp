@@ -23,6 +23,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_stem.h"
+#include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "codegen/cpu/kernels/matmul.h"
@@ -59,6 +60,9 @@ const Call convolutions[] = {
     convolution<StemConvolution, 3, 64, 1, {3, 7, 7}, {1, 2, 2}>,
     convolution<StemConvolution, 1, 32, 1, {3, 3, 3}, {1, 1, 1}>,
     convolution<StemConvolution, 1, lanes, 1, {9, 9, 1}, {1, 1, 1}>,
+    convolution<StemWinogradConvolution, 1, lanes, 1, {9, 9, 1}, {1, 1, 1}>,  // no pieces but of three taps
+    convolution<StemWinogradConvolution, 3, 64, 1, {3, 7, 7}, {1, 2, 2}>,
+    convolution<StemWinogradConvolution, 3, 45, 1, {1, 5, 5}, {1, 1, 1}>,     // of three and of two
     convolution<TransposedConvolution, 64, 32, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<TransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
     convolution<WinogradConvolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,

@@ -42,7 +42,8 @@ double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output)
   const double of_voxel = blocks * (static_cast<double>(packing.products()) / winograd_share + of_outputs);
   const double of_column = static_cast<double>(shape.input_channels * depth.terms() * height.terms()) * stem_input_cost;
   const auto columns = static_cast<double>(kernels::divide_up(output.w * shape.stride.w, lanes));
-  return rows * (static_cast<double>(output.w) * of_voxel + columns * of_column);
+  const double weights = static_cast<double>(packing.plain_offset()) * 4 * weight_byte_cost;
+  return rows * (static_cast<double>(output.w) * of_voxel + columns * of_column) + weights;
 }
 
 double winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {

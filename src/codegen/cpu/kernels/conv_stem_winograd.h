@@ -4,15 +4,17 @@
 // Problem: as in conv_stem.h, which runs at the peak, so that only fewer products help. Method: outputs in pairs along
 // the depth, the height or both; long filters in pieces whose products are summed before they are transformed back
 // (conv_stem_winograd_geometry.h); the width is passed through. Unlike in conv_winograd.h, the lanes of the input's
-// transform are neighbours along the width, and all output channels share it. A task transforms the rows of a band
-// along the depth, then those of one tile at a time along the height. A register tile is neighbouring voxels of a row
-// by one or two blocks of output channels, at two points of the height at once: first 1 and 2, whose sum and difference
-// are then the outputs' first terms, and the products of points 0 and 3 are added to those. What the points of the
-// depth give is added up in scratch. Pieces that read padding alone are left out.
+// transform are neighbours along the width, and all output channels share it: rows of the input become rows of scratch,
+// one tile of depth and height at a time. A register tile is neighbouring voxels of a row by one or two blocks of
+// output channels, at two points of the height at once: first 1 and 2, whose sum and difference are then the outputs'
+// first terms, and the products of points 0 and 3 are added to those. What the points of the depth give is added up in
+// scratch. Pieces that read padding alone are left out.
 //
 // Limits: one group, dilation 1 along an axis in pairs. The transforms round once more, the sums are shorter: the error
 // is that of a direct sum. What is not finite in the end is summed again by the definition.
-// Bound by: FMA throughput, and as many loads as FMAs; 1.9 times as fast as conv_stem.h on 9x9x1 with 16 channels.
+// Bound by: FMA throughput where there are many taps and channels (3x7x7 from 3 to 64 channels: 1.7 times as fast as
+// conv_stem.h, of 2.1 that the products would give); with 16 channels by as many loads as FMAs and by the transform
+// (9x9x1: 1.2 of 2.25); with three taps by what a register tile costs before and after its few products.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_stem_winograd_geometry.h"
@@ -78,7 +80,7 @@ class StemWinogradConvolution {
         task.h = tile * height.outputs();
         const int64_t first_row = task.h * shape.stride.h - sizes.begin_pads.h;
         task.height_pieces = height_tables.pieces_inside(first_row, sizes.input.h);
-        task.row = first_row - band_row;
+        task.first_row = first_row - band_row;
         transform_input(arguments, task);
         for (int64_t chunk = 0; chunk < packing.chunks(); ++chunk) {
           if (packing.chunk_blocks(chunk) == 2)
@@ -116,9 +118,9 @@ class StemWinogradConvolution {
   struct Task {
     StemWinogradGeometry geometry;
     float* scratch;
-    int64_t batch, d, h;                   // of the tile's first output
-    int64_t row;                           // of the band, of the tile's first tap
-    uint64_t depth_pieces, height_pieces;  // that read something inside the input, one a bit
+    int64_t batch = 0, d = 0, h = 0;               // of the tile's first output
+    int64_t first_row = 0;                         // of the band, of the tile's first tap
+    uint64_t depth_pieces = 0, height_pieces = 0;  // that read something inside the input, one a bit
 
     // Where the band's rows of the input are: [input channel][plane][row].
     const Input** table() const { return reinterpret_cast<const Input**>(scratch + geometry.table_offset); }
@@ -182,7 +184,7 @@ class StemWinogradConvolution {
     for (int a = 0; a < of_depth; ++a)
       for (int b = 0; b < of_height; ++b) {
         const int64_t plane = depth_tables.first[i] + a * shape.stride.d;
-        const int64_t row = task.row + height_tables.first[j] + b * shape.stride.h;
+        const int64_t row = task.first_row + height_tables.first[j] + b * shape.stride.h;
         from[a][b] = task.table()[(channel * planes + plane) * task.geometry.input_rows + row] - sizes.begin_pads.w;
       }
     float* to[depth_points][height_points];

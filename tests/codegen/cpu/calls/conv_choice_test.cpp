@@ -16,8 +16,23 @@ ConvAlgorithm choose_unknown(const ConvShape& shape, const Axes& usual) {
 }
 
 TEST(ConvChoice, FewInputChannelsAreReadPlanar) {
-  EXPECT_EQ(choose({.input_channels = 3, .output_channels = 64, .kernel = cube}, {16, 112, 112}), ConvAlgorithm::stem);
+  EXPECT_EQ(
+      choose({.input_channels = 3, .output_channels = 24, .kernel = {1, 3, 3}, .stride = {1, 2, 2}}, {13, 80, 80}),
+      ConvAlgorithm::stem);
   EXPECT_EQ(choose({.input_channels = 4, .output_channels = 8}, {8, 8, 8}), ConvAlgorithm::stem);
+}
+
+TEST(ConvChoice, StemsWithManyTapsTakeFewerProducts) {
+  for (const int lanes : {8, 16}) {
+    EXPECT_EQ(choose_convolution({.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}}, lanes,
+                                 {Axes{32, 32, 32}}),
+              ConvAlgorithm::stem_winograd);
+    EXPECT_EQ(choose_convolution({.input_channels = 3, .output_channels = 64, .kernel = {3, 7, 7}, .stride = {1, 2, 2}},
+                                 lanes, {Axes{16, 56, 56}}),
+              ConvAlgorithm::stem_winograd);
+  }
+  EXPECT_EQ(choose({.input_channels = 3, .output_channels = 64, .kernel = cube}, {16, 112, 112}),
+            ConvAlgorithm::stem_winograd);
 }
 
 TEST(ConvChoice, LargeMapsOfThreeTapsTakeWinograd) {

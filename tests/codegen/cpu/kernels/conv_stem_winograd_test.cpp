@@ -94,16 +94,6 @@ TEST(ISA_SUITE(StemWinogradConvolution), HalfInput) {
   check<shape, bfloat16_t>(conv_sizes(shape, 1, {2, 5, 7}, {0, 1, 1}, {0, 1, 1}));
 }
 
-// Small integers with a NaN, infinities and a value that overflows in the transforms here and there.
-void fill_with_some_not_finite(std::vector<float>& values, uint32_t seed) {
-  fill_with_integers(values, seed);
-  if (seed != 1) return;  // only the input
-  values[7] = std::numeric_limits<float>::quiet_NaN();
-  values[values.size() / 3] = std::numeric_limits<float>::infinity();
-  values[values.size() / 2] = -std::numeric_limits<float>::infinity();
-  values[values.size() - 5] = std::numeric_limits<float>::max();
-}
-
 TEST(ISA_SUITE(StemWinogradConvolution), NotFiniteReachesTheOutputsThatReadItAlone) {
   constexpr ConvShape flat{.input_channels = 1, .output_channels = lanes, .kernel = {5, 4, 1}};
   constexpr ConvShape strided{

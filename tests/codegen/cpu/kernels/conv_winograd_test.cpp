@@ -86,16 +86,6 @@ TEST(ISA_SUITE(WinogradConvolution), HalfTypesAreComputedInFloat) {
   check<shape, bfloat16_t, bfloat16_t>(sizes, {.tolerance = 2.0});  // half a unit of the last place below 1024
 }
 
-// Small integers with a NaN, infinities and a value that overflows in the transforms here and there.
-void fill_with_some_not_finite(std::vector<float>& values, uint32_t seed) {
-  fill_with_integers(values, seed);
-  if (seed != 1) return;  // only the input
-  values[7] = std::numeric_limits<float>::quiet_NaN();
-  values[values.size() / 3] = std::numeric_limits<float>::infinity();
-  values[values.size() / 2] = -std::numeric_limits<float>::infinity();
-  values[values.size() - 5] = std::numeric_limits<float>::max();
-}
-
 TEST(ISA_SUITE(WinogradConvolution), NotFiniteReachesTheOutputsThatReadItAlone) {
   constexpr ConvShape volume{.input_channels = 3, .output_channels = lanes + 2, .kernel = {3, 3, 3}};
   constexpr ConvShape swapped{.input_channels = lanes + 1, .output_channels = lanes, .kernel = {3, 1, 3}};

@@ -217,16 +217,26 @@ def test_scan(tmp_path: Path, options: Sequence[str]) -> None:
     check_runs(model, tmp_path, runs, options)
 
 
-def test_states_that_change_shape_are_refused(tmp_path: Path) -> None:
-    model = parse("""
-      model (int64 n, float[2] x) => (y) <bool yes = {1}> {
-        y = Loop(n, yes, x) <body = body (int64 i, bool k, float[M] s) => (k, t) { t = Concat <axis = 0> (s, x) }>
-      }
+INSTEAD = "let the loop collect what a round adds, as an output that it scans"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "t = Concat <axis = 0> (s, x)",
+            rf"dim 0 of state 0 must stay as it is from round to round \(else {INSTEAD}.*2 and 4 differ",
+        ),
+        ("t = Unsqueeze(s, first)", rf"state 0 has shape \[2\] and a round makes it \[1, 2\];.*: {INSTEAD}"),
+    ],
+)
+def test_states_that_change_shape_are_refused(body: str, message: str, tmp_path: Path) -> None:
+    model = parse(f"""
+      model (int64 n, float[2] x) => (y) <bool yes = {{1}}, int64[1] first = {{0}}> {{
+        y = Loop(n, yes, x) <body = body (int64 i, bool k, float[M] s) => (k, t) {{ {body} }}>
+      }}
     """)
     onnx.save(model, tmp_path / "model.onnx")
-    with pytest.raises(
-        onnxc_commands.CommandFailure,
-        match=r"dim 0 of state 0 must stay as it is from round to round \(else let the loop collect what a round adds",
-    ):
+    with pytest.raises(onnxc_commands.CommandFailure, match=message):
         onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
     assert open_session(model) is not None

@@ -14,47 +14,79 @@ from tools.benchmark.report import OURS, ratio
 pyplot.switch_backend("Agg")  # draws into files, on a machine without a screen
 
 COLORS = {"onnxc": "#1b6ca8", "onnxruntime": "#e08e45", "openvino": "#7a9e7e", "pytorch": "#b0483a"}
-KINDS = {  # of steps, by the start of their names
-    "conv_winograd": "#7b3fa0",
-    "conv": "#1b6ca8",
-    "matmul": "#e08e45",
-    "loops": "#999999",
+ENGINE_NAMES = {"openvino": "OpenVINO", "pytorch": "PyTorch"}
+MODEL_NAMES = {
+    "r3d_18": "R3D-18",
+    "unet3d": "3D U-Net",
+    "c3d": "C3D",
+    "x3d_s": "X3D-S",
+    "r2plus1d_18": "R(2+1)D-18",
+    "seed_convolution": "seed convolution",
+    "monai_unet": "MONAI UNet",
+    "monai_dynunet": "MONAI DynUNet",
+    "monai_segresnet": "MONAI SegResNet",
+    "monai_densenet121": "MONAI DenseNet121",
+    "monai_swin_unetr": "MONAI SwinUNETR",
 }
-OTHER_KIND = "#3a9188"
+KINDS = {  # of steps, by the start of their names
+    "conv_winograd": ("Winograd convolution", "#7b3fa0"),
+    "conv": ("other convolution", "#1b6ca8"),
+    "matmul": ("matrix product", "#e08e45"),
+    "attention": ("attention", "#b0483a"),
+    "loops": ("loops", "#999999"),
+}
+OTHER_KIND = ("other kernel", "#3a9188")
 LEAST_SHARE = 0.002  # of the time, for a step to be a dot
+MODELS_IN_A_ROW = 6
+
+
+def name_of(model: str) -> str:
+    return MODEL_NAMES.get(model, model)
 
 
 def draw_bars(
     all_results: Sequence[ModelResults], engines: Sequence[str], threads: int, title: str, path: Path
 ) -> None:
-    """Speed of each engine on each model, onnxc's being 1."""
-    figure, axes = pyplot.subplots(figsize=(max(7.0, 1.5 * len(all_results) + 2), 4.5), layout="constrained")
-    width = 0.8 / len(engines)
-    for index, engine in enumerate(engines):
-        places = [place + (index - (len(engines) - 1) / 2) * width for place in range(len(all_results))]
-        times = [1.0 if engine == OURS else ratio(results, threads, engine) for results in all_results]
-        heights = [1 / value if value else math.nan for value in times]
-        bars = axes.bar(places, heights, width, label=engine, color=COLORS[engine])
-        axes.bar_label(bars, ["failed" if math.isnan(h) else f"{h:.2f}" for h in heights], fontsize=7, padding=1)
-    axes.set_xticks(range(len(all_results)), [results.model for results in all_results], fontsize=8)
-    axes.set_ylabel("speed, onnxc = 1 (higher is faster)")
-    axes.axhline(1, color=COLORS[OURS], linewidth=0.6)
-    axes.set_title(title, fontsize=9)
-    axes.legend(fontsize=8, ncols=len(engines))
-    axes.margins(y=0.15)
-    figure.savefig(path, dpi=130)
+    """Speed of each engine on each model, onnxc's being 1; on top of a peer's bar how many times as fast onnxc is."""
+    rows = math.ceil(len(all_results) / MODELS_IN_A_ROW)
+    in_a_row = math.ceil(len(all_results) / rows)
+    size = (max(6.0, 1.6 * in_a_row + 1), 2.5 * rows + 0.8)
+    figure, panels = pyplot.subplots(rows, 1, figsize=size, sharey=True, squeeze=False, layout="constrained")
+    width = 0.84 / len(engines)
+    for row, axes in enumerate(panels[:, 0]):
+        models = all_results[row * in_a_row : (row + 1) * in_a_row]
+        for index, engine in enumerate(engines):
+            places = [place + (index - (len(engines) - 1) / 2) * width for place in range(len(models))]
+            times = [1.0 if engine == OURS else ratio(results, threads, engine) for results in models]
+            heights = [1 / value if value else 0.0 for value in times]
+            bars = axes.bar(places, heights, width * 0.94, color=COLORS[engine], label=ENGINE_NAMES.get(engine, engine))
+            if engine != OURS:
+                labels = ["failed" if value is None else f"{value:.1f}\u00d7" for value in times]
+                axes.bar_label(bars, labels, fontsize=8, padding=2)
+        axes.set_xlim(-0.55, in_a_row - 0.45)  # a last row may have fewer
+        axes.set_xticks(range(len(models)), [name_of(results.model) for results in models], fontsize=9)
+        axes.tick_params(length=0)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.margins(y=0.14)
+    figure.supylabel("speed, onnxc = 1", fontsize=9)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(engines), fontsize=9, frameon=False)
+    figure.suptitle(f"{title}\non top of a bar: how many times as fast onnxc is", fontsize=9)
+    figure.savefig(path, dpi=110)
     pyplot.close(figure)
 
 
 def color_of(step: str) -> str:
-    return next((color for start, color in KINDS.items() if step.startswith(start)), OTHER_KIND)
+    return next((color for start, (_, color) in KINDS.items() if step.startswith(start)), OTHER_KIND[1])
 
 
 def draw_rooflines(profiles: Mapping[str, Profile], title: str, path: Path) -> None:
     """One panel a model; each step of it a dot, its area growing with its share of the time."""
     columns = min(3, len(profiles))
     rows = math.ceil(len(profiles) / columns)
-    size = (4.2 * columns, 3.4 * rows + 0.6)
+    size = (3.6 * columns + 0.4, 2.6 * rows + 1)
     figure, grid = pyplot.subplots(
         rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
     )
@@ -77,15 +109,33 @@ def draw_rooflines(profiles: Mapping[str, Profile], title: str, path: Path) -> N
             linewidths=0.4,
             edgecolors="black",
         )
-        axes.set_title(f"{model} (roof {profile.peak_gflops:.0f} GFLOP/s)", fontsize=9)
-        axes.grid(alpha=0.3)
+        axes.set_title(name_of(model), fontsize=10)
+        axes.annotate(
+            f"{profile.peak_gflops:.0f} GFLOP/s",
+            (1, profile.peak_gflops),
+            (-4, 4),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="right",
+            fontsize=7,
+        )
+        axes.annotate(
+            f"{profile.peak_gigabytes:.0f} GB/s",
+            (low, low * profile.peak_gigabytes),
+            (16, 2),
+            textcoords="offset points",
+            fontsize=7,
+        )
+        axes.grid(alpha=0.25)
     for axes in grid[:, 0]:
-        axes.set_ylabel("GFLOP/s of the definition")
+        axes.set_ylabel("GFLOP/s of the definition", fontsize=8)
     for axes in grid[-1]:
-        axes.set_xlabel("operations a byte")
-    legend = [*KINDS.items(), ("other", OTHER_KIND)]
+        axes.set_xlabel("operations a byte", fontsize=8)
+    legend = [*KINDS.values(), OTHER_KIND]
     marks = [Line2D([], [], marker="o", ls="", color=color, label=kind) for kind, color in legend]
-    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8)
-    figure.suptitle(title, fontsize=9)
-    figure.savefig(path, dpi=130)
+    figure.legend(
+        handles=marks, loc="outside lower center", ncols=min(len(marks), 2 * columns), fontsize=9, frameon=False
+    )
+    figure.suptitle(f"{title}\na dot is a step, its area the step's share of the time", fontsize=9)
+    figure.savefig(path, dpi=110)
     pyplot.close(figure)

@@ -9,6 +9,16 @@ std::string shape_text(const kernels::ConvShape& shape) {
                      braced(shape.kernel), braced(shape.stride), braced(shape.dilation));
 }
 
+std::string convolution_title(const std::string& kernel, const KernelConvolution& convolution) {
+  const kernels::ConvShape& shape = convolution.shape;
+  std::string text =
+      fmt::format("{} {} {}->{}", kernel, describe(shape.kernel), shape.input_channels, shape.output_channels);
+  if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + describe(shape.stride);
+  if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + describe(shape.dilation);
+  if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
+  return text;
+}
+
 std::string convolution_sizes(const KernelConvolution& convolution, const KernelText& text) {
   return braced({text.expr(convolution.spec.batch), braced(text, convolution.axes, &WindowAxis::input),
                  braced(text, convolution.axes, &WindowAxis::output),

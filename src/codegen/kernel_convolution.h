@@ -17,6 +17,9 @@ struct KernelConvolution {
 };
 std::optional<KernelConvolution> as_kernel_convolution(const Node& node);
 
+// "conv 3x3x3 64->128 stride 2x2x2", for reports.
+std::string convolution_title(const std::string& kernel, const KernelConvolution& convolution);
+
 // accumulator + bias[channel] for the node's bias, or the accumulator alone, in the type of the output.
 Epilogue bias_epilogue(const Node& node, LoweringContext& context);
 

@@ -55,7 +55,7 @@ class Mutation:
     assembly: bool = False  # the text is in the assembly of the convolution's kernel
 
 
-GEMM, TILE = "implicit_gemm.h", "gemm_tile.h"
+GEMM, BLOCK, TILE = "implicit_gemm.h", "gemm_block.h", "gemm_tile.h"
 
 MUTATIONS = [
     Mutation(
@@ -95,11 +95,11 @@ MUTATIONS = [
     Mutation(
         "rows of a transposed tile exchanged on one side only",
         [Change("] = values[round]", " ^ 1] = values[round]")],
-        WRONG_RESULT,
+        "which was never written",
     ),
     Mutation(
         "tail of the convolution shifted by one",
-        [Change("first_row + index < grid.product()}", "first_row + index < grid.product() + 1}", GEMM)],
+        [Change("first_row + index < grid.product()}", "first_row + index < grid.product() + 1}", BLOCK)],
         "behind the end of a device allocation",
     ),
     Mutation(
@@ -125,9 +125,21 @@ MUTATIONS = [
         WRONG_RESULT,
     ),
     Mutation(
+        "parts of the reduction that overlap",
+        [Change("share + (part < more)}", "share + 1}", GEMM)],
+        WRONG_RESULT,
+    ),
+    Mutation(
+        "part of the reduction left out of the sum",
+        [Change("int64_t part = 1; part < arguments.parts", "int64_t part = 2; part < arguments.parts", GEMM)],
+        WRONG_RESULT,
+    ),
+    Mutation(
         "LDS one row short",
         [
-            Change("columns[tile.columns * lds_row_bytes]", "columns[(tile.columns - 1) * lds_row_bytes]", TILE),
+            Change(
+                "columns[lds_columns(tile) * lds_row_bytes]", "columns[(lds_columns(tile) - 1) * lds_row_bytes]", TILE
+            ),
             Change("  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));\n", "", GEMM),
         ],
         "bytes of LDS at",
@@ -193,7 +205,7 @@ MUTATIONS = [
 
 @dataclass
 class Model:
-    """A convolution whose tiles have tails on all sides, and what it gives."""
+    """A convolution whose tiles have tails on all sides, a transpose, and what the convolution gives."""
 
     folder: Path
     source: str
@@ -238,10 +250,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     weights = random.integers(-3, 4, (72, 20, 3, 3, 3)).astype(np.float32)
     bias = random.integers(-9, 10, 72).astype(np.float32)
     graph = helper.make_graph(
-        [helper.make_node("Conv", ["x", "w", "b"], ["y"], pads=[1] * 6)],
+        [
+            helper.make_node("Conv", ["x", "w", "b"], ["y"], pads=[1] * 6),
+            helper.make_node("Transpose", ["x"], ["z"], perm=[0, 2, 3, 4, 1]),
+        ],
         "convolution",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 20, 3, 7, 9])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 72, 3, 7, 9])],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 72, 3, 7, 9]),
+            helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 3, 7, 9, 20]),
+        ],
         [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(bias, "b")],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "model.onnx"))

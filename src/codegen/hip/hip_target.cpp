@@ -1,6 +1,8 @@
 #include "codegen/hip/hip_target.h"
 
+#include "codegen/hip/calls/channelwise_kernel.h"
 #include "codegen/hip/calls/conv_kernel.h"
+#include "codegen/hip/calls/kernel_spec.h"
 #include "codegen/hip/calls/matmul_kernel.h"
 #include "codegen/kernel_call.h"
 #include "support/diagnostics.h"
@@ -14,13 +16,15 @@ kernels::Products float32_products(std::string_view name) {
   return kernels::Products::float32;
 }
 
-bool HipTarget::prefers_blocked(const Node& node) const { return takes_implicit_gemm(node); }
+bool HipTarget::prefers_blocked(const Node& node) const { return takes_implicit_gemm(node) || takes_channelwise(node); }
 
 Layout HipTarget::blocked_layout(size_t rank) const { return Layout::channel_blocked(rank, kernels::block_channels); }
 
 bool HipTarget::lower(const Node& node, LoweringContext& context) const {
   if (takes_implicit_gemm(node))
     lower_implicit_gemm(node, products_, context);
+  else if (takes_channelwise(node))
+    lower_channelwise(node, context);
   else if (takes_matrix_product(node))
     lower_matrix_product(node, products_, context);
   else
@@ -31,7 +35,10 @@ bool HipTarget::lower(const Node& node, LoweringContext& context) const {
 // An epilogue is evaluated for one element at a time, at its logical indices: whatever it loads is there.
 bool HipTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
                               BufferId output) const {
-  return program.buffer(output).layout == program.buffer(call.output).layout && is_kernel_type(epilogue.value.dtype());
+  const Layout &layout = program.buffer(output).layout, &own = program.buffer(call.output).layout;
+  const auto* spec = dynamic_cast<const HipKernelSpec*>(call.spec.get());
+  const bool fits = layout == own || (layout.is_row_major() && spec != nullptr && spec->writes_row_major());
+  return fits && is_kernel_type(epilogue.value.dtype());
 }
 
 }  // namespace onnxc

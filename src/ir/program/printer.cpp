@@ -76,7 +76,8 @@ std::string print_buffer(BufferId id, const Buffer& buffer) {
 }
 
 std::string print_work(const KernelCall& call) {
-  std::string text = fmt::format("kernel {}  b{} = {}\n", call.spec->describe(), call.output, print_ids(call.inputs));
+  std::string text = fmt::format("kernel {}  b{} = {}", call.spec->describe(), call.output, print_ids(call.inputs));
+  text += call.workspace ? fmt::format(" workspace b{}\n", *call.workspace) : "\n";
   if (call.epilogue.value) {
     std::vector<std::string> axes;
     for (const Axis& axis : call.epilogue.axes) axes.push_back(axis.symbol.name());

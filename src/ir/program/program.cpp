@@ -141,7 +141,10 @@ std::vector<BufferId> writes(const Step& step) {
   std::vector<BufferId> ids;
   if (const auto* nest = std::get_if<LoopNest>(&step.work))
     for (const Store& store : nest->stores) add_once(ids, store.buffer);
-  if (const auto* call = std::get_if<KernelCall>(&step.work)) add_once(ids, call->output);
+  if (const auto* call = std::get_if<KernelCall>(&step.work)) {
+    add_once(ids, call->output);
+    if (call->workspace) add_once(ids, *call->workspace);
+  }
   if (const auto* call = std::get_if<HostCall>(&step.work))
     for (BufferId id : call->outputs) add_once(ids, id);
   if (const auto* loop = std::get_if<LoopBegin>(&step.work))

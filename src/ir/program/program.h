@@ -63,7 +63,8 @@ struct KernelCall {
   std::shared_ptr<const KernelSpec> spec;
   std::vector<BufferId> inputs;  // in the order the spec defines; epilogue operands are found in the epilogue
   BufferId output = -1;
-  Epilogue epilogue;  // without a value where the kernel applies none
+  std::optional<BufferId> workspace = {};  // memory that the kernel writes and reads, and nobody else
+  Epilogue epilogue;                       // without a value where the kernel applies none
 };
 
 // A call of a function of the runtime: what is neither loops nor a template.

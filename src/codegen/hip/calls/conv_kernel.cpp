@@ -11,8 +11,8 @@ using kernels::ConvShape;
 using kernels::GemmPlan;
 using kernels::InputOrder;
 
-// With few input channels a block of them would be mostly padding: they are read one by one, and a planar input as it
-// is.
+// With few input channels a block of them would be mostly padding: they are read one by one. So is a row-major input
+// that each tile reads once: its copy in blocks would cost more than the loads.
 constexpr int64_t most_stem_channels = 4;
 // A group of fewer output channels would leave most of a tile unused: its loops do better.
 constexpr int64_t fewest_group_columns = 12;
@@ -22,19 +22,10 @@ bool cuts_blocks(const ConvShape& shape) {
                                shape.group_output_channels() % kernels::block_channels == 0);
 }
 
-bool is_stem(const KernelConvolution& convolution) {
+bool reads_elements(const KernelConvolution& convolution, bool is_row_major) {
   const ConvShape& shape = convolution.shape;
-  return !convolution.spec.transposed && shape.groups == 1 && shape.input_channels <= most_stem_channels;
-}
-
-std::string title(const KernelConvolution& convolution) {
-  const ConvShape& shape = convolution.shape;
-  std::string text = fmt::format("{} {} {}->{}", convolution.spec.transposed ? "conv_transpose" : "conv",
-                                 describe(shape.kernel), shape.input_channels, shape.output_channels);
-  if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + describe(shape.stride);
-  if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + describe(shape.dilation);
-  if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
-  return text;
+  if (convolution.spec.transposed || shape.groups != 1) return false;
+  return shape.input_channels <= most_stem_channels || (is_row_major && shape.kernel.product() == 1);
 }
 
 std::array<Expr, 3> three(const std::array<WindowAxis, 3>& axes, Expr WindowAxis::* member) {
@@ -79,23 +70,33 @@ void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringC
   GemmPlan plan{.shape = convolution.shape,
                 .transposed = convolution.spec.transposed,
                 .products = products_for(input.dtype, products)};
-  if (is_stem(convolution) || !cuts_blocks(convolution.shape)) plan.input_order = InputOrder::elements;
-  if (is_stem(convolution)) plan.input_lanes = 1;
+  const BufferId own = context.buffer(input);
+  const bool is_row_major = context.program().buffer(own).layout.is_row_major();
+  const bool is_planar = reads_elements(convolution, is_row_major);
+  if (is_planar) {
+    plan.input_order = InputOrder::planar;
+    plan.input_lanes = is_row_major ? 1 : kernels::block_channels;
+  } else if (!cuts_blocks(convolution.shape)) {
+    plan.input_order = InputOrder::elements;
+  }
   const Layout blocked = Layout::channel_blocked(rank, kernels::block_channels);
-  const GemmOperation operation{.title = title(convolution),
-                                .plan = plan,
-                                .batch = convolution.spec.batch,
-                                .input = three(convolution.axes, &WindowAxis::input),
-                                .output = three(convolution.axes, &WindowAxis::output),
-                                .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
-                                .input_axes = axes_of(rank),
-                                .output_axes = axes_of(rank),
-                                .weight_axes = {}};
-  const BufferId x = context.buffer_as(input, is_stem(convolution) ? Layout::row_major(rank) : blocked, node.origin);
+  const GemmOperation operation{
+      .title = convolution_title(convolution.spec.transposed ? "conv_transpose" : "conv", convolution),
+      .plan = plan,
+      .batch = convolution.spec.batch,
+      .input = three(convolution.axes, &WindowAxis::input),
+      .output = three(convolution.axes, &WindowAxis::output),
+      .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
+      .input_axes = axes_of(rank),
+      .output_axes = axes_of(rank),
+      .weight_axes = {}};
+  const BufferId x = is_planar ? own : context.buffer_as(input, blocked, node.origin);
   auto weights = [&](const GemmPlan& chosen) {
     return add_packed(context.program(), node.inputs[1]->name, pack(chosen, as_float(*node.inputs[1]->constant)));
   };
-  lower_gemm(node, operation, x, weights, bias_epilogue(node, context), blocked, context);
+  const Layout& own_layout = context.program().buffer(context.buffer(*node.outputs[0])).layout;
+  const Layout output_layout = own_layout.is_row_major() ? own_layout : blocked;
+  lower_gemm(node, operation, x, weights, bias_epilogue(node, context), output_layout, context);
 }
 
 }  // namespace onnxc

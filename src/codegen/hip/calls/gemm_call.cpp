@@ -28,11 +28,24 @@ const char* name(Products products) {
   internal_error("a kind of products");
 }
 
+const char* name(kernels::InputOrder order) {
+  switch (order) {
+    case kernels::InputOrder::blocks:
+      return "blocks";
+    case kernels::InputOrder::elements:
+      return "elements";
+    case kernels::InputOrder::planar:
+      return "planar";
+  }
+  internal_error("an order of the input");
+}
+
 std::string plan_text(const GemmPlan& plan) {
-  return fmt::format("GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}}}",
+  return fmt::format("GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}}}",
                      shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
-                     plan.input_order == kernels::InputOrder::blocks ? "blocks" : "elements", plan.input_lanes,
-                     plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product);
+                     name(plan.input_order), plan.input_lanes,
+                     plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product,
+                     plan.is_split, plan.output_lanes);
 }
 
 // 0 for an axis that the buffer lacks.
@@ -45,8 +58,8 @@ class GemmSpec : public HipKernelSpec {
   GemmSpec(GemmOperation operation, const GemmChoice& choice) : operation_(std::move(operation)), choice_(choice) {}
 
   std::string describe() const override {
-    return fmt::format("{} {} tile {}x{}", operation_.title, name(plan().products), plan().tile.rows,
-                       plan().tile.columns);
+    return fmt::format("{} {} tile {}x{}{}", operation_.title, name(plan().products), plan().tile.rows,
+                       plan().tile.columns, plan().is_split ? " split" : "");
   }
   std::string device_header() const override { return "codegen/hip/kernels/implicit_gemm.h"; }
   std::string host_header() const override { return "codegen/hip/kernels/gemm_geometry.h"; }
@@ -55,7 +68,10 @@ class GemmSpec : public HipKernelSpec {
     auto type = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
     return fmt::format("GemmArguments<{}, {}, {}>", type(call.inputs[0]), type(call.inputs[1]), type(call.output));
   }
-  std::string function() const override { return fmt::format("implicit_gemm<{}>", plan_text(plan())); }
+  std::string function(const KernelCall& call, const Program& program) const override {
+    return fmt::format("implicit_gemm<{}>", plan_text(plan_of(call, program)));
+  }
+  bool writes_row_major() const override { return true; }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     const std::string zeros = plan().weight_order == kernels::WeightOrder::packed
@@ -64,10 +80,16 @@ class GemmSpec : public HipKernelSpec {
     return braced(
         {text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.output), sizes(text),
          view(text, call.inputs[0], operation_.input_axes, plan().input_lanes, plan().shape.group_input_channels()),
-         view(text, call.output, operation_.output_axes, kernels::block_channels, 0), weight_view(text, call.inputs[1]),
-         zeros});
+         view(text, call.output, operation_.output_axes, plan_of(call, text.program).output_lanes, 0),
+         weight_view(text, call.inputs[1]), zeros, call.workspace ? text.pointer(*call.workspace) : "nullptr",
+         plan().is_split ? fmt::format("{}.parts({})", plan_text(plan()), sizes(text)) : "1"});
   }
   std::string blocks() const override { return plan_text(plan()) + ".blocks(arguments.call.sizes)"; }
+  std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
+    if (!plan().is_split) return std::nullopt;
+    return DeviceFunction{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),
+                          plan_text(plan()) + ".combining_blocks(arguments.call.sizes)"};
+  }
 
   std::vector<std::string> coordinates(size_t rank) const override {
     std::vector<std::string> names(rank, "0");
@@ -87,6 +109,12 @@ class GemmSpec : public HipKernelSpec {
 
  private:
   const GemmPlan& plan() const { return choice_.plan; }
+  // With the layout of the output, which an epilogue may have changed. Columns of a row-major matrix are like a block.
+  GemmPlan plan_of(const KernelCall& call, const Program& program) const {
+    GemmPlan plan = choice_.plan;
+    if (!plan.matrix_product && program.buffer(call.output).layout.is_row_major()) plan.output_lanes = 1;
+    return plan;
+  }
 
   std::string sizes(const KernelText& text) const {
     auto axes = [&](const std::array<Expr, 3>& extents) {
@@ -101,7 +129,7 @@ class GemmSpec : public HipKernelSpec {
                    int64_t group_channels) const {
     const Program& program = text.program;
     // Where channels are read one by one the kernel itself counts them through all groups.
-    const bool counts_channels = plan().input_order == kernels::InputOrder::elements || group_channels == 0;
+    const bool counts_channels = plan().input_order != kernels::InputOrder::blocks || group_channels == 0;
     const Expr group = axes.group        ? stride(program, id, axes.group)
                        : counts_channels ? Expr(0)
                                          : stride(program, id, axes.channel, group_channels);
@@ -127,15 +155,19 @@ uint16_t bits_of(float value, DType dtype) {
   return std::bit_cast<uint16_t>(Eigen::bfloat16(value));
 }
 
-// Rows that nobody knows count as many.
-constexpr int64_t dynamic_rows = int64_t{1} << 20;
-
 }  // namespace
 
-std::optional<int64_t> GemmOperation::rows() const {
-  Expr count = batch;
-  for (const Expr& extent : output) count *= extent;
-  return count.constant();
+std::optional<kernels::ConvSizes> GemmOperation::sizes() const {
+  bool are_known = true;
+  auto value = [&](const Expr& expr) {
+    are_known = are_known && expr.constant().has_value();
+    return expr.constant().value_or(0);
+  };
+  auto axes = [&](const std::array<Expr, 3>& exprs) {
+    return kernels::Axes{value(exprs[0]), value(exprs[1]), value(exprs[2])};
+  };
+  const kernels::ConvSizes sizes = {value(batch), axes(input), axes(output), axes(begin_pads)};
+  return are_known ? std::optional(sizes) : std::nullopt;
 }
 
 Products products_for(DType dtype, Products float32) {
@@ -201,13 +233,21 @@ BufferId add_packed(Program& program, const std::string& name, Tensor packed) {
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
                 LoweringContext& context) {
-  const GemmChoice choice = choose_gemm(operation.plan, operation.rows().value_or(dynamic_rows));
+  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes());
   KernelCall call;
   call.inputs = {input, weights(choice.plan)};
   if (choice.plan.weight_order == kernels::WeightOrder::strided) {
     const auto count = static_cast<int64_t>(kernels::lds_row_bytes);
     call.inputs.push_back(
         add_packed(context.program(), "zeros", Tensor::zeros(context.program().buffer(input).dtype, {count})));
+  }
+  if (choice.workspace_count > 0) {
+    Buffer workspace;
+    workspace.name = node.outputs[0]->name + " in parts";
+    workspace.dtype = DType::float32;
+    workspace.shape = {choice.workspace_count};
+    workspace.layout = Layout::row_major(1);
+    call.workspace = context.program().add(std::move(workspace));
   }
   call.epilogue = std::move(epilogue);
   call.spec = std::make_shared<GemmSpec>(std::move(operation), choice);

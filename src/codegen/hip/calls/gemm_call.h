@@ -31,8 +31,8 @@ struct GemmOperation {
   };
   std::optional<Matrix> weight_axes;
 
-  // Rows of the product in all, where they are known.
-  std::optional<int64_t> rows() const;
+  // Where all of them are known.
+  std::optional<kernels::ConvSizes> sizes() const;
 };
 
 // The weights in the plan's order; `weight` gives the one of a group, column, tap and input channel.

@@ -13,11 +13,14 @@ using kernels::GemmTile;
 
 // An MI300X (gfx942.md, A).
 constexpr double clock = 2.1e9, memory_rate = 5.3e12;
-constexpr int64_t compute_units = 304;
 constexpr double lds_bytes_a_cycle = 128, cache_bytes_a_cycle = 54;
 // Until the first product starts and from the last to the end, with other blocks of the unit at work.
 constexpr double tile_overhead_cycles = 3000;
+// Of a step, while the block is alone on its unit: from fetching through LDS to the first product.
+constexpr double exposed_cycles = 420;
 constexpr int64_t most_threads = 1024;
+// Rows that nobody knows count as many.
+constexpr int64_t unknown_rows = int64_t{1} << 20;
 
 // Two blocks share a compute unit: one works while the other waits.
 bool fits_limits(const GemmTile& tile) {
@@ -42,30 +45,30 @@ const char* describe(GpuBound bound) {
   internal_error("a bound");
 }
 
-GpuEstimate estimate_gemm(const GemmPlan& plan, int64_t rows) {
+GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes) {
   const auto tile_rows = static_cast<double>(plan.tile.rows), tile_columns = static_cast<double>(plan.tile.columns);
-  const int64_t residues = plan.residues();
-  // A residue of a strided transposed convolution has its share of the rows and of the taps.
-  const double steps = std::max(1.0, static_cast<double>(plan.steps()) / static_cast<double>(residues));
-  rows = std::max(rows, int64_t{1});
-  const int64_t tiles =
-      kernels::divide_up(rows, plan.tile.rows * residues) * residues * plan.column_tiles() * plan.shape.groups;
+  const int64_t tiles = std::max(plan.tiles(sizes), int64_t{1}), parts = plan.parts(tiles);
+  // A residue of a strided transposed convolution has its share of the taps.
+  const double steps = std::max(1.0, static_cast<double>(plan.steps()) / static_cast<double>(plan.residues() * parts));
   const double mfma = tile_rows * tile_columns / 1024 / 4 * static_cast<double>(plan.segments()) *
                       static_cast<double>(kernels::product_cycles(plan.products));
   // Each row is written once and read by two wavefronts.
   const double operand_bytes = (tile_rows + tile_columns) * 64;
   const double lds = 3 * operand_bytes / lds_bytes_a_cycle, cache = operand_bytes / cache_bytes_a_cycle;
   const double step = std::max({mfma, lds, cache});
-  const double cycles =
-      static_cast<double>(kernels::divide_up(tiles, compute_units)) * (steps * step + tile_overhead_cycles);
+  // Of the unit with the most, which holds some of them at once.
+  const int64_t blocks = kernels::divide_up(tiles * parts, kernels::compute_units);
+  const int64_t rounds = kernels::divide_up(blocks, kernels::most_lds_bytes / kernels::gemm_lds_bytes(plan.tile));
+  double cycles = std::max(static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
+                           static_cast<double>(rounds) * (steps * (step + exposed_cycles) + tile_overhead_cycles));
+  if (parts > 1)
+    cycles += tile_overhead_cycles + 8 * static_cast<double>(plan.workspace_count(tiles)) / memory_rate * clock;
   const double element = kernels::is_half(plan.products) ? 2 : 4;
-  const double strides = plan.transposed ? 1.0 / static_cast<double>(plan.shape.stride.product())
-                                         : static_cast<double>(plan.shape.stride.product());
-  const double bytes =
-      element * (static_cast<double>(rows) * (strides * static_cast<double>(plan.shape.input_channels) +
-                                              static_cast<double>(plan.shape.output_channels)) +
-                 static_cast<double>(plan.shape.output_channels * plan.shape.group_input_channels() * plan.taps()));
-  const double memory = bytes / memory_rate;
+  const auto inputs = static_cast<double>(sizes.batch * sizes.input.product() * plan.shape.input_channels),
+             outputs = static_cast<double>(sizes.batch * sizes.output.product() * plan.shape.output_channels);
+  const auto weights =
+      static_cast<double>(plan.shape.output_channels * plan.shape.group_input_channels() * plan.taps());
+  const double memory = element * (inputs + outputs + weights) / memory_rate;
   if (memory * clock > cycles) return {1e6 * memory, cycles, GpuBound::memory};
   const GpuBound bound = steps * step < tile_overhead_cycles ? GpuBound::latency
                          : step == mfma                      ? GpuBound::mfma
@@ -80,17 +83,29 @@ GpuEstimate estimate_memory(int64_t bytes) {
   return {1e6 * seconds, seconds * clock, GpuBound::memory};
 }
 
-GemmChoice choose_gemm(GemmPlan plan, int64_t rows) {
+GemmChoice choose_gemm(GemmPlan plan, const std::optional<kernels::ConvSizes>& sizes) {
+  const kernels::ConvSizes assumed =
+      sizes.value_or(kernels::ConvSizes{1, {1, 1, unknown_rows}, {1, 1, unknown_rows}, {0, 0, 0}});
   std::optional<GemmChoice> best;
+  auto consider = [&](const GemmTile& tile, bool is_split) {
+    plan.tile = tile;
+    plan.is_split = is_split;
+    const GpuEstimate estimate = estimate_gemm(plan, assumed);
+    // Where memory decides, the one that keeps compute units busy the least; of equals the first.
+    auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
+    if (best && cost(best->estimate) <= cost(estimate)) return;
+    const int64_t workspace = sizes ? plan.workspace_count(plan.tiles(*sizes)) : plan.most_workspace_count();
+    best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, workspace, estimate};
+  };
   for (const GemmTile& tile : kernels::gemm_tiles) {
     if (!fits_limits(tile)) continue;
+    // Sizes that are not known may be small.
+    if (sizes) consider(tile, false);
     plan.tile = tile;
-    const GpuEstimate estimate = estimate_gemm(plan, rows);
-    // Where memory decides, the one that keeps compute units busy the least; of equals the larger.
-    auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
-    if (best && cost(best->estimate) <= cost(estimate)) continue;
-    const int64_t blocks = kernels::divide_up(rows, tile.rows) * plan.column_tiles() * plan.shape.groups;
-    best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, blocks, estimate};
+    plan.is_split = true;
+    const bool may_have_parts = plan.steps() / plan.residues() >= 2 * kernels::least_part_steps;
+    if (!sizes) consider(tile, may_have_parts);
+    if (sizes && may_have_parts && plan.parts(*sizes) > 1) consider(tile, true);
   }
   internal_check(best.has_value(), "a tile that fits");
   return *best;

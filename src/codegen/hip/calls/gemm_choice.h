@@ -1,10 +1,13 @@
 // Which variant of the implicit-GEMM kernel computes a product, and what it is expected to cost: one pure function.
 //
 // The model counts cycles of a compute unit (gfx942.md, D): of its matrix units, of LDS and of what it reads through
-// the second-level cache; a tile needs the most of the three for each step, and something to begin and end. The slowest
-// compute unit has the tiles that do not divide evenly. Memory is read and written once at its full rate, at the same
-// time. Nothing of it is measured: we have no such GPU.
+// the second-level cache; a tile needs the most of the three for each step, and something to begin and end. A block
+// that is alone on its unit waits for memory in each step as well. The slowest compute unit has the tiles that do not
+// divide evenly. Memory is read and written once at its full rate, at the same time; a reduction in parts writes and
+// reads their sums besides. Nothing of it is measured: we have no such GPU.
 #pragma once
+
+#include <optional>
 
 #include "codegen/hip/kernels/gemm_geometry.h"
 
@@ -19,21 +22,21 @@ struct GpuEstimate {
   GpuBound bound;
 };
 
-// `rows` of each group, over all images.
-GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, int64_t rows);
+GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes);
 
 // Of a kernel that only reads and writes so many bytes.
 GpuEstimate estimate_memory(int64_t bytes);
 
-// What is launched: the plan with the tile that the model finds fastest. Each fits the limits of gfx942: 65,536 bytes
-// of LDS and 1,024 threads a block.
+// What is launched: the plan with the tile that the model finds fastest, and whether its reduction is cut into parts.
+// Each fits the limits of gfx942: 65,536 bytes of LDS and 1,024 threads a block. Sizes that nobody knows count as many
+// rows, and into how many parts the reduction is cut is found when they are known (GemmPlan::parts).
 struct GemmChoice {
   kernels::GemmPlan plan;
   int64_t lds_bytes;
-  int64_t threads;  // of a block
-  int64_t blocks;   // of a launch of so many rows
+  int64_t threads;          // of a block
+  int64_t workspace_count;  // floats
   GpuEstimate estimate;
 };
-GemmChoice choose_gemm(kernels::GemmPlan plan, int64_t rows);
+GemmChoice choose_gemm(kernels::GemmPlan plan, const std::optional<kernels::ConvSizes>& sizes);
 
 }  // namespace onnxc

@@ -4,6 +4,7 @@
 // epilogue. The emitter writes a __global__ function around each instance.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct KernelFigures {
   bool uses_mfma;
 };
 
+// A function template's instance, and the blocks of its launch as an int64_t expression of the host file over
+// `arguments`.
+struct DeviceFunction {
+  std::string instance, blocks;
+};
+
 class HipKernelSpec : public KernelSpec {
  public:
   // The header of the device file that defines the template, and the one of the host file that defines its arguments.
@@ -27,11 +34,14 @@ class HipKernelSpec : public KernelSpec {
   // The type of the arguments: "GemmArguments<float, float, float>".
   virtual std::string arguments_type(const KernelCall& call, const Program& program) const = 0;
   // The function template's instance: "implicit_gemm<GemmPlan{...}>".
-  virtual std::string function() const = 0;
+  virtual std::string function(const KernelCall& call, const Program& program) const = 0;
   // A braced initializer of the arguments.
   virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
-  // Blocks of a launch, as an int64_t expression of the host file over `arguments`.
-  virtual std::string blocks() const = 0;
+  virtual std::string blocks() const = 0;  // as in DeviceFunction
+  // What is launched behind it, with the same arguments.
+  virtual std::optional<DeviceFunction> second(const KernelCall&, const Program&) const { return std::nullopt; }
+  // Whether the output may be row-major as well as in the layout that the call was made with.
+  virtual bool writes_row_major() const { return false; }
   // The logical axes of an output of this rank, as the kernel passes them to the epilogue: expressions of n, g, c, d, h
   // and w.
   virtual std::vector<std::string> coordinates(size_t rank) const = 0;

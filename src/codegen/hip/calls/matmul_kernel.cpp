@@ -113,9 +113,13 @@ void lower_matrix_product(const Node& node, kernels::Products products, Lowering
   const bool is_constant = b.constant && b.shape->size() == 2;
   // Whole blocks of columns, next to each other, are read as blocks of channels.
   const bool has_blocks = product.left.channel + 1 == a.shape->size() && product.depth % kernels::block_channels == 0;
+  // Rows that lie next to each other: a transposed matrix.
+  const bool has_planes = product.left.w == a.shape->size() - 1;
   GemmPlan plan{.shape = {product.groups * product.depth, product.groups * product.columns, product.groups},
                 .products = products_for(a.dtype, products),
-                .input_order = has_blocks ? InputOrder::blocks : InputOrder::elements,
+                .input_order = has_blocks   ? InputOrder::blocks
+                               : has_planes ? InputOrder::planar
+                                            : InputOrder::elements,
                 .input_lanes = has_blocks ? kernels::block_channels : 1,
                 .weight_order = is_constant ? WeightOrder::packed : WeightOrder::strided,
                 .matrix_product = true};

@@ -45,18 +45,27 @@ constexpr int64_t product_cycles(Products products) {
 struct GemmTile {
   int64_t rows, columns;
   constexpr bool operator==(const GemmTile&) const = default;
+  constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
+  constexpr int64_t row_waves() const { return 4 / column_waves(); }
 };
-inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}};
+inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {256, 32}, {128, 32}};
 
 // In LDS an operand's row is 64 bytes of one step of the reduction, in four chunks of 16, and 16 bytes of padding.
 inline constexpr int64_t chunk_bytes = 16, lds_row_bytes = 80;
-constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + tile.columns) * lds_row_bytes; }
+// All threads store the same number of chunks: of a narrow tile's columns there are two copies, one of which is read.
+constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns, 64); }
+constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
 inline constexpr int64_t most_lds_bytes = 65536;
+
+// Where tiles are few, the reduction of each is cut into parts, each a block's, until an MI300X has two blocks for each
+// of its compute units. A part should be long enough to be worth its beginning and its end.
+inline constexpr int64_t compute_units = 304, blocks_of_parts = 2 * compute_units, least_part_steps = 8;
 
 // How the first operand is read.
 enum class InputOrder {
   blocks,    // 16 channels lie next to each other and are padded with zeros: loads of 16 bytes
-  elements,  // channels anywhere, one load each: a planar input of few channels, groups that cut blocks
+  elements,  // channels anywhere, a load each: groups that cut blocks
+  planar,    // the same, but voxels lie next to each other: lanes of a wavefront load a channel of 64 voxels
 };
 
 // How the second operand is read.
@@ -77,6 +86,8 @@ struct GemmPlan {
   // Operands are row-major matrices: nothing is padded, and a group is one of a batch of matrices rather than a part of
   // the channels.
   bool matrix_product = false;
+  bool is_split = false;                  // may cut the reduction into parts
+  int64_t output_lanes = block_channels;  // of a block of the output; 1: each channel has a stride of its own
 
   constexpr bool operator==(const GemmPlan&) const = default;
 
@@ -92,7 +103,7 @@ struct GemmPlan {
     return transposed || segments() == 1 || input_blocks() % 2 == 0 || input_blocks() > 6;
   }
   constexpr int64_t steps() const {
-    if (input_order == InputOrder::elements) return divide_up(taps() * shape.group_input_channels(), depth());
+    if (input_order != InputOrder::blocks) return divide_up(taps() * shape.group_input_channels(), depth());
     if (pairs_blocks()) return divide_up(input_blocks(), segments()) * taps();
     return divide_up(input_blocks() * taps(), segments());
   }
@@ -105,7 +116,7 @@ struct GemmPlan {
   constexpr Place place(int32_t step, int32_t k) const {
     const auto tap_count = static_cast<uint32_t>(taps());
     const auto channels = static_cast<uint32_t>(shape.group_input_channels());
-    if (input_order == InputOrder::elements) {
+    if (input_order != InputOrder::blocks) {
       const uint32_t element = static_cast<uint32_t>(step) * static_cast<uint32_t>(depth()) + static_cast<uint32_t>(k);
       return {static_cast<int32_t>(element / channels), static_cast<int32_t>(element % channels)};
     }
@@ -124,6 +135,7 @@ struct GemmPlan {
 
   // Whether four columns next to each other are always stored or left out together.
   constexpr bool stores_fours() const {
+    if (output_lanes == 1) return false;
     if (matrix_product) return shape.group_output_channels() % 4 == 0;
     return shape.groups == 1 || shape.group_output_channels() % block_channels == 0;
   }
@@ -158,12 +170,36 @@ struct GemmPlan {
     constexpr int64_t most = int64_t{1} << 30;
     return extents.d < most && extents.h < most && extents.w < most;
   }
-  // Blocks of a launch, none possible where the sizes do not fit: tiles of columns run fastest, so that blocks that run
-  // together share their input; then tiles of rows, residues, groups, images.
-  constexpr int64_t blocks(const ConvSizes& sizes) const {
+  // Tiles of the output, none possible where the sizes do not fit: tiles of columns run fastest, so that blocks that
+  // run together share their input; then tiles of rows, residues, groups, images.
+  constexpr int64_t tiles(const ConvSizes& sizes) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
     return sizes.batch * shape.groups * residues() * divide_up(grid(sizes.output).product(), tile.rows) *
            column_tiles();
+  }
+  // Parts that the reduction of each of so many tiles is cut into.
+  constexpr int64_t parts(int64_t tile_count) const {
+    if (!is_split || tile_count == 0) return 1;
+    return larger(smaller(blocks_of_parts / tile_count, steps() / residues() / least_part_steps), 1);
+  }
+  constexpr int64_t parts(const ConvSizes& sizes) const { return parts(tiles(sizes)); }
+  // Blocks of a launch: all tiles of one part after the other.
+  constexpr int64_t blocks(const ConvSizes& sizes) const {
+    const int64_t count = tiles(sizes);
+    return count == INT64_MAX ? count : count * parts(count);
+  }
+
+  // Each block of a reduction in parts writes its sums to the workspace, the four of a thread that lie next to each
+  // other in the output together: [part][tile][fours of a thread][thread][4]. A second launch, of a block for each
+  // `fours of a thread`, sums up the parts in their order, so that the result does not depend on who was first.
+  constexpr int64_t fours_a_thread() const { return tile.rows * tile.columns / (4 * nest_threads); }
+  constexpr int64_t workspace_count(int64_t tile_count) const {
+    return parts(tile_count) == 1 ? 0 : parts(tile_count) * tile_count * tile.rows * tile.columns;
+  }
+  // For any sizes.
+  constexpr int64_t most_workspace_count() const { return is_split ? blocks_of_parts * tile.rows * tile.columns : 0; }
+  constexpr int64_t combining_blocks(const ConvSizes& sizes) const {
+    return parts(sizes) == 1 ? 0 : tiles(sizes) * fours_a_thread();
   }
 };
 
@@ -193,6 +229,8 @@ struct GemmArguments {
   GemmView input_view, output_view;
   WeightView weight_view;
   const void* zeros;  // 64 bytes of them
+  float* workspace;
+  int64_t parts;
 };
 
 }  // namespace onnxc::kernels

@@ -54,12 +54,13 @@ __device__ inline SplitFloats split(Float4 value) {
 // Loops over registers are unrolled: a register cannot be indexed by a variable without a detour.
 template <Products products, GemmTile tile>
 struct GemmTileProduct {
-  static constexpr int wave_rows = tile.rows / 2, wave_columns = tile.columns / 2;
+  static constexpr int wave_rows = tile.rows / tile.row_waves(), wave_columns = tile.columns / tile.column_waves();
+  static constexpr int column_waves = tile.column_waves();
   static constexpr int row_tiles = wave_rows / 32, column_tiles = wave_columns / 32;
 
   struct Shared {
     alignas(16) char rows[tile.rows * lds_row_bytes];
-    alignas(16) char columns[tile.columns * lds_row_bytes];
+    alignas(16) char columns[lds_columns(tile) * lds_row_bytes];
   };
 
   Float16 sums[row_tiles][column_tiles];
@@ -74,8 +75,8 @@ struct GemmTileProduct {
 
   // Of this lane in the result: its first row (the next is 32 further), and the first of its columns, what is the same
   // for the wavefront and what is the lane's own (the next four are 8 further).
-  __device__ static int first_row() { return wave_index() / 2 * wave_rows + thread_index() % 32; }
-  __device__ static int first_column() { return wave_index() % 2 * wave_columns; }
+  __device__ static int first_row() { return wave_index() / column_waves * wave_rows + thread_index() % 32; }
+  __device__ static int first_column() { return wave_index() % column_waves * wave_columns; }
   __device__ static int lane_column() { return thread_index() % 64 / 32 * 4; }
 
   // A chunk of an operand in its own type: for bf16x3 four floats, which are split here.

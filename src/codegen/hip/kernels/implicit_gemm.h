@@ -12,18 +12,13 @@
 // of LDS. What lies outside of the input is read from a row of zeros instead: padding is index arithmetic, costs no
 // branch and sets no limit to sizes (a buffer descriptor's range would: 2 GiB).
 //
-// Limits: in the order `elements` an element a load. A group of few output channels leaves columns of its tile unused.
+// Limits: in the orders `elements` and `planar` an element a load. A group of few output channels leaves columns of its
+// tile unused.
 #pragma once
 
-#include "codegen/hip/kernels/gemm_tile.h"
+#include "codegen/hip/kernels/gemm_block.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// Where a row of the tile is in the output, and whether it is inside.
-struct RowPlace {
-  int32_t d, h, w;
-  int32_t is_inside;
-};
 
 // The taps along one axis that a block has to visit: tap `first + i * step` reads `offset + i * delta` further than the
 // row's own position, for i of 0 .. count - 1.
@@ -49,67 +44,35 @@ __device__ inline AxisTaps transposed_taps(int32_t kernel, int32_t stride, int32
           -(step * dilation / stride)};
 }
 
-// Four elements as one store.
-template <size_t size>
-struct FourBits;
-template <>
-struct FourBits<2> {
-  using Element = uint16_t;
-  typedef uint16_t Type __attribute__((ext_vector_type(4)));
-};
-template <>
-struct FourBits<4> {
-  using Element = uint32_t;
-  using Type = Chunk;
-};
-template <class T, size_t alignment>
-struct __attribute__((packed, aligned(alignment))) StoredFour {
-  typename FourBits<sizeof(T)>::Type bits;
-};
-
 template <GemmPlan plan, class Input, class Weight, class Output>
-struct ImplicitGemm {
-  static constexpr ConvShape shape = plan.shape;
-  static constexpr GemmTile tile = plan.tile;
-  using Product = GemmTileProduct<plan.products, tile>;
+struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
+  using Block = GemmBlock<plan, Input, Weight, Output>;
+  using typename Block::Product, Block::arguments, Block::first_column, Block::group, Block::image, Block::place_of,
+      Block::shape, Block::tile, Block::residue, Block::part;
   static constexpr int rows_a_load = nest_threads / 4;  // a thread loads one of the four chunks of a row
-  static constexpr int row_loads = tile.rows / rows_a_load, column_loads = tile.columns / rows_a_load;
+  static constexpr int row_loads = tile.rows / rows_a_load, column_loads = lds_columns(tile) / rows_a_load;
+  static constexpr int column_chunks = tile.columns * 4;
   static constexpr bool has_cursor = plan.input_order == InputOrder::blocks && plan.pairs_blocks();
   static constexpr int chunk_elements = static_cast<int>(plan.depth()) / 4;
 
   using Shared = typename Product::Shared;
 
-  const GemmArguments<Input, Weight, Output>& arguments;
   Shared& shared;
   Product product;
-  int64_t image;
-  int group, first_column;
-  Axes grid, residue;
-  int64_t first_row;
-  RowPlace first_place;
   AxisTaps taps_d, taps_h, taps_w;
 
-  // The rows that this thread fetches: the input position of tap 0, and where that lies.
+  // The rows that this thread fetches: the input position of tap 0, where that lies, and the taps along each axis at
+  // which the row reads an element of the input, a bit each, where these fit.
+  static constexpr int64_t mask_bits = shape.kernel.d + shape.kernel.h + shape.kernel.w;
+  static constexpr bool has_masks = mask_bits <= 32;
   int32_t row_d[row_loads], row_h[row_loads], row_w[row_loads];
+  uint32_t row_mask[row_loads];
   const Input* row[row_loads];
   Chunk fetched_rows[row_loads], fetched_columns[column_loads];
 
-  __device__ ImplicitGemm(const GemmArguments<Input, Weight, Output>& arguments_, Shared& shared_)
-      : arguments(arguments_), shared(shared_), product(shared_) {
-    grid = plan.grid(arguments.sizes.output);
-    // HIP counts the threads of a launch in 32 bits: blocks and the rows of a tile fit as well.
-    auto block = static_cast<uint32_t>(block_of_xcd(block_index(), plan.blocks(arguments.sizes)));
-    auto take = [&block](int64_t count) {
-      const uint32_t place = block % static_cast<uint32_t>(count);
-      block /= static_cast<uint32_t>(count);
-      return place;
-    };
-    first_column = static_cast<int>(take(plan.column_tiles())) * static_cast<int>(tile.columns);
-    place_first_row(take(divide_up(grid.product(), tile.rows)) * static_cast<uint32_t>(tile.rows));
+  __device__ ImplicitGemm(const GemmArguments<Input, Weight, Output>& arguments_, int64_t which, Shared& shared_)
+      : Block(arguments_, which), shared(shared_), product(shared_) {
     if constexpr (plan.transposed) {
-      residue.w = take(shape.stride.w);
-      residue.h = take(shape.stride.h);
-      residue.d = take(shape.stride.d);
       const Axes& pads = arguments.sizes.begin_pads;
       taps_d =
           transposed_taps(shape.kernel.d, shape.stride.d, shape.dilation.d, static_cast<int32_t>(residue.d + pads.d));
@@ -122,32 +85,16 @@ struct ImplicitGemm {
       taps_h = every_tap(shape.kernel.h, shape.dilation.h);
       taps_w = every_tap(shape.kernel.w, shape.dilation.w);
     }
-    group = static_cast<int>(take(shape.groups));
-    image = block;
     locate_rows();
   }
 
-  // Where a row of the tile is, from where the first one is.
-  __device__ void place_first_row(uint32_t row_) {
-    const auto width = static_cast<uint32_t>(grid.w), height = static_cast<uint32_t>(grid.h);
-    first_row = row_;
-    first_place = {static_cast<int32_t>(row_ / width / height), static_cast<int32_t>(row_ / width % height),
-                   static_cast<int32_t>(row_ % width), 1};
+  // The row and the chunk of a step that a thread loads: four threads have the chunks of a row, or a wavefront has a
+  // chunk of 64 rows.
+  static constexpr bool is_planar = plan.input_order == InputOrder::planar;
+  __device__ static int row_of_load(int i) {
+    return (is_planar ? thread_index() % 64 : thread_index() / 4) + i * rows_a_load;
   }
-  __device__ RowPlace place_of(int index) const {
-    const auto width = static_cast<uint32_t>(grid.w), height = static_cast<uint32_t>(grid.h);
-    const uint32_t w = static_cast<uint32_t>(first_place.w + index);
-    const uint32_t h = static_cast<uint32_t>(first_place.h) + w / width;
-    RowPlace place = {first_place.d + static_cast<int32_t>(h / height), static_cast<int32_t>(h % height),
-                      static_cast<int32_t>(w % width), first_row + index < grid.product()};
-    if constexpr (plan.transposed) {
-      const Axes& output = arguments.sizes.output;
-      place.is_inside &= place.d * shape.stride.d + residue.d < output.d &&
-                         place.h * shape.stride.h + residue.h < output.h &&
-                         place.w * shape.stride.w + residue.w < output.w;
-    }
-    return place;
-  }
+  __device__ static int chunk_of_load() { return is_planar ? wave_index() : thread_index() % 4; }
 
   __device__ void locate_rows() {
     const GemmView& view = arguments.input_view;
@@ -155,7 +102,7 @@ struct ImplicitGemm {
     const Input* const input = arguments.input + image * view.batch + group * view.group;
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_loads; ++i) {
-      const RowPlace place = place_of(thread_index() / 4 + i * rows_a_load);
+      const RowPlace place = place_of(row_of_load(i));
       if constexpr (plan.transposed) {
         row_d[i] = place.d;
         row_h[i] = place.h;
@@ -168,24 +115,45 @@ struct ImplicitGemm {
       // A row outside of the output reads outside of the input at every tap.
       if (!place.is_inside) row_d[i] = INT32_MIN / 2;
       row[i] = input + row_d[i] * view.d + row_h[i] * view.h + row_w[i] * view.w;
+      if constexpr (has_masks) {
+        const Axes& size = arguments.sizes.input;
+        row_mask[i] = taps_inside(taps_d, shape.kernel.d, row_d[i], size.d) |
+                      taps_inside(taps_h, shape.kernel.h, row_h[i], size.h) << shape.kernel.d |
+                      taps_inside(taps_w, shape.kernel.w, row_w[i], size.w) << (shape.kernel.d + shape.kernel.h);
+      }
     }
+  }
+  __device__ static uint32_t taps_inside(const AxisTaps& taps, int64_t kernel, int32_t position, int64_t size) {
+    uint32_t mask = 0;
+    position += taps.offset;
+    for (int64_t i = 0; i < kernel; ++i) {
+      mask |= static_cast<uint32_t>(static_cast<uint32_t>(position) < static_cast<uint32_t>(size)) << i;
+      position += taps.delta;
+    }
+    return mask;
   }
 
   // ---- fetching
 
-  // A tap: how far from a row's own position it reads, and which it is.
+  // A tap: how far from a row's own position it reads, which it is, and its bits in `row_mask`.
   struct Tap {
     int32_t d, h, w, index;
+    uint32_t mask;
   };
+  __device__ static uint32_t mask_of(int32_t d, int32_t h, int32_t w) {
+    return has_masks ? 1u << d | 1u << (shape.kernel.d + h) | 1u << (shape.kernel.d + shape.kernel.h + w) : 0u;
+  }
   __device__ static Tap tap_of(int32_t index) {
     constexpr auto width = static_cast<uint32_t>(shape.kernel.w), height = static_cast<uint32_t>(shape.kernel.h);
     const auto tap = static_cast<uint32_t>(index);
-    return {static_cast<int32_t>(tap / (width * height)) * static_cast<int32_t>(shape.dilation.d),
-            static_cast<int32_t>(tap / width % height) * static_cast<int32_t>(shape.dilation.h),
-            static_cast<int32_t>(tap % width) * static_cast<int32_t>(shape.dilation.w), index};
+    const auto d = static_cast<int32_t>(tap / (width * height)), h = static_cast<int32_t>(tap / width % height),
+               w = static_cast<int32_t>(tap % width);
+    return {d * static_cast<int32_t>(shape.dilation.d), h * static_cast<int32_t>(shape.dilation.h),
+            w * static_cast<int32_t>(shape.dilation.w), index, mask_of(d, h, w)};
   }
 
   __device__ bool is_inside(int i, const Tap& tap) const {
+    if constexpr (has_masks) return (row_mask[i] & tap.mask) == tap.mask;
     const Axes& size = arguments.sizes.input;
     return (static_cast<uint32_t>(row_d[i] + tap.d) < static_cast<uint32_t>(size.d)) &
            (static_cast<uint32_t>(row_h[i] + tap.h) < static_cast<uint32_t>(size.h)) &
@@ -216,18 +184,19 @@ struct ImplicitGemm {
     }
   }
 
+  // Element by element. Where all lanes have the same, the compiler computes with scalars.
   __device__ void fetch_elements(int32_t step) {
     constexpr auto lanes = static_cast<uint32_t>(plan.input_lanes);
     ChunkOf<Input> chunks[row_loads];
 #pragma clang loop unroll(full)
     for (int e = 0; e < chunk_elements; ++e) {
-      const GemmPlan::Place at = plan.place(step, thread_index() % 4 * chunk_elements + e);
+      const GemmPlan::Place at = plan.place(step, chunk_of_load() * chunk_elements + e);
       const auto channel =
           static_cast<uint32_t>(at.channel) + (plan.matrix_product ? 0u : static_cast<uint32_t>(group)) *
                                                   static_cast<uint32_t>(shape.group_input_channels());
       const Tap tap = tap_of(at.tap);
-      const int64_t offset =
-          computed(offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes));
+      int64_t offset = offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes);
+      if constexpr (!is_planar) offset = computed(offset);
 #pragma clang loop unroll(full)
       for (int i = 0; i < row_loads; ++i) {
         const Input* const inside = row[i] + offset;
@@ -243,7 +212,7 @@ struct ImplicitGemm {
     const Weight* const weights = arguments.weights + plan.weight_offset(group, step, first_column);
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_loads; ++i)
-      fetched_columns[i] = reinterpret_cast<const Chunk*>(weights)[thread_index() + i * nest_threads];
+      fetched_columns[i] = reinterpret_cast<const Chunk*>(weights)[(thread_index() + i * nest_threads) % column_chunks];
   }
 
   // A matrix that was made at run time: element [k, column] of the group's.
@@ -258,7 +227,8 @@ struct ImplicitGemm {
       const int64_t row_offset = computed(k * view.k);
 #pragma clang loop unroll(full)
       for (int i = 0; i < column_loads; ++i) {
-        const int32_t column = first_column + thread_index() / 4 + i * rows_a_load;
+        const int32_t column =
+            first_column + (thread_index() / 4 + i * rows_a_load) % static_cast<int32_t>(tile.columns);
         const bool is_inside = (k < static_cast<int32_t>(shape.group_input_channels())) &
                                (column < static_cast<int32_t>(shape.group_output_channels()));
         const Weight* const inside = matrix + computed(column * view.column) + row_offset;
@@ -280,7 +250,7 @@ struct ImplicitGemm {
     const int first = thread_index() / 4, chunk = thread_index() % 4;
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_loads; ++i)
-      Product::store_chunk(shared.rows, first + i * rows_a_load, chunk, fetched_rows[i]);
+      Product::store_chunk(shared.rows, row_of_load(i), chunk_of_load(), fetched_rows[i]);
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_loads; ++i) {
       if constexpr (plan.weight_order == WeightOrder::packed)
@@ -298,6 +268,14 @@ struct ImplicitGemm {
   };
   static constexpr auto pairs = static_cast<int32_t>(divide_up(plan.input_blocks(), plan.segments()));
   __device__ int32_t cursor_steps() const { return taps_d.count * taps_h.count * taps_w.count * pairs; }
+  __device__ TapCursor cursor_at(int32_t step) const {
+    TapCursor at;
+    at.w = step % taps_w.count;
+    at.h = step / taps_w.count % taps_h.count;
+    at.d = step / taps_w.count / taps_h.count % taps_d.count;
+    at.pair = step / taps_w.count / taps_h.count / taps_d.count;
+    return at;
+  }
   // Stays within the last pair behind the last step, where what is fetched is not used any more.
   __device__ void advance(TapCursor& at) const {
     const bool ends_w = ++at.w == taps_w.count;
@@ -316,7 +294,7 @@ struct ImplicitGemm {
                               static_cast<int32_t>(shape.kernel.w) +
                           taps_w.first + at.w * taps_w.step;
     const Tap tap = {taps_d.offset + at.d * taps_d.delta, taps_h.offset + at.h * taps_h.delta,
-                     taps_w.offset + at.w * taps_w.delta, index};
+                     taps_w.offset + at.w * taps_w.delta, index, mask_of(at.d, at.h, at.w)};
     const int32_t part = thread_index() % 4 * chunk_elements / 16;
     fetch_blocks(tap, (at.pair * static_cast<int32_t>(plan.segments()) + part) * 16);
     fetch_weights(at.pair * static_cast<int32_t>(plan.taps()) + index);
@@ -324,7 +302,7 @@ struct ImplicitGemm {
 
   // The steps where each thread finds its own tap.
   __device__ void fetch(int32_t step) {
-    if constexpr (plan.input_order == InputOrder::elements) {
+    if constexpr (plan.input_order != InputOrder::blocks) {
       fetch_elements(step);
     } else {
       const GemmPlan::Place at = plan.place(step, thread_index() % 4 * chunk_elements / 16 * 16);
@@ -350,23 +328,35 @@ struct ImplicitGemm {
     }
   }
 
+  // The steps of this block, of so many.
+  struct Steps {
+    int32_t first, count;
+  };
+  __device__ Steps steps_of_part(int32_t count) const {
+    if constexpr (!plan.is_split) return {0, count};
+    const auto parts = static_cast<int32_t>(arguments.parts);
+    const int32_t share = count / parts, more = count % parts;
+    return {part * share + (part < more ? part : more), share + (part < more)};
+  }
+
   __device__ void reduce() {
     product.clear();
     if constexpr (has_cursor) {
-      const int32_t count = cursor_steps();
-      if (count == 0) return;
-      TapCursor at;
+      const Steps steps = steps_of_part(cursor_steps());
+      if (steps.count == 0) return;
+      TapCursor at = cursor_at(steps.first);
       fetch(at);
-      reduce_steps(count, [&] {
+      reduce_steps(steps.count, [&] {
         advance(at);
         fetch(at);
       });
     } else {
-      constexpr auto count = static_cast<int32_t>(plan.steps());
-      int32_t step = 0;
+      const Steps steps = steps_of_part(static_cast<int32_t>(plan.steps()));
+      int32_t step = steps.first;
+      const int32_t last = step + steps.count - 1;
       fetch(step);
-      reduce_steps(count, [&] {
-        step = step + 1 < count ? step + 1 : step;
+      reduce_steps(steps.count, [&] {
+        step = step < last ? step + 1 : step;
         fetch(step);
       });
     }
@@ -374,78 +364,35 @@ struct ImplicitGemm {
 
   // ---- the result
 
-  // Where the channels of the row lie in the output.
-  struct Voxel {
-    Output* channels;
-    int64_t d, h, w;
-  };
-  __device__ Voxel voxel_of(const RowPlace& place) const {
-    const GemmView& view = arguments.output_view;
-    Voxel voxel = {nullptr, place.d, place.h, place.w};
-    if constexpr (plan.transposed) {
-      voxel.d = voxel.d * shape.stride.d + residue.d;
-      voxel.h = voxel.h * shape.stride.h + residue.h;
-      voxel.w = voxel.w * shape.stride.w + residue.w;
-    }
-    voxel.channels = arguments.output + image * view.batch + group * view.group + voxel.d * view.d + voxel.h * view.h +
-                     voxel.w * view.w;
-    return voxel;
-  }
-
-  __device__ Output* channel_at(const Voxel& voxel, int channel) const {
-    return voxel.channels + (channel / static_cast<int>(block_channels) * arguments.output_view.block +
-                             channel % static_cast<int>(block_channels));
-  }
-
-  // Four columns of a row, from `wave_column + lane_column` of the group; the first part is a multiple of 8, the same
-  // for the wavefront. The padding of the last block of channels is written too, with zeros.
-  template <class Epilogue>
-  __device__ void store_four(const Epilogue& epilogue, const Voxel& voxel, int wave_column, Float4 sums) {
-    constexpr auto real_columns = static_cast<int>(shape.group_output_channels());
-    const int columns =
-        plan.stores_fours() || group + 1 == shape.groups ? static_cast<int>(plan.group_columns()) : real_columns;
-    const int lane_column = Product::lane_column(), column = wave_column + lane_column;
-    if (column >= columns) return;
-    const int group_channel = plan.matrix_product ? 0 : group * real_columns;
-    using Bits = FourBits<sizeof(Output)>;
-    typename Bits::Type bits;
+  // Calls f(which of a thread's fours it is, sums).
+  template <class F>
+  __device__ void for_each_four(int row_tile, F f) const {
 #pragma clang loop unroll(full)
-    for (int e = 0; e < 4; ++e) {
-      const Output value = column + e < real_columns
-                               ? static_cast<Output>(epilogue(sums[e], image, group, group_channel + column + e,
-                                                              voxel.d, voxel.h, voxel.w))
-                               : static_cast<Output>(0.0f);
-      bits[e] = __builtin_bit_cast(typename Bits::Element, value);
-    }
-    if constexpr (plan.stores_fours()) {
-      // Eight columns that begin with a multiple of eight are of one block.
-      using Stored = StoredFour<Output, plan.matrix_product ? sizeof(Output) : 4 * sizeof(Output)>;
-      reinterpret_cast<Stored*>(channel_at(voxel, group_channel + wave_column) + lane_column)->bits = bits;
-    } else {
+    for (int j = 0; j < Product::column_tiles; ++j)
 #pragma clang loop unroll(full)
-      for (int e = 0; e < 4; ++e)
-        if (column + e < columns)
-          *channel_at(voxel, group_channel + column + e) =
-              __builtin_bit_cast(Output, static_cast<typename Bits::Element>(bits[e]));
-    }
+      for (int four = 0; four < 4; ++four) {
+        const Float16 sums = product.sums[row_tile][j];
+        f((row_tile * Product::column_tiles + j) * 4 + four,
+          Float4{sums[four * 4], sums[four * 4 + 1], sums[four * 4 + 2], sums[four * 4 + 3]});
+      }
   }
 
   template <class Epilogue>
-  __device__ void store(const Epilogue& epilogue) {
+  __device__ void store(const Epilogue& epilogue) const {
 #pragma clang loop unroll(full)
     for (int i = 0; i < Product::row_tiles; ++i) {
       const RowPlace place = place_of(Product::first_row() + i * 32);
       if (!place.is_inside) continue;
-      const Voxel voxel = voxel_of(place);
-#pragma clang loop unroll(full)
-      for (int j = 0; j < Product::column_tiles; ++j)
-#pragma clang loop unroll(full)
-        for (int four = 0; four < 4; ++four) {
-          const Float16 sums = product.sums[i][j];
-          store_four(epilogue, voxel, first_column + Product::first_column() + j * 32 + four * 8,
-                     Float4{sums[four * 4], sums[four * 4 + 1], sums[four * 4 + 2], sums[four * 4 + 3]});
-        }
+      const auto voxel = this->voxel_of(place);
+      for_each_four(i,
+                    [&](int four, Float4 sums) { this->store_four(epilogue, voxel, this->wave_column(four), sums); });
     }
+  }
+
+  __device__ void store_part(int64_t block) const {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < Product::row_tiles; ++i)
+      for_each_four(i, [&](int four, Float4 sums) { this->partial(block, four) = sums; });
   }
 };
 
@@ -454,9 +401,31 @@ __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>&
   using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
-  Gemm gemm(arguments, shared);
+  const int64_t block = block_of_xcd(block_index(), plan.blocks(arguments.sizes));
+  Gemm gemm(arguments, block, shared);
   gemm.reduce();
-  gemm.store(epilogue);
+  if (plan.is_split && arguments.parts > 1)
+    gemm.store_part(block);
+  else
+    gemm.store(epilogue);
+}
+
+// The second launch of a reduction in parts.
+template <GemmPlan plan, class Input, class Weight, class Output, class Epilogue>
+__device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>& arguments, const Epilogue& epilogue) {
+  using Block = GemmBlock<plan, Input, Weight, Output>;
+  const auto which = static_cast<uint32_t>(block_index());
+  constexpr auto fours = static_cast<uint32_t>(plan.fours_a_thread());
+  const uint32_t tile = which / fours;
+  const auto four = static_cast<int>(which % fours);
+  const Block block(arguments, tile);
+  const RowPlace place = block.place_of(Block::Product::first_row() + four / (4 * Block::Product::column_tiles) * 32);
+  if (!place.is_inside) return;
+  const int64_t tiles = plan.tiles(arguments.sizes);
+  Float4 sums = block.partial(tile, four);
+#pragma clang loop unroll_count(4)
+  for (int64_t part = 1; part < arguments.parts; ++part) sums += block.partial(part * tiles + tile, four);
+  block.store_four(epilogue, block.voxel_of(place), block.wave_column(four), sums);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

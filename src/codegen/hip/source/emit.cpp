@@ -167,16 +167,16 @@ class HipEmitter {
     TextWriter unnamed;
     const std::string members =
         print_device_epilogue(unnamed, context_, call.epilogue, coordinates, "Epilogue", EpilogueSide::device);
-    const std::string key = fmt::format("{}({}) {}", spec->function(), arguments_type, unnamed.take());
+    const std::string instance = spec->function(call, program_);
+    const std::string key = fmt::format("{}({}) {}", instance, arguments_type, unnamed.take());
     auto [known, is_new] = shared_.try_emplace(key);
     SharedKernel& kernel = known->second;
+    const std::optional<DeviceFunction> second = spec->second(call, program_);
     if (is_new) {
       kernel = add_kernel("kernel");
       print_kernel_types(device_, call, coordinates, arguments_type, kernel.number, EpilogueSide::device);
-      device_.line(fmt::format(
-          "extern \"C\" __global__ __launch_bounds__(nest_threads) ONNXC_TWO_WAVES void {0}(Kernel{1}_arguments "
-          "arguments) {{ {2}(arguments.call, arguments.epilogue); }}",
-          kernel.name, kernel.number, spec->function()));
+      print_global_function(kernel.name, kernel.number, instance);
+      if (second) print_global_function(add_kernel("second").name, kernel.number, second->instance);
       device_.line("");
       print_kernel_types(host_, call, coordinates, arguments_type, kernel.number, EpilogueSide::host);
     }
@@ -185,8 +185,24 @@ class HipEmitter {
     declare_dims(host_, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
     host_.line(fmt::format("const Kernel{}_arguments arguments{{{}, {}}};", kernel.number,
                            spec->arguments(call, kernel_text(context_, call)), members));
-    host_.line(fmt::format("launch_blocks(frame, {}, {}, nest_threads, arguments);", kernel.number, spec->blocks()));
+    auto launch = [&](size_t number, const std::string& blocks) {
+      host_.line(fmt::format("launch_blocks(frame, {}, {}, nest_threads, arguments);", number, blocks));
+    };
+    launch(kernel.number, spec->blocks());
+    if (second) {
+      const SharedKernel next{kernel.number + 1, kernels_.at(kernel.number + 1)};
+      report(next, "sum of the parts of " + spec->describe());
+      launch(next.number, second->blocks);
+    }
     return spec->describe();
+  }
+
+  // `number` is that of the kernel whose arguments it takes.
+  void print_global_function(const std::string& name, size_t number, const std::string& instance) {
+    device_.line(fmt::format(
+        "extern \"C\" __global__ __launch_bounds__(nest_threads) ONNXC_TWO_WAVES void {}(Kernel{}_arguments "
+        "arguments) {{ {}(arguments.call, arguments.epilogue); }}",
+        name, number, instance));
   }
 
   void print_kernel_types(TextWriter& writer, const KernelCall& call, const std::vector<std::string>& coordinates,

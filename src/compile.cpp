@@ -1,6 +1,8 @@
 // The pipeline: the way of a model from the file to the shared object, a stage a line.
 #include "compile.h"
 
+#include <algorithm>
+
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/cpu/source/emit.h"
 #include "codegen/cpu/toolchain.h"
@@ -21,6 +23,7 @@
 #include "passes/simplify.h"
 #include "report/nodes.h"
 #include "report/shapes.h"
+#include "support/diagnostics.h"
 #include "support/safe_file.h"
 #include "support/text.h"
 
@@ -137,9 +140,14 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   if (options.target == "hip") {
     // A program of its own, from the same graph: the CPU's code stays in the file.
     Program device_program = lower_graph(options, passes, graph, HipTarget(float32_products(options.fp32)));
+    // The runtime counts levels for both.
+    internal_check(
+        std::ranges::count_if(device_program.steps, begins_level) == std::ranges::count_if(program.steps, begins_level),
+        "as many levels on the GPU as on the CPU");
     passes.time("emit for hip",
                 [&] { device = emit_hip(device_program, {options.gpu_arch, model.facts.sha256, described}); });
-    if (reports_kernels) fmt::print("\nOn the GPU:\n{}", nodes_table(nodes, device_program));
+    if (reports_kernels)
+      fmt::print("\nOn the GPU:\n{}{}", nodes_table(nodes, device_program), transfers_table(device_program));
   }
   const std::vector<DeviceKernel> device_kernels = device ? device->kernels : std::vector<DeviceKernel>();
   if (options.output.empty()) {

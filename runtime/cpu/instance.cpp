@@ -168,10 +168,10 @@ void Instance::forget_levels(int32_t first) {
 }
 
 // Reads the symbols that a step binds. The plan of the level, and of those after it, is kept while they stay.
-onnxc_status Instance::bind_run_time_symbols(const StepDescription& step, int32_t level) {
+onnxc_status Instance::bind_run_time_symbols(Binding bind, const Frame& frame, int32_t level) {
   int64_t* previous = previous_symbols_.data();
   for (int32_t i = 0; i < model.symbol_count; ++i) previous[i] = symbols_[i];
-  const char* rule = step.bind(frame_, symbols_.data());
+  const char* rule = bind(frame, symbols_.data());
   bool same = levels_[level].known && rule == nullptr;
   for (int32_t i = 0; i < model.symbol_count; ++i) same &= previous[i] == symbols_[i];
   if (same) return ONNXC_OK;
@@ -192,7 +192,7 @@ onnxc_status Instance::bind_run_time_symbols(const StepDescription& step, int32_
 onnxc_status Instance::plan(int32_t level) {
   model.output_dims(level, symbols_.data(), output_dims_.data());
   if (device_ != nullptr) {
-    const onnxc_status status = model.device_program->backend->plan(device_, symbols_.data(), error_);
+    const onnxc_status status = model.device_program->backend->plan(device_, level, symbols_.data(), error_);
     levels_[level].known = status == ONNXC_OK;
     return status;
   }

@@ -74,7 +74,8 @@ class Instance {
   onnxc_status check_outputs(int32_t level, const Values& values);
   onnxc_status check_overlap(int32_t level, const Values& values);
   onnxc_status bind(const int64_t* const* input_dims);
-  onnxc_status bind_run_time_symbols(const StepDescription& step, int32_t level);
+  using Binding = const char* (*)(const Frame& frame, int64_t* symbols);
+  onnxc_status bind_run_time_symbols(Binding bind, const Frame& frame, int32_t level);
   onnxc_status plan(int32_t level);
   // Everything between a level's symbols being known and the first of its steps.
   onnxc_status prepare(int32_t level, const Values& values);
@@ -83,7 +84,9 @@ class Instance {
   void poison(int32_t level);
   void forget_levels(int32_t first);
   bool is_bound() const { return levels_.size() > 0 && levels_[0].known; }
-  onnxc_status enter_level(const StepDescription& step, int32_t level, const Values& values);
+  onnxc_status enter_level(Binding bind, const Frame& frame, int32_t level, const Values& values);
+  void begin_round(int32_t level, int32_t round, bool is_first);
+  onnxc_status run_step(int32_t step, const Values& values);
   onnxc_status run_steps(const Values& values);
   onnxc_status run_on_device(const Values& values);
   int32_t level_of_output(int32_t output) const;

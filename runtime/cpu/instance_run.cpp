@@ -7,6 +7,7 @@
 #include "instance.h"
 #include "options.h"
 #include "shared_pool.h"
+#include "step_walk.h"
 #include "value_check.h"
 
 namespace onnxc::runtime {
@@ -193,75 +194,83 @@ onnxc_status Instance::prepare(int32_t level, const Values& values) {
   return status;
 }
 
-onnxc_status Instance::enter_level(const StepDescription& step, int32_t level, const Values& values) {
-  onnxc_status status = bind_run_time_symbols(step, level);
+onnxc_status Instance::enter_level(Binding bind, const Frame& frame, int32_t level, const Values& values) {
+  onnxc_status status = bind_run_time_symbols(bind, frame, level);
   return status == ONNXC_OK ? prepare(level, values) : status;
 }
 
-// The level that a step begins, or that it runs at.
-static int32_t level_of_step(int32_t step) {
-  int32_t level = 0;
-  for (int32_t i = 0; i <= step; ++i) level += model.steps[i].bind != nullptr ? 1 : 0;
-  return level;
+// Counts the rounds of a loop, whose levels are laid out anew.
+void Instance::begin_round(int32_t level, int32_t round, bool is_first) {
+  forget_levels(level);
+  symbols_[round] = is_first ? 0 : symbols_[round] + 1;
+}
+
+onnxc_status Instance::run_step(int32_t step, const Values& values) {
+  const onnxc_run_options& options = values.options;
+  auto stops = [&](int32_t when) {
+    return options.hook != nullptr &&
+           options.hook(options.hook_context, reinterpret_cast<onnxc_instance*>(this), step, when) != 0;
+  };
+  if (stops(ONNXC_BEFORE_STEP)) return refuse(ONNXC_STOPPED, "stopped by the hook");
+  const StepDescription& description = model.steps[step];
+  if (description.bind != nullptr) {
+    const onnxc_status status = enter_level(description.bind, frame_, level_of_step(model.steps, step), values);
+    if (status != ONNXC_OK) return status;
+  } else {
+    description.run(frame_);
+  }
+  if (const char* failure = failure_.load(std::memory_order_acquire)) return refuse(ONNXC_INVALID_DATA, failure);
+  finished_step_ = step;
+  const bool stop = stops(ONNXC_AFTER_STEP);
+  finished_step_ = -1;
+  return stop ? refuse(ONNXC_STOPPED, "stopped by the hook") : ONNXC_OK;
 }
 
 onnxc_status Instance::run_steps(const Values& values) {
-  const onnxc_run_options& options = values.options;
-  onnxc_instance* handle = reinterpret_cast<onnxc_instance*>(this);
-  auto stops = [&](int32_t step, int32_t when) {
-    return options.hook != nullptr && options.hook(options.hook_context, handle, step, when) != 0;
+  struct Walk {
+    Instance& self;
+    const Values& values;
+    void begin_round(int32_t step, bool is_first) {
+      self.begin_round(level_of_step(model.steps, step), model.steps[step].round, is_first);
+    }
+    onnxc_status holds(int32_t step, bool& result) {
+      result = model.steps[step].condition(self.frame_);
+      return ONNXC_OK;
+    }
+    onnxc_status run(int32_t step) { return self.run_step(step, values); }
   };
   failure_.store(nullptr, std::memory_order_relaxed);
-  bool is_next_round = false;
-  for (int32_t step = 0; step < model.step_count; ++step) {
-    const StepDescription& description = model.steps[step];
-    if (description.kind == StepKind::loop_end) {
-      is_next_round = true;
-      step = description.partner - 1;
-      continue;
-    }
-    if (description.kind == StepKind::loop_begin) {
-      forget_levels(level_of_step(step));
-      int64_t& round = symbols_[description.round];
-      round = is_next_round ? round + 1 : 0;
-      is_next_round = false;
-      if (!description.condition(frame_)) step = description.partner;  // its rounds are over
-    } else if (description.kind == StepKind::work && description.condition != nullptr &&
-               !description.condition(frame_)) {
-      continue;
-    }
-    if (stops(step, ONNXC_BEFORE_STEP)) return refuse(ONNXC_STOPPED, "stopped by the hook");
-    if (model.steps[step].bind != nullptr) {
-      onnxc_status status = enter_level(model.steps[step], level_of_step(step), values);
-      if (status != ONNXC_OK) return status;
-    } else {
-      description.run(frame_);
-    }
-    if (const char* failure = failure_.load(std::memory_order_acquire)) return refuse(ONNXC_INVALID_DATA, failure);
-    finished_step_ = step;
-    bool stop = stops(step, ONNXC_AFTER_STEP);
-    finished_step_ = -1;
-    if (stop) return refuse(ONNXC_STOPPED, "stopped by the hook");
-  }
-  return ONNXC_OK;
+  return walk_steps(model.steps, model.step_count, Walk{*this, values});
 }
 
 onnxc_status Instance::run_on_device(const Values& values) {
   const onnxc_run_options& options = values.options;
-  struct Hook {
-    const onnxc_run_options& options;
+  struct Context {
+    const Values& values;
     Instance& instance;
-  } hook{options, *this};
-  DeviceRun run{values.inputs, values.outputs, output_data_.data(), options.stream, nullptr, &hook};
+  } context{values, *this};
+  DeviceRun run{};
+  run.inputs = values.inputs;
+  run.outputs = values.outputs;
+  run.output_data = output_data_.data();
+  run.stream = options.stream;
+  run.context = &context;
   if (options.hook != nullptr)
-    run.hook = [](void* context, int32_t step, int32_t when) {
-      const Hook& given = *static_cast<Hook*>(context);
-      if (when == ONNXC_AFTER_STEP) given.instance.finished_step_ = step;
-      const int32_t stop = given.options.hook(given.options.hook_context,
-                                              reinterpret_cast<onnxc_instance*>(&given.instance), step, when);
-      given.instance.finished_step_ = -1;
+    run.hook = [](void* given, int32_t step, int32_t when) {
+      const auto& [run_values, instance] = *static_cast<Context*>(given);
+      if (when == ONNXC_AFTER_STEP) instance.finished_step_ = step;
+      const int32_t stop = run_values.options.hook(run_values.options.hook_context,
+                                                   reinterpret_cast<onnxc_instance*>(&instance), step, when);
+      instance.finished_step_ = -1;
       return stop;
     };
+  run.begin_round = [](void* given, int32_t level, int32_t round, bool is_first) {
+    static_cast<Context*>(given)->instance.begin_round(level, round, is_first);
+  };
+  run.enter_level = [](void* given, const DeviceStep& step, int32_t level, const Frame& frame) {
+    const auto& [run_values, instance] = *static_cast<Context*>(given);
+    return instance.enter_level(step.bind, frame, level, run_values);
+  };
   const onnxc_status status = model.device_program->backend->run(device_, run, error_);
   return status == ONNXC_STOPPED ? refuse(status, "stopped by the hook") : status;
 }
@@ -318,7 +327,11 @@ void Instance::fail(const Frame& frame, const char* text) {
 // What hooks and tools ask.
 
 // Whether the sizes that a step works with are known.
-bool Instance::is_laid_out(int32_t step) const { return levels_[device_ != nullptr ? 0 : level_of_step(step)].known; }
+bool Instance::is_laid_out(int32_t step) const {
+  const int32_t level =
+      device_ != nullptr ? level_of_step(model.device_program->steps, step) : level_of_step(model.steps, step);
+  return levels_[level].known;
+}
 
 onnxc_status Instance::run_output_dims(int32_t output, int64_t* dims) {
   Call call(*this);

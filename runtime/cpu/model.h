@@ -39,7 +39,7 @@ struct BufferDescription {
   int32_t first_step;  // temporary: alive from the step that first writes it to the last that reads it
   int32_t last_step;
   int64_t offset;  // constant: bytes from the start of the weights
-  // temporary: the level at which its size is known, 0 for what follows from the inputs' dims
+  // temporary and output: the level at which its size is known, 0 for what follows from the inputs' dims
   int32_t level = 0;
 };
 

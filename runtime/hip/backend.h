@@ -18,15 +18,20 @@ struct DeviceRun {
   void* stream;              // the caller's, or null
   // Called around each step; another result than 0 ends the run. May be null.
   int32_t (*hook)(void* context, int32_t step, int32_t when);
-  void* hook_context;
+  // Counts the rounds of a loop that begins a level.
+  void (*begin_round)(void* context, int32_t level, int32_t round, bool is_first);
+  // Binds what a step binds, out of the buffers that it reads, which `frame` has on the host; plans the level and sets
+  // where the outputs go that have their size now.
+  onnxc_status (*enter_level)(void* context, const DeviceStep& step, int32_t level, const Frame& frame);
+  void* context;
 };
 
 struct DeviceBackend {
   DeviceInstance* (*create)(const DeviceProgram& program, int32_t device_index, bool poison, onnxc_status& status,
                             ErrorText& error);
   void (*destroy)(DeviceInstance* instance);
-  // Plans the memory of runs with these symbols.
-  onnxc_status (*plan)(DeviceInstance* instance, const int64_t* symbols, ErrorText& error);
+  // Plans the memory of a level, of runs with these symbols.
+  onnxc_status (*plan)(DeviceInstance* instance, int32_t level, const int64_t* symbols, ErrorText& error);
   int64_t (*working_bytes)(const DeviceInstance* instance);
   onnxc_status (*run)(DeviceInstance* instance, const DeviceRun& run, ErrorText& error);
   // Copies a buffer, as it is after the steps that have been launched, to the host. Only from a hook.

@@ -5,6 +5,8 @@
 
 #include <new>
 
+#include "cpu/step_walk.h"
+
 namespace onnxc::runtime {
 namespace {
 
@@ -43,8 +45,10 @@ DeviceInstance::~DeviceInstance() {
     ignore(hip.stream_synchronize(own_stream_));
     ignore(hip.stream_destroy(own_stream_));
   }
-  if (arena_ != nullptr) ignore(hip.free(arena_));
-  free_apart();
+  for (int32_t level = 0; level < levels_.size(); ++level) {
+    if (levels_[level].arena != nullptr) ignore(hip.free(levels_[level].arena));
+    free_apart(level);
+  }
   DeviceModule::release(module_);
 }
 
@@ -58,27 +62,46 @@ onnxc_status DeviceInstance::set_up(int32_t device_index, ErrorText& error) {
   const int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (buffers_.allocate(program_.buffer_count) && (!poison_ || apart_.allocate(program_.buffer_count)) &&
       buffer_bytes_.allocate(program_.buffer_count) && plan_.allocate(temporaries) &&
-      plan_workspace_.allocate(2 * temporaries))
+      plan_workspace_.allocate(2 * temporaries) && offsets_.allocate(program_.buffer_count) &&
+      levels_.allocate(program_.level_count) && host_buffers_.allocate(program_.buffer_count)) {
+    host_frame_.buffers = host_buffers_.data();
     return ONNXC_OK;
+  }
   error.append("no memory for an instance");
   return ONNXC_OUT_OF_MEMORY;
 }
 
-onnxc_status DeviceInstance::plan(const int64_t* symbols, ErrorText& error) {
-  symbols_ = symbols;
+onnxc_status DeviceInstance::plan(int32_t level, const int64_t* symbols, ErrorText& error) {
+  symbols_ = host_frame_.symbols = symbols;
   int64_t scratch_bytes = 0;
-  const bool fits = program_.sizes(0, symbols, buffer_bytes_.data(), &scratch_bytes) == 0;
+  const bool fits = program_.sizes(level, symbols, buffer_bytes_.data(), &scratch_bytes) == 0;
+  auto is_planned = [&](int32_t i) {
+    return program_.buffers[i].kind == BufferKind::temporary && program_.buffers[i].level == level;
+  };
   int32_t count = 0;
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
     // Each ends where the next may begin.
-    if (buffer.kind == BufferKind::temporary)
-      plan_[count++] = {aligned(buffer_bytes_[i]), buffer.first_step, buffer.last_step, 0};
+    if (is_planned(i)) plan_[count++] = {aligned(buffer_bytes_[i]), buffer.first_step, buffer.last_step, 0};
   }
-  if (fits) planned_bytes_ = plan_memory(plan_.data(), count, plan_workspace_.data());
-  if (fits && planned_bytes_ >= 0) return ONNXC_OK;
-  error.append("with these dims of the inputs, the size of a tensor does not fit in 63 bits");
-  return ONNXC_WRONG_DIMS;
+  int64_t& planned = levels_[level].planned_bytes;
+  planned = fits ? plan_memory(plan_.data(), count, plan_workspace_.data()) : -1;
+  if (planned >= 0) {
+    count = 0;
+    for (int32_t i = 0; i < program_.buffer_count; ++i)
+      if (is_planned(i)) offsets_[i] = plan_[count++].offset;
+    return ONNXC_OK;
+  }
+  planned = 0;
+  error.append("%s, the size of a tensor does not fit in 63 bits",
+               level == 0 ? "with these dims of the inputs" : "with this data");
+  return level == 0 ? ONNXC_WRONG_DIMS : ONNXC_INVALID_DATA;
+}
+
+int64_t DeviceInstance::working_bytes() const {
+  int64_t bytes = 0;
+  for (int32_t level = 0; level < levels_.size(); ++level) bytes += levels_[level].planned_bytes;
+  return bytes;
 }
 
 // The caller's value behind a buffer, where it is host memory; null for any other buffer.
@@ -89,24 +112,26 @@ const onnxc_value* DeviceInstance::host_value(const DeviceRun& run, const Buffer
   return value != nullptr && value->device == ONNXC_CPU ? value : nullptr;
 }
 
-onnxc_status DeviceInstance::reserve(int64_t bytes, hipStream_t stream, ErrorText& error) {
-  if (bytes <= arena_bytes_) return ONNXC_OK;
+onnxc_status DeviceInstance::reserve(int32_t level, int64_t bytes, ErrorText& error) {
+  Level& laid_out = levels_[level];
+  if (bytes <= laid_out.arena_bytes) return ONNXC_OK;
   const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.stream_synchronize(stream);  // the run before may still use it
+  hipError_t result = hip.stream_synchronize(stream_);  // the run before may still use it
   if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
-  if (arena_ != nullptr) ignore(hip.free(arena_));
-  arena_ = nullptr;
-  arena_bytes_ = 0;
+  if (laid_out.arena != nullptr) ignore(hip.free(laid_out.arena));
+  laid_out.arena = nullptr;
+  laid_out.arena_bytes = 0;
   void* memory = nullptr;
   result = hip.malloc(&memory, static_cast<size_t>(bytes));
   if (!succeeded(hip, result, "hipMalloc of working memory", error)) return status_of(result);
-  arena_ = static_cast<char*>(memory);
-  arena_bytes_ = bytes;
+  laid_out.arena = static_cast<char*>(memory);
+  laid_out.arena_bytes = bytes;
   return ONNXC_OK;
 }
 
-void DeviceInstance::free_apart() {
+void DeviceInstance::free_apart(int32_t level) {
   for (int64_t i = 0; i < apart_.size(); ++i) {
+    if (program_.buffers[i].level != level) continue;
     if (apart_[i] != nullptr) ignore(module_->hip().free(apart_[i]));
     apart_[i] = nullptr;
   }
@@ -114,13 +139,14 @@ void DeviceInstance::free_apart() {
 
 // While memory is poisoned, each temporary and each place for host memory is an allocation of its own, so that a
 // simulator or a checker of addresses sees an access that leaves its buffer.
-onnxc_status DeviceInstance::place_apart(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+onnxc_status DeviceInstance::place_apart(int32_t level, const DeviceRun& run, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.stream_synchronize(stream);  // the run before may still use them
+  hipError_t result = hip.stream_synchronize(stream_);  // the run before may still use them
   if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
-  free_apart();
+  free_apart(level);
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
+    if (buffer.level != level) continue;
     if (buffer.kind == BufferKind::constant) {
       buffers_[i] = module_->weights() + buffer.offset;
     } else if (buffer.kind == BufferKind::temporary || host_value(run, buffer) != nullptr) {
@@ -130,7 +156,7 @@ onnxc_status DeviceInstance::place_apart(const DeviceRun& run, hipStream_t strea
       result = hip.malloc(&apart_[i], bytes);
       if (!succeeded(hip, result, "hipMalloc of a buffer", error)) return status_of(result);
       buffers_[i] = apart_[i];
-      result = hip.memset_async(apart_[i], 0xff, bytes, stream);
+      result = hip.memset_async(apart_[i], 0xff, bytes, stream_);
       if (!succeeded(hip, result, "hipMemsetAsync", error)) return status_of(result);
     } else {
       buffers_[i] = buffer.kind == BufferKind::input ? run.inputs[buffer.index].data : run.output_data[buffer.index];
@@ -140,29 +166,35 @@ onnxc_status DeviceInstance::place_apart(const DeviceRun& run, hipStream_t strea
 }
 
 // Temporaries where the plan has them, then a place for each input and output that is host memory.
-onnxc_status DeviceInstance::place_buffers(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
-  int64_t bytes = planned_bytes_;
+onnxc_status DeviceInstance::place_buffers(int32_t level, const DeviceRun& run, ErrorText& error) {
+  const Level& laid_out = levels_[level];
+  int64_t bytes = laid_out.planned_bytes;
   for (int32_t i = 0; i < program_.buffer_count; ++i)
-    if (host_value(run, program_.buffers[i]) != nullptr) bytes += aligned(buffer_bytes_[i]);
-  const onnxc_status status = reserve(bytes, stream, error);
+    if (program_.buffers[i].level == level && host_value(run, program_.buffers[i]) != nullptr)
+      bytes += aligned(buffer_bytes_[i]);
+  const onnxc_status status = reserve(level, bytes, error);
   if (status != ONNXC_OK) return status;
 
-  int64_t staged = planned_bytes_;
-  int32_t temporary = 0;
+  int64_t staged = laid_out.planned_bytes;
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
+    if (buffer.level != level) continue;
     if (buffer.kind == BufferKind::constant) {
       buffers_[i] = module_->weights() + buffer.offset;
     } else if (buffer.kind == BufferKind::temporary) {
-      buffers_[i] = arena_ + plan_[temporary++].offset;
+      buffers_[i] = laid_out.arena + offsets_[i];
     } else if (host_value(run, buffer) != nullptr) {
-      buffers_[i] = arena_ + staged;
+      buffers_[i] = laid_out.arena + staged;
       staged += aligned(buffer_bytes_[i]);
     } else {
       buffers_[i] = buffer.kind == BufferKind::input ? run.inputs[buffer.index].data : run.output_data[buffer.index];
     }
   }
   return ONNXC_OK;
+}
+
+onnxc_status DeviceInstance::place(int32_t level, const DeviceRun& run, ErrorText& error) {
+  return poison_ ? place_apart(level, run, error) : place_buffers(level, run, error);
 }
 
 onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
@@ -211,25 +243,62 @@ void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch
   if (self->launched_ == hipSuccess) self->launched_ = hip.get_last_error();
 }
 
-onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+// What a step that the host decides on reads is brought there, when the kernels before it are done.
+onnxc_status DeviceInstance::read_for_host(const DeviceStep& step, ErrorText& error) {
+  if (step.read < 0) return ONNXC_OK;
+  const onnxc_status status = read_buffer(step.read, read_, error);
+  host_buffers_[step.read] = read_.data();
+  return status;
+}
+
+onnxc_status DeviceInstance::launch(int32_t step, const DeviceRun& run, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   const DeviceFrame frame{buffers_.data(), symbols_, launch, this};
-  stream_ = stream;
   launched_ = hipSuccess;
-  for (int32_t step = 0; step < program_.step_count; ++step) {
-    if (run.hook != nullptr && run.hook(run.hook_context, step, ONNXC_BEFORE_STEP) != 0) return ONNXC_STOPPED;
-    program_.steps[step].run(frame);
-    // A hook sees a step that is done, with its own time.
-    if (run.hook != nullptr && launched_ == hipSuccess) launched_ = hip.stream_synchronize(stream);
-    if (launched_ != hipSuccess) {
-      char call[256];
-      snprintf(call, sizeof call, "hipModuleLaunchKernel of step %d '%s'", step, program_.steps[step].name);
-      succeeded(hip, launched_, call, error);
-      return status_of(launched_);
-    }
-    if (run.hook != nullptr && run.hook(run.hook_context, step, ONNXC_AFTER_STEP) != 0) return ONNXC_STOPPED;
+  program_.steps[step].run(frame);
+  // A hook sees a step that is done, with its own time.
+  if (run.hook != nullptr && launched_ == hipSuccess) launched_ = hip.stream_synchronize(stream_);
+  if (launched_ == hipSuccess) return ONNXC_OK;
+  char call[256];
+  snprintf(call, sizeof call, "hipModuleLaunchKernel of step %d '%s'", step, program_.steps[step].name);
+  succeeded(hip, launched_, call, error);
+  return status_of(launched_);
+}
+
+onnxc_status DeviceInstance::run_step(int32_t step, const DeviceRun& run, ErrorText& error) {
+  if (run.hook != nullptr && run.hook(run.context, step, ONNXC_BEFORE_STEP) != 0) return ONNXC_STOPPED;
+  const DeviceStep& description = program_.steps[step];
+  onnxc_status status;
+  if (description.bind != nullptr) {
+    const int32_t level = level_of_step(program_.steps, step);
+    status = read_for_host(description, error);
+    if (status == ONNXC_OK) status = run.enter_level(run.context, description, level, host_frame_);
+    if (status == ONNXC_OK) status = place(level, run, error);
+  } else {
+    status = launch(step, run, error);
   }
-  return ONNXC_OK;
+  if (status != ONNXC_OK) return status;
+  return run.hook != nullptr && run.hook(run.context, step, ONNXC_AFTER_STEP) != 0 ? ONNXC_STOPPED : ONNXC_OK;
+}
+
+onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, ErrorText& error) {
+  struct Walk {
+    DeviceInstance& self;
+    const DeviceRun& run_;
+    ErrorText& error;
+    void begin_round(int32_t step, bool is_first) {
+      const DeviceStep* steps = self.program_.steps;
+      run_.begin_round(run_.context, level_of_step(steps, step), steps[step].round, is_first);
+    }
+    onnxc_status holds(int32_t step, bool& result) {
+      const DeviceStep& description = self.program_.steps[step];
+      const onnxc_status status = self.read_for_host(description, error);
+      if (status == ONNXC_OK) result = description.condition(self.host_frame_);
+      return status;
+    }
+    onnxc_status run(int32_t step) { return self.run_step(step, run_, error); }
+  };
+  return walk_steps(program_.steps, program_.step_count, Walk{*this, run, error});
 }
 
 onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
@@ -238,9 +307,10 @@ onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
   if (!succeeded(hip, result, "hipSetDevice", error)) return status_of(result);
   ignore(hip.get_last_error());  // what a call before ours left behind is no error of a launch
   const auto stream = run.stream != nullptr ? static_cast<hipStream_t>(run.stream) : own_stream_;
-  onnxc_status status = poison_ ? place_apart(run, stream, error) : place_buffers(run, stream, error);
+  stream_ = stream;
+  onnxc_status status = place(0, run, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
-  if (status == ONNXC_OK) status = launch_steps(run, stream, error);
+  if (status == ONNXC_OK) status = launch_steps(run, error);
   if (status == ONNXC_OK) return copy_outputs(run, stream, error);
   ignore(hip.stream_synchronize(stream));  // nothing of a run that failed is left running
   return status;
@@ -263,8 +333,8 @@ onnxc_status DeviceInstance::read_buffer(int32_t buffer, Array<char>& bytes, Err
 const DeviceBackend hip_backend = {
     .create = DeviceInstance::create,
     .destroy = DeviceInstance::destroy,
-    .plan = [](DeviceInstance* instance, const int64_t* symbols,
-               ErrorText& error) { return instance->plan(symbols, error); },
+    .plan = [](DeviceInstance* instance, int32_t level, const int64_t* symbols,
+               ErrorText& error) { return instance->plan(level, symbols, error); },
     .working_bytes = [](const DeviceInstance* instance) { return instance->working_bytes(); },
     .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
     .read_buffer = [](DeviceInstance* instance, int32_t buffer, Array<char>& bytes,

@@ -13,8 +13,8 @@ class DeviceInstance {
                                 ErrorText& error);
   static void destroy(DeviceInstance* instance);
 
-  onnxc_status plan(const int64_t* symbols, ErrorText& error);
-  int64_t working_bytes() const { return planned_bytes_; }
+  onnxc_status plan(int32_t level, const int64_t* symbols, ErrorText& error);
+  int64_t working_bytes() const;
   onnxc_status run(const DeviceRun& run, ErrorText& error);
   onnxc_status read_buffer(int32_t buffer, Array<char>& bytes, ErrorText& error);
 
@@ -23,12 +23,16 @@ class DeviceInstance {
   ~DeviceInstance();
 
   onnxc_status set_up(int32_t device_index, ErrorText& error);
-  onnxc_status reserve(int64_t bytes, hipStream_t stream, ErrorText& error);
-  onnxc_status place_apart(const DeviceRun& run, hipStream_t stream, ErrorText& error);
-  void free_apart();
-  onnxc_status place_buffers(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status reserve(int32_t level, int64_t bytes, ErrorText& error);
+  onnxc_status place_apart(int32_t level, const DeviceRun& run, ErrorText& error);
+  void free_apart(int32_t level);
+  onnxc_status place_buffers(int32_t level, const DeviceRun& run, ErrorText& error);
+  onnxc_status place(int32_t level, const DeviceRun& run, ErrorText& error);
   onnxc_status copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
-  onnxc_status launch_steps(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status read_for_host(const DeviceStep& step, ErrorText& error);
+  onnxc_status run_step(int32_t step, const DeviceRun& run, ErrorText& error);
+  onnxc_status launch(int32_t step, const DeviceRun& run, ErrorText& error);
+  onnxc_status launch_steps(const DeviceRun& run, ErrorText& error);
   onnxc_status copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
   const onnxc_value* host_value(const DeviceRun& run, const BufferDescription& buffer) const;
 
@@ -43,12 +47,21 @@ class DeviceInstance {
   Array<int64_t> buffer_bytes_;
   Array<PlannedBuffer> plan_;  // of the temporaries, in their order
   Array<int32_t> plan_workspace_;
-  int64_t planned_bytes_ = 0;
-
-  char* arena_ = nullptr;
-  int64_t arena_bytes_ = 0;
+  Array<int64_t> offsets_;  // of all buffers; of temporaries, from the start of their level's memory
+  // The memory of what is laid out at one level (ModelDescription::level_count).
+  struct Level {
+    int64_t planned_bytes;
+    char* arena;
+    int64_t arena_bytes;
+  };
+  Array<Level> levels_;
   Array<void*> buffers_;
   Array<void*> apart_;  // memory of single buffers, where they do not share the arena
+
+  // What the host decides on is copied there, and seen in a frame of its own.
+  Frame host_frame_ = {};
+  Array<void*> host_buffers_;
+  Array<char> read_;
 
   // Of the run that is being launched.
   hipStream_t stream_ = nullptr;

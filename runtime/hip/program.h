@@ -30,6 +30,13 @@ struct DeviceStep {
   void (*run)(const DeviceFrame& frame);
   int32_t output_count;
   const StepOutput* outputs;
+  // As those of StepDescription. They run on the host: the GPU's buffers that they read are copied to it before.
+  const char* (*bind)(const Frame& frame, int64_t* symbols) = nullptr;
+  StepKind kind = StepKind::work;
+  bool (*condition)(const Frame& frame) = nullptr;
+  int32_t partner = 0;
+  int32_t round = 0;
+  int32_t read = -1;  // the buffer that `bind` or `condition` reads
 };
 
 struct DeviceBackend;
@@ -40,6 +47,7 @@ struct DeviceProgram {
   const char* const* kernels;
   int32_t kernel_count;
 
+  int32_t level_count = 1;
   int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
   int32_t buffer_count;
   const BufferDescription* buffers;

@@ -54,7 +54,7 @@ std::string describe(const EmitContext& context, BufferId id, const Weights& wei
     case BufferKind::input:
       return fmt::format("{{BufferKind::input, {}, 0, 0, 0}}", position(program.inputs, id));
     case BufferKind::output:
-      return fmt::format("{{BufferKind::output, {}, 0, 0, 0}}", position(program.outputs, id));
+      return fmt::format("{{BufferKind::output, {}, 0, 0, 0, {}}}", position(program.outputs, id), level);
     case BufferKind::constant:
       return fmt::format("{{BufferKind::constant, 0, 0, 0, {}}}", weights.offsets.at(id));
     case BufferKind::temporary:

@@ -1,5 +1,6 @@
 """If, Loop and Scan against onnxruntime: one compile, many values of what decides which steps run, and how often."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -240,3 +241,23 @@ def test_states_that_change_shape_are_refused(body: str, message: str, tmp_path:
     with pytest.raises(onnxc_commands.CommandFailure, match=message):
         onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
     assert open_session(model) is not None
+
+
+def test_report_names_what_the_host_reads_from_a_gpu(tmp_path: Path) -> None:
+    """A round's number needs nothing of the GPU; its condition, how often it runs and the count of elements do."""
+    model = parse(
+        """model (float[N, 3] x, int64 n, bool c) => (z, p) <float two = {2.0}> {
+          z = Loop(n, c, x) <body = body (int64 i, bool k, float[N, 3] s) => (bool next, float[N, 3] t) {
+            next = Identity(k)
+            t = Mul(s, two)
+          }>
+          p = NonZero(z)
+        }"""
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(tmp_path / "model.onnx"), "--target", "hip", "--report"]
+    done = onnxc_commands.execute(command)
+    report = done.stdout
+    table = report[report.index("Sizes and conditions that the host reads from the GPU:") :]
+    read = re.findall(r"step \d+ waits for (\d+) bytes of", table)
+    assert read == ["8", "1", "8"], table

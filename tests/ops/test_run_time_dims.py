@@ -4,7 +4,8 @@ A session keeps what it planned while the sizes stay, so the values come in an o
 and are 0. What the data may not say is refused with the node and the values, and the session goes on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +65,23 @@ def build(
     return model
 
 
+@contextmanager
+def on_the_simulator() -> Iterator[None]:
+    """For what asks for a GPU: buffers are apart and begin as NaN."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ONNXC_HIP_LIBRARY", str(onnxc_commands.SIMULATOR))
+        patch.setenv("ONNXC_POISON", "1")
+        yield
+
+
 def check_runs(
     model: onnx.ModelProto, folder: Path, runs: Sequence[Feeds], options: Sequence[str] = (), tolerance: float = 0
 ) -> None:
     onnx.save(model, folder / "model.onnx")
     session = open_session(model, optimized=False, threads=1)
     names = [output.name for output in model.graph.output]
-    with InferenceSession(
-        onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", *options)
-    ) as compiled:
+    shared_object = onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", *options)
+    with on_the_simulator(), InferenceSession(shared_object, device="hip" if "hip" in options else "cpu") as compiled:
         for run, feeds in enumerate([*runs, runs[0]]):
             for name, result, expected in zip(names, compiled.run(None, feeds), session.run(None, feeds), strict=True):
                 assert result.dtype == expected.dtype
@@ -88,7 +97,11 @@ def numbers(*shape: int) -> Array:
     return np.random.default_rng(list(shape)).integers(-4, 5, shape).astype(np.float32)
 
 
-LEVELS = [pytest.param((), id="default"), pytest.param(("-O0",), id="O0")]
+LEVELS = [
+    pytest.param((), id="default"),
+    pytest.param(("-O0",), id="O0"),
+    pytest.param(("--target", "hip"), id="gpu"),
+]
 
 RESHAPED: Inputs = {"x": ("f", ["A", "B", "C"]), "shape": ("i", [3])}
 # x, and shapes that its elements can take.

@@ -81,4 +81,16 @@ std::string kernels_table(const std::vector<DeviceKernel>& kernels,
   return text;
 }
 
+std::string transfers_table(const Program& program) {
+  std::string text;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const std::optional<BufferId> read = read_by_host(program.steps[i]);
+    if (!read) continue;
+    const Buffer& buffer = program.buffer(program.storage(*read));
+    const Expr bytes = buffer.layout.element_count(buffer.shape) * info(buffer.dtype).size;
+    text += fmt::format("step {} waits for {} bytes of {}\n", i, bytes.to_string(), quote(buffer.name));
+  }
+  return text.empty() ? text : "\nSizes and conditions that the host reads from the GPU:\n" + text;
+}
+
 }  // namespace onnxc

@@ -30,4 +30,7 @@ std::map<std::string, KernelResources> parse_resources(const std::string& remark
 std::string kernels_table(const std::vector<DeviceKernel>& kernels,
                           const std::map<std::string, KernelResources>& resources);
 
+// The steps for which the host waits, and what it reads from the GPU for them; empty where there are none.
+std::string transfers_table(const Program& program);
+
 }  // namespace onnxc

@@ -108,6 +108,12 @@ std::vector<BufferId> reads(const Step& step) {
   return ids;
 }
 
+std::optional<BufferId> read_by_host(const Step& step) {
+  if (const auto* binding = std::get_if<SymbolBinding>(&step.work)) return binding->buffer;
+  const auto* loop = std::get_if<LoopBegin>(&step.work);
+  return loop != nullptr && loop->condition >= 0 ? std::optional(loop->condition) : std::nullopt;
+}
+
 std::map<Symbol, size_t> binding_steps(const Program& program) {
   std::map<Symbol, size_t> result;
   for (size_t i = 0; i < program.steps.size(); ++i)

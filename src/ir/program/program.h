@@ -122,6 +122,9 @@ bool begins_level(const Step& step);
 // The LoopBegin around each step, the innermost; none where it is in no loop. LoopBegin and LoopEnd count as inside.
 std::vector<std::optional<size_t>> enclosing_loops(const Program& program);
 
+// The buffer out of which a step's symbols, or whether a loop goes on, are read on the host.
+std::optional<BufferId> read_by_host(const Step& step);
+
 // The symbols that steps bind, and which step does.
 std::map<Symbol, size_t> binding_steps(const Program& program);
 

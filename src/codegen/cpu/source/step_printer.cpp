@@ -9,6 +9,7 @@
 #include "codegen/cpu/source/epilogue_printer.h"
 #include "codegen/cpu/source/nest_printer.h"
 #include "codegen/cpu/source/step_description.h"
+#include "codegen/cpu/source/step_flow.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -48,7 +49,7 @@ class StepPrinter {
         lanes_(lanes),
         nest_names_(context.names),
         descriptions_(context),
-        loops_(enclosing_loops(context.program)) {}
+        flow_(context) {}
 
   PrintedSteps run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -56,23 +57,15 @@ class StepPrinter {
       parts_.append(step_comment(program_, i, step));
       index_ = i;
       function_ = fmt::format("step{}", i);
-      bind_ = "nullptr";
-      flow_ = {};
       std::string name = print_step(step);
       parts_.append("\n");
-      result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_, flow()));
+      result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_, flow_.describe(i)));
     }
-    result_.definitions = descriptions_.take() + conditions_.take();
+    result_.definitions = descriptions_.take() + flow_.take();
     return std::move(result_);
   }
 
  private:
-  // The rest of a step's description: how the runtime comes to it and where it goes from there.
-  std::string flow() {
-    const std::string condition = share_condition(program_.steps[index_]);
-    return fmt::format("{}, StepKind::{}, {}, {}, {}", bind_, flow_.kind, condition, flow_.partner, flow_.round);
-  }
-
   std::string signature() const { return fmt::format("void {}(const Frame& frame)", function_); }
 
   // What the step is called in reports.
@@ -197,48 +190,16 @@ class StepPrinter {
   }
 
   // Not functions that run, but what the runtime asks.
-  void begin_level() {
+  template <class Flow>
+  std::string print_flow(const Flow& flow) {
     operations_ = 0;
     ++level_;
-    bind_ = fmt::format("bind{}", index_);
     function_ = "nullptr";
-    print_run_time_binding(conditions_, context_, index_, bind_);
+    return describe_flow(flow);
   }
-
-  std::string print(const SymbolBinding& binding) {
-    begin_level();
-    flow_.kind = "bind";
-    std::vector<std::string> names;
-    for (const Symbol& symbol : binding.symbols) names.push_back(printable(symbol.name()));
-    return fmt::format("sizes {}", fmt::join(names, ", "));
-  }
-
-  std::string print(const LoopBegin& loop) {
-    begin_level();
-    flow_.kind = "loop_begin";
-    flow_.round = static_cast<int64_t>(context_.names.places.at(loop.round));
-    for (size_t end = index_; end < loops_.size(); ++end)
-      if (loops_[end] == index_ && std::holds_alternative<LoopEnd>(program_.steps[end].work)) flow_.partner = end;
-    return fmt::format("loop {}", printable(loop.round.name()));
-  }
-
-  std::string print(const LoopEnd&) {
-    begin_level();
-    flow_.kind = "loop_end";
-    flow_.partner = *loops_[index_];
-    return "end of loop";
-  }
-
-  // Steps of one branch share the function that says whether they run.
-  std::string share_condition(const Step& step) {
-    const bool is_always = step.condition.is_constant(1) && !std::holds_alternative<LoopBegin>(step.work);
-    if (is_always || std::holds_alternative<SymbolBinding>(step.work)) return "nullptr";
-    TextWriter unnamed;
-    print_step_condition(unnamed, context_, step, "condition");
-    auto [known, is_new] = shared_conditions_.try_emplace(unnamed.take(), fmt::format("condition{}", index_));
-    if (is_new) print_step_condition(conditions_, context_, step, known->second);
-    return known->second;
-  }
+  std::string print(const SymbolBinding& binding) { return print_flow(binding); }
+  std::string print(const LoopBegin& loop) { return print_flow(loop); }
+  std::string print(const LoopEnd& end) { return print_flow(end); }
 
   std::string print(const HostCall& call) { user_error("onnxc cannot run {} yet", quote(call.function)); }
 
@@ -253,16 +214,8 @@ class StepPrinter {
   std::map<std::string, std::string> epilogues_;
   size_t index_ = 0;
   int level_ = 0;
-  std::string function_, bind_;
-  TextWriter conditions_;  // and bindings
-  std::map<std::string, std::string> shared_conditions_;
-  struct Flow {
-    std::string kind = "work";
-    size_t partner = 0;
-    int64_t round = 0;
-  };
-  Flow flow_;
-  const std::vector<std::optional<size_t>> loops_;
+  std::string function_;
+  StepFlowPrinter flow_;
   Expr operations_;
   PrintedSteps result_;
 };

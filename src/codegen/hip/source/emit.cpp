@@ -5,6 +5,7 @@
 #include "codegen/buffer_table.h"
 #include "codegen/cpu/build_commands.h"
 #include "codegen/cpu/source/model_interface.h"
+#include "codegen/cpu/source/step_flow.h"
 #include "codegen/hip/calls/gemm_choice.h"
 #include "codegen/hip/calls/kernel_spec.h"
 #include "codegen/hip/source/epilogue_printer.h"
@@ -30,6 +31,7 @@ class HipEmitter {
       host_.line("");
       weights_ = print_buffers();
       host_.append(output_text_.take());
+      host_.append(flow_.take());
       host_.array("DeviceStep", "steps", steps_);
     }
     host_.line("");
@@ -74,7 +76,6 @@ class HipEmitter {
   };
 
   void print_step(size_t index, const Step& step) {
-    user_check(step.condition.is_constant(1), "onnxc cannot run an If on a GPU yet; use --target cpu");
     const std::string comment = step_comment(program_, index, step);
     host_.append(comment);
     comment_ = comment;
@@ -82,8 +83,15 @@ class HipEmitter {
     const std::string name = std::visit([&](const auto& work) { return print(work, function); }, step.work);
     host_.line("");
     steps_.push_back(fmt::format(
-        "{{{}, {}, {}, {}, {}}}", c_string_literal(name), c_string_literal(origin_lines(step, &Origin::name)),
-        c_string_literal(origin_lines(step, &Origin::type)), function, outputs_.describe(index, function)));
+        "{{{}, {}, {}, {}, {}, {}, {}}}", c_string_literal(name), c_string_literal(origin_lines(step, &Origin::name)),
+        c_string_literal(origin_lines(step, &Origin::type)), begins_level(step) ? "nullptr" : function,
+        outputs_.describe(index, function), flow_.describe(index), place_read_by_host(step)));
+  }
+
+  // Conditions and sizes are read on the host.
+  int64_t place_read_by_host(const Step& step) const {
+    const std::optional<BufferId> read = read_by_host(step);
+    return read ? static_cast<int64_t>(context_.place(*read)) : -1;
   }
 
   static std::string signature(const std::string& function) {
@@ -217,15 +225,9 @@ class HipEmitter {
     user_error("onnxc cannot run {} on a GPU yet", quote(call.function));
   }
 
-  std::string print(const SymbolBinding& binding, const std::string&) {
-    user_error("size {} is known only at run time, and onnxc cannot run such a model on a GPU yet; use --target cpu",
-               quote(binding.symbols.front().name()));
-  }
-
-  std::string print(const LoopBegin&, const std::string&) {
-    user_error("onnxc cannot run a Loop or Scan on a GPU yet; use --target cpu");
-  }
-  std::string print(const LoopEnd&, const std::string&) { internal_error("a loop that begins before it ends"); }
+  std::string print(const SymbolBinding& binding, const std::string&) { return describe_flow(binding); }
+  std::string print(const LoopBegin& loop, const std::string&) { return describe_flow(loop); }
+  std::string print(const LoopEnd& end, const std::string&) { return describe_flow(end); }
 
   std::vector<std::byte> print_buffers() {
     BufferTable table = buffer_table(context_);
@@ -242,6 +244,7 @@ class HipEmitter {
     field("code", "onnxc_device_code");
     field("kernels", "device_kernels");
     field("kernel_count", std::to_string(kernels_.size()));
+    field("level_count", std::to_string(context_.level_count()));
     field("sizes", "hip::sizes");
     field("buffer_count", std::to_string(context_.storages.size()));
     field("buffers", "hip::buffers");
@@ -259,6 +262,7 @@ class HipEmitter {
   TextWriter output_text_{1};
   SharedFunctions functions_;
   StepOutputPrinter outputs_{context_, output_text_, functions_};
+  StepFlowPrinter flow_{context_};
   std::set<std::string> device_headers_, host_headers_ = {"codegen/hip/kernels/launch.h"};
   std::string comment_;  // of the step that is printed, over the kernel that it is the first to use
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel

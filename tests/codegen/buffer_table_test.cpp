@@ -45,7 +45,7 @@ nest end  axes i<4
                           EndsWith("{BufferKind::temporary, 0, 3, 4, 0, 0}"),  //
                           EndsWith("{BufferKind::temporary, 0, 1, 7, 0, 0}"),  //
                           EndsWith("{BufferKind::temporary, 0, 2, 7, 0, 0}"),  //
-                          EndsWith("{BufferKind::output, 0, 0, 0, 0}")));
+                          EndsWith("{BufferKind::output, 0, 0, 0, 0, 0}")));
 }
 
 // A size that a step binds is known from there on, one of a round in the round.
@@ -83,7 +83,7 @@ nest end  axes i<s
                           EndsWith("{BufferKind::temporary, 0, 0, 2, 0, 0}"),  //
                           EndsWith("{BufferKind::temporary, 0, 2, 7, 0, 1}"),  //
                           EndsWith("{BufferKind::temporary, 0, 4, 5, 0, 2}"),  //
-                          EndsWith("{BufferKind::output, 0, 0, 0, 0}")));
+                          EndsWith("{BufferKind::output, 0, 0, 0, 0, 1}")));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
+#include "codegen/cpu/kernels/conv_transpose_packed.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "codegen/cpu/kernels/matmul.h"
 
@@ -65,6 +66,7 @@ const Call convolutions[] = {
     convolution<StemWinogradConvolution, 3, 45, 1, {1, 5, 5}, {1, 1, 1}>,     // of three and of two
     convolution<TransposedConvolution, 64, 32, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<TransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
+    convolution<PackedTransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
     convolution<WinogradConvolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
     convolution<WinogradConvolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
     convolution<WinogradConvolution, 144, lanes, 1, {3, 1, 1}, {1, 1, 1}>,

@@ -12,10 +12,17 @@ bool takes_transposed_convolution(const Node& node, int lanes) {
 
 void lower_transposed_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
-  lower_convolution(node, convolution,
-                    {"conv_transpose", "codegen/cpu/kernels/conv_transpose.h", "TransposedConvolution"}, lanes,
-                    Layout::channel_blocked(node.inputs[0]->shape->size(), lanes),
-                    pack_transposed_weights(convolution.shape, lanes, as_float(*node.inputs[1]->constant)), context);
+  const bool packs = kernels::packs_transposed(convolution.shape, lanes);
+  const std::vector<float> weights = as_float(*node.inputs[1]->constant);
+  lower_convolution(
+      node, convolution,
+      packs ? ConvolutionTemplate{"conv_transpose_packed", "codegen/cpu/kernels/conv_transpose_packed.h",
+                                  "PackedTransposedConvolution"}
+            : ConvolutionTemplate{"conv_transpose", "codegen/cpu/kernels/conv_transpose.h", "TransposedConvolution"},
+      lanes, Layout::channel_blocked(node.inputs[0]->shape->size(), lanes),
+      packs ? pack_packed_transposed_weights(convolution.shape, lanes, weights)
+            : pack_transposed_weights(convolution.shape, lanes, weights),
+      context);
 }
 
 }  // namespace onnxc

@@ -33,19 +33,49 @@ void pack_part(const TransposedPacking& packing, int64_t index, std::span<const 
       }
 }
 
+void check_size(const ConvShape& shape, std::span<const float> weights) {
+  const std::array dims = {shape.input_channels, shape.group_output_channels(), shape.kernel.d, shape.kernel.h,
+                           shape.kernel.w};
+  internal_check(checked_product(dims) == static_cast<int64_t>(weights.size()),
+                 "the number of weights is not what the transposed convolution's shape says");
+}
+
 }  // namespace
 
 std::vector<float> pack_transposed_weights(const ConvShape& shape, int lanes, std::span<const float> weights) {
   internal_check(kernels::transposed_supports(shape, lanes),
                  "weights packed for a transposed convolution that the kernel does not support");
-  const std::array dims = {shape.input_channels, shape.group_output_channels(), shape.kernel.d, shape.kernel.h,
-                           shape.kernel.w};
-  internal_check(checked_product(dims) == static_cast<int64_t>(weights.size()),
-                 "the number of weights is not what the transposed convolution's shape says");
+  check_size(shape, weights);
   const TransposedPacking packing{shape, lanes};
   std::vector<float> packed(static_cast<size_t>(packing.size()), 0.0f);
   for (int64_t i = 0; i < packing.residues(); ++i)
     pack_part(packing, i, weights, packed.data() + packing.part_offset(i));
+  return packed;
+}
+
+std::vector<float> pack_packed_transposed_weights(const ConvShape& shape, int lanes, std::span<const float> weights) {
+  internal_check(kernels::packs_transposed(shape, lanes), "weights packed for residues that do not lie side by side");
+  check_size(shape, weights);
+  const kernels::PackedTransposedPacking packing{shape, lanes};
+  const DirectPacking direct = packing.direct();
+  const Axes taps = packing.taps(), &kernel = shape.kernel, &stride = shape.stride;
+  std::vector<float> packed(static_cast<size_t>(direct.size()), 0.0f);
+  for (int64_t index = 0; index < packing.residues(); ++index) {
+    const Axes residue = packing.residue(index);
+    for (int64_t tap = 0; tap < taps.product(); ++tap) {
+      const int64_t d = packing.kernel_tap(residue.d, stride.d, taps.d, tap / taps.w / taps.h);
+      const int64_t h = packing.kernel_tap(residue.h, stride.h, taps.h, tap / taps.w % taps.h);
+      const int64_t w = packing.kernel_tap(residue.w, stride.w, taps.w, tap % taps.w);
+      if (d >= kernel.d || h >= kernel.h || w >= kernel.w) continue;
+      for (int64_t input = 0; input < shape.input_channels; ++input)
+        for (int64_t output = 0; output < shape.output_channels; ++output) {
+          const int64_t lane =
+              index / packing.slots() * lanes + index % packing.slots() * shape.output_channels + output;
+          packed[static_cast<size_t>(direct.offset(0, lane, input, tap))] = weights[static_cast<size_t>(
+              (input * shape.output_channels + output) * kernel.product() + (d * kernel.h + h) * kernel.w + w)];
+        }
+    }
+  }
   return packed;
 }
 

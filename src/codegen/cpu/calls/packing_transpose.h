@@ -12,4 +12,8 @@ namespace onnxc {
 // InternalError when the number of weights is not the shape's, or the kernel does not support the shape.
 std::vector<float> pack_transposed_weights(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
 
+// The same for conv_transpose_packed.h.
+std::vector<float> pack_packed_transposed_weights(const kernels::ConvShape& shape, int lanes,
+                                                  std::span<const float> weights);
+
 }  // namespace onnxc

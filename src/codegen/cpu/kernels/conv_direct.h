@@ -232,6 +232,7 @@ class DirectConvolution {
         const int64_t block = first_block + b;
         const Position position{task.batch, block, at.d, at.h, at.w, offset + b * view.channel_block_stride};
         vec value = epilogue(stored[i][b], position);
+        if constexpr (requires { Epilogue::stores_itself; }) continue;
         if constexpr (shape.output_channels % lanes != 0)
           value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
         store(arguments.output + position.offset, value);

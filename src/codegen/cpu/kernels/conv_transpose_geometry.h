@@ -116,4 +116,57 @@ constexpr KernelWork transposed_work(const TransposedPacking& packing, const Con
   return {most.tasks * packing.residues(), most.scratch_bytes};
 }
 
+// ---- few output channels (conv_transpose_packed.h)
+
+// All residues as one convolution of stride 1, the residues' outputs side by side in the lanes: output z = stride * m +
+// r
+// - pad gathers x[m - j] for the taps k = r + stride * j, j below `taps`. A vector holds `slots` residues with all
+// output channels of each; a tap that a residue lacks has the weight zero.
+struct PackedTransposedPacking {
+  ConvShape shape;
+  int lanes;
+
+  constexpr int64_t residues() const { return shape.stride.product(); }
+  constexpr Axes residue(int64_t index) const { return TransposedPacking{shape, lanes}.residue(index); }
+  constexpr int64_t slots() const { return lanes / shape.output_channels; }
+  constexpr int64_t vectors() const { return divide_up(residues(), slots()); }
+  constexpr Axes taps() const {
+    return {divide_up(shape.kernel.d, shape.stride.d), divide_up(shape.kernel.h, shape.stride.h),
+            divide_up(shape.kernel.w, shape.stride.w)};
+  }
+  // Whether some residue lacks a tap.
+  constexpr bool has_zero_taps() const { return taps().product() * residues() != shape.kernel.product(); }
+  // Tap `tap` of an axis's convolution, ascending in the input, is this one of the kernel; the residue may lack it.
+  static constexpr int64_t kernel_tap(int64_t residue, int64_t stride, int64_t taps, int64_t tap) {
+    return residue + stride * (taps - 1 - tap);
+  }
+
+  constexpr ConvShape convolution() const { return {shape.input_channels, vectors() * lanes, 1, taps()}; }
+  constexpr DirectPacking direct() const { return {convolution(), lanes, lanes}; }
+
+  // The first m of an axis, and how many follow.
+  static constexpr int64_t first(int64_t stride, int64_t pad) {
+    return pad >= 0 ? pad / stride : -divide_up(-pad, stride);
+  }
+  static constexpr int64_t count(int64_t stride, int64_t pad, int64_t output) {
+    return output == 0 ? 0 : first(stride, pad + output - 1) + 1 - first(stride, pad);
+  }
+  constexpr ConvSizes sizes(const ConvSizes& whole) const {
+    const Axes &s = shape.stride, &pad = whole.begin_pads, &output = whole.output;
+    return {whole.batch,
+            whole.input,
+            {count(s.d, pad.d, output.d), count(s.h, pad.h, output.h), count(s.w, pad.w, output.w)},
+            {taps().d - 1 - first(s.d, pad.d), taps().h - 1 - first(s.h, pad.h), taps().w - 1 - first(s.w, pad.w)}};
+  }
+};
+
+// Whether that saves multiply-adds: a vector of a residue alone is mostly padding, and a register tile of one block of
+// output channels reaches little more than half of the peak.
+constexpr bool packs_transposed(const ConvShape& shape, int target_lanes) {
+  if (shape.groups != 1 || shape.dilation != Axes{1, 1, 1} || 2 * shape.output_channels > target_lanes) return false;
+  if (shape.stride.product() == 1) return false;
+  const PackedTransposedPacking packing{shape, target_lanes};
+  return 3 * packing.taps().product() * packing.vectors() <= 4 * shape.kernel.product();
+}
+
 }  // namespace onnxc::kernels

@@ -9,6 +9,11 @@ namespace detail {
 
 template <int... indices>
 struct LaneSequence {};
+#if defined(__AVX512F__)
+using AllLanes = LaneSequence<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15>;
+#else
+using AllLanes = LaneSequence<0, 1, 2, 3, 4, 5, 6, 7>;
+#endif
 
 // Of two rows that stand `distance` apart, exchanges the blocks of `distance` lanes that lie off the diagonal.
 template <int distance, int... lane>
@@ -20,11 +25,7 @@ template <int distance, int... lane>
 
 template <int distance>
 [[gnu::always_inline]] inline void exchange_blocks(vec& upper, vec& lower) {
-#if defined(__AVX512F__)
-  exchange_blocks<distance>(upper, lower, LaneSequence<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15>());
-#else
-  exchange_blocks<distance>(upper, lower, LaneSequence<0, 1, 2, 3, 4, 5, 6, 7>());
-#endif
+  exchange_blocks<distance>(upper, lower, AllLanes());
 }
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/calls/packing_transpose.h"
 #include "codegen/cpu/kernels/conv_harness.h"
+#include "codegen/cpu/kernels/conv_transpose_packed.h"
 #include "codegen/cpu/kernels/isa_suite.h"
 
 namespace onnxc::kernels {
@@ -48,15 +49,55 @@ ConvSizes transposed_sizes(const ConvShape& shape, int64_t batch, const Axes& in
       begin_pads};
 }
 
-// Compares the kernel with the definition for one shape and size, with every operand a view with gaps.
-template <ConvShape shape, class Input = float, class Output = float>
-void check(const ConvSizes& sizes, const Trial& trial = {}) {
+// Compares a kernel with the definition for one shape and size, with every operand a view with gaps.
+template <template <ConvShape, class, class, class> class Kernel, ConvShape shape, class Input, class Output>
+void check_kernel(const ConvSizes& sizes, const Trial& trial, decltype(pack_transposed_weights)& pack) {
   const Operands operands(shape, sizes, trial, reference_transposed);
   BlockedTensor<Input> input(sizes.batch, shape.input_channels, sizes.input);
   input.fill_from(operands.input);
-  using Kernel = TransposedConvolution<shape, Input, Output, PositionEpilogue<Output>>;
-  const std::vector<float> packed = pack_transposed_weights(shape, lanes, operands.weights);
-  run_and_compare<Kernel, Input, Output>(operands, input.data(), input.view, packed, trial);
+  run_and_compare<Kernel<shape, Input, Output, PositionEpilogue<Output>>, Input, Output>(
+      operands, input.data(), input.view, pack(shape, lanes, operands.weights), trial);
+}
+
+template <ConvShape shape, class Input = float, class Output = float>
+void check(const ConvSizes& sizes, const Trial& trial = {}) {
+  check_kernel<TransposedConvolution, shape, Input, Output>(sizes, trial, pack_transposed_weights);
+}
+
+template <ConvShape shape, class Input = float, class Output = float>
+void check_packed(const ConvSizes& sizes, const Trial& trial = {}) {
+  check_kernel<PackedTransposedConvolution, shape, Input, Output>(sizes, trial, pack_packed_transposed_weights);
+}
+
+TEST(ISA_SUITE(PackedTransposedConvolution), LastLayersOfSegmentationNetworks) {
+  constexpr ConvShape unet{.input_channels = lanes + 3, .output_channels = 3, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  constexpr ConvShape equal{.input_channels = lanes, .output_channels = 2, .kernel = {2, 2, 2}, .stride = {2, 2, 2}};
+  check_packed<unet>(transposed_sizes(unet, 2, {3, 4, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}));
+  for (int64_t width = 1; width <= 15; ++width)
+    check_packed<equal>(transposed_sizes(equal, 1, {2, 3, width}, {0, 0, 0}, {0, 0, 0}));
+}
+
+TEST(ISA_SUITE(PackedTransposedConvolution), PadsStridesAndKernelsThatDiffer) {
+  constexpr ConvShape wide{.input_channels = 5, .output_channels = 1, .kernel = {4, 5, 6}, .stride = {2, 3, 2}};
+  check_packed<wide>(transposed_sizes(wide, 1, {3, 4, 5}, {1, 0, 2}, {1, 2, 1}));
+  check_packed<wide>(transposed_sizes(wide, 1, {4, 4, 5}, {3, 4, -1}, {1, 0, 0}));
+  constexpr ConvShape plane{.input_channels = 4, .output_channels = 4, .kernel = {1, 4, 4}, .stride = {1, 2, 2}};
+  check_packed<plane>(transposed_sizes(plane, 1, {3, 4, 9}, {0, 1, 1}, {0, 1, 1}));
+  check_packed<plane, bfloat16_t, float>(transposed_sizes(plane, 1, {1, 4, 9}, {0, 1, 1}, {0, 1, 1}));
+}
+
+TEST(ISA_SUITE(PackedTransposedConvolution), NotFiniteReachesTheOutputsThatReadItAlone) {
+  constexpr ConvShape shape{.input_channels = 3, .output_channels = 3, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  check_packed<shape>(transposed_sizes(shape, 1, {4, 5, 6}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}),
+                      {.fill = fill_with_some_not_finite});
+}
+
+TEST(ISA_SUITE(PackedTransposedConvolution), TakesWhatItSpeedsUp) {
+  EXPECT_TRUE(
+      packs_transposed({.input_channels = 32, .output_channels = 3, .kernel = {3, 3, 3}, .stride = {2, 2, 2}}, lanes));
+  EXPECT_FALSE(packs_transposed(
+      {.input_channels = 32, .output_channels = lanes, .kernel = {3, 3, 3}, .stride = {2, 2, 2}}, lanes));
+  EXPECT_FALSE(packs_transposed({.input_channels = 32, .output_channels = 3, .kernel = {3, 3, 3}}, lanes));
 }
 
 TEST(ISA_SUITE(TransposedConvolution), KernelEqualToStride) {

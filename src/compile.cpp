@@ -21,6 +21,7 @@
 #include "passes/place_stores.h"
 #include "passes/recognize_operators.h"
 #include "passes/simplify.h"
+#include "passes/split_reductions.h"
 #include "report/nodes.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
@@ -140,6 +141,7 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   if (options.target == "hip") {
     // A program of its own, from the same graph: the CPU's code stays in the file.
     Program device_program = lower_graph(options, passes, graph, HipTarget(float32_products(options.fp32)));
+    if (options.optimization > 0) passes.run<Program>("split_reductions", device_program, split_reductions);
     // The runtime counts levels for both.
     internal_check(
         std::ranges::count_if(device_program.steps, begins_level) == std::ranges::count_if(program.steps, begins_level),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.models.tensor_files import Array
-from tests.ops.case import FLOATS, Case, Constant, case, random, type_id
+from tests.ops.case import FLOATS, Case, Constant, case, graph_case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
 VOLUME = random(2, 3, 4, 5, 6)
@@ -225,7 +225,29 @@ def mean_variance_normalized(x: Array, axes: tuple[int, ...]) -> Array:
     return ((wide - wide.mean(axis=axes, keepdims=True)) / (deviation + 1e-9)).astype(np.float32)
 
 
+def long_cases() -> list[Case]:
+    """Statistics of blocks of 16 channels that the GPU sums up in parts: 20 channels leave lanes of the second over."""
+    nodes = [
+        ("Conv", "x w", "c"),
+        ("InstanceNormalization", "c scale bias", "y"),
+        ("GlobalAveragePool", "c", "mean"),
+        ("GlobalMaxPool", "c", "maximum"),
+    ]
+    outputs = ("y", "mean", "maximum")
+    cases = []
+    for dims in ((1, 20, 6, 28, 28), (2, 16, 17, 16, 17), (1, 33, 5, 31, 33)):
+        channels = dims[1]
+        constants = {
+            "w": random(channels, channels, 1, 1, 1),
+            "scale": random(channels, seed=1),
+            "bias": random(channels, seed=2),
+        }
+        cases.append(graph_case(f"long {list(dims)}", nodes, {"x": random(*dims) + 3}, constants, outputs))
+    return cases
+
+
 CASES = [
+    *long_cases(),
     *batch_normalization_cases(),
     *instance_normalization_cases(),
     *group_normalization_cases(),

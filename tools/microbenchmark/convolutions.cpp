@@ -92,12 +92,12 @@ void stem_winograd(benchmark::State& state) {
       packed_weights(L::shape, [](auto weights) { return pack_stem_winograd_weights({L::shape, lanes}, weights); }));
 }
 
-template <class L>
+template <class L, Axes tile>
 void winograd(benchmark::State& state) {
   const ConvSizes sizes = forward_sizes<L>();
-  measure_convolution<WinogradConvolution<L::shape, float, float, BiasRelu>>(
+  measure_convolution<WinogradConvolution<L::shape, float, float, BiasRelu, tile>>(
       state, L::shape, sizes, lanes, sizes.output.product(),
-      packed_weights(L::shape, [](auto weights) { return pack_winograd_weights({L::shape, lanes}, weights); }));
+      packed_weights(L::shape, [](auto weights) { return pack_winograd_weights({L::shape, tile, lanes}, weights); }));
 }
 
 template <class L>
@@ -122,6 +122,7 @@ void transposed(benchmark::State& state) {
 }
 
 constexpr Axes one{1, 1, 1}, two{2, 2, 2}, three{3, 3, 3};
+constexpr Axes plane{1, 3, 3}, depth{3, 1, 1};
 
 void add_direct() {
   add("direct/R3D-18 64->128 3x3x3 stride 2 @16x56x56", direct<Layer<{64, 128, 1, three, two}, {16, 56, 56}>>);
@@ -148,19 +149,37 @@ void add_stems() {
   add_stem<Layer<{1, 64, 1, {7, 7, 7}, two}, {64, 64, 64}>>("DenseNet121 1->64 7x7x7 stride 2 @64x64x64");
 }
 
+template <class L>
+void add_volume(const std::string& name) {
+  add("winograd F(2,2,2)/" + name, winograd<L, Axes{2, 2, 2}>);
+  add("winograd F(2,2,4)/" + name, winograd<L, Axes{2, 2, 4}>);
+}
+
+template <class L>
+void add_plane(const std::string& name) {
+  add("winograd F(2,2)/" + name, winograd<L, Axes{1, 2, 2}>);
+  add("winograd F(2,4)/" + name, winograd<L, Axes{1, 2, 4}>);
+}
+
+template <class L>
+void add_depth(const std::string& name) {
+  add("winograd F(2)/" + name, winograd<L, Axes{2, 1, 1}>);
+  add("winograd F(4)/" + name, winograd<L, Axes{4, 1, 1}>);
+}
+
 void add_winograd() {
-  add("winograd F(2,2,2)/R3D-18 64->64 @16x56x56", winograd<Layer<{64, 64, 1, three}, {16, 56, 56}>>);
-  add("winograd F(2,2,2)/R3D-18 128->128 @8x28x28", winograd<Layer<{128, 128, 1, three}, {8, 28, 28}>>);
-  add("winograd F(2,2,2)/R3D-18 256->256 @4x14x14", winograd<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
-  add("winograd F(2,2,2)/C3D 128->256 @8x28x28", winograd<Layer<{128, 256, 1, three}, {8, 28, 28}>>);
-  add("winograd F(2,2,2)/C3D 512->512 @4x14x14", winograd<Layer<{512, 512, 1, three}, {4, 14, 14}>>);
-  add("winograd F(2,2,2)/U-Net 32->32 @64x64x64", winograd<Layer<{32, 32, 1, three}, {64, 64, 64}>>);
-  add("winograd F(2,2,2)/U-Net 64->32 @64x64x64", winograd<Layer<{64, 32, 1, three}, {64, 64, 64}>>);
-  add("winograd F(2,2,2)/U-Net 640->320 @4x4x4", winograd<Layer<{640, 320, 1, three}, {4, 4, 4}>>);
-  add("winograd F(2,2)/R(2+1)D-18 64->144 1x3x3 @8x56x56", winograd<Layer<{64, 144, 1, {1, 3, 3}}, {8, 56, 56}>>);
-  add("winograd F(2,2)/R(2+1)D-18 128->288 1x3x3 @4x28x28", winograd<Layer<{128, 288, 1, {1, 3, 3}}, {4, 28, 28}>>);
-  add("winograd F(2)/R(2+1)D-18 144->64 3x1x1 @8x56x56", winograd<Layer<{144, 64, 1, {3, 1, 1}}, {8, 56, 56}>>);
-  add("winograd F(2)/R(2+1)D-18 288->128 3x1x1 @4x28x28", winograd<Layer<{288, 128, 1, {3, 1, 1}}, {4, 28, 28}>>);
+  add_volume<Layer<{64, 64, 1, three}, {16, 56, 56}>>("R3D-18 64->64 @16x56x56");
+  add_volume<Layer<{128, 128, 1, three}, {8, 28, 28}>>("R3D-18 128->128 @8x28x28");
+  add_volume<Layer<{256, 256, 1, three}, {4, 14, 14}>>("R3D-18 256->256 @4x14x14");
+  add_volume<Layer<{128, 256, 1, three}, {8, 28, 28}>>("C3D 128->256 @8x28x28");
+  add_volume<Layer<{512, 512, 1, three}, {4, 14, 14}>>("C3D 512->512 @4x14x14");
+  add_volume<Layer<{32, 32, 1, three}, {64, 64, 64}>>("U-Net 32->32 @64x64x64");
+  add_volume<Layer<{64, 32, 1, three}, {64, 64, 64}>>("U-Net 64->32 @64x64x64");
+  add_volume<Layer<{640, 320, 1, three}, {4, 4, 4}>>("U-Net 640->320 @4x4x4");
+  add_plane<Layer<{64, 144, 1, plane}, {8, 56, 56}>>("R(2+1)D-18 64->144 1x3x3 @8x56x56");
+  add_plane<Layer<{128, 288, 1, plane}, {4, 28, 28}>>("R(2+1)D-18 128->288 1x3x3 @4x28x28");
+  add_depth<Layer<{144, 64, 1, depth}, {8, 56, 56}>>("R(2+1)D-18 144->64 3x1x1 @8x56x56");
+  add_depth<Layer<{288, 128, 1, depth}, {4, 28, 28}>>("R(2+1)D-18 288->128 3x1x1 @4x28x28");
 }
 
 void add_depthwise() {

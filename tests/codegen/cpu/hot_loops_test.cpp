@@ -51,6 +51,11 @@ template <template <ConvShape, class, class, class> class Kernel, int64_t inputs
           Axes kernel, Axes stride>
 constexpr auto convolution = &call<Kernel<ConvShape{inputs, outputs, groups, kernel, stride}, float, float, BiasRelu>,
                                    BiasRelu>;
+template <Axes tile>
+struct Winograd {
+  template <ConvShape shape, class Input, class Output, class Epilogue>
+  using Convolution = WinogradConvolution<shape, Input, Output, Epilogue, tile>;
+};
 using Call = void (*)(const ConvArguments<float, float>&, const BiasRelu&, int64_t, int64_t, void*);
 extern const Call convolutions[];
 const Call convolutions[] = {
@@ -67,9 +72,12 @@ const Call convolutions[] = {
     convolution<TransposedConvolution, 64, 32, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<TransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
     convolution<PackedTransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
-    convolution<WinogradConvolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
-    convolution<WinogradConvolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
-    convolution<WinogradConvolution, 144, lanes, 1, {3, 1, 1}, {1, 1, 1}>,
+    convolution<Winograd<Axes{2, 2, 2}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
+    convolution<Winograd<Axes{2, 2, 4}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
+    convolution<Winograd<Axes{1, 2, 2}>::Convolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
+    convolution<Winograd<Axes{1, 2, 4}>::Convolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
+    convolution<Winograd<Axes{2, 1, 1}>::Convolution, 144, lanes, 1, {3, 1, 1}, {1, 1, 1}>,
+    convolution<Winograd<Axes{4, 1, 1}>::Convolution, 144, lanes, 1, {3, 1, 1}, {1, 1, 1}>,
     convolution<DepthwiseConvolution, 54, 54, 54, {3, 3, 3}, {1, 1, 1}>,
     convolution<DepthwiseConvolution, 108, 108, 108, {3, 3, 3}, {1, 2, 2}>,
     convolution<DepthwiseConvolution, 24, 24, 24, {5, 1, 1}, {1, 1, 1}>,

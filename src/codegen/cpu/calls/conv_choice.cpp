@@ -1,5 +1,7 @@
 #include "codegen/cpu/calls/conv_choice.h"
 
+#include <vector>
+
 #include "codegen/cpu/kernels/conv_stem_winograd_geometry.h"
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
 #include "support/diagnostics.h"
@@ -14,14 +16,16 @@ using kernels::ConvShape;
 constexpr int64_t most_stem_channels = 4;
 
 // Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
-constexpr double direct_share = 0.72, stem_share = 0.95, winograd_share = 0.8;
-// Additions and moves of the transforms, in multiply-adds: of a point of one input block, and of one output block.
-constexpr double input_point_cost = 3.5, output_point_cost = 4.0;
+constexpr double direct_share = 0.72, stem_share = 0.95, winograd_share = 0.85, stem_winograd_share = 0.8;
+// Of Winograd's transforms, in multiply-adds: to take a vector of the input into a line point's sum, and to add one to
+// an output of a tile.
+constexpr double input_cost = 7.0, output_cost = 7.0;
 // The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
 // tile for each point of the depth.
 constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
-// Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured).
-constexpr double weight_byte_cost = 1.25;
+// Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured), and
+// when it is read again, from the third-level cache (30 GB/s).
+constexpr double weight_byte_cost = 1.25, cached_byte_cost = 0.2;
 // What is left of the cost where a size that is guessed must pay.
 constexpr double clear_gain = 0.8;
 
@@ -39,31 +43,50 @@ double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output)
   const double of_outputs = static_cast<double>(depth.outputs() * height.outputs()) * stem_output_cost +
                             static_cast<double>(depth.points()) * stem_tile_cost /
                                 static_cast<double>(kernels::stem_winograd_voxels(1, lanes));
-  const double of_voxel = blocks * (static_cast<double>(packing.products()) / winograd_share + of_outputs);
+  const double of_voxel = blocks * (static_cast<double>(packing.products()) / stem_winograd_share + of_outputs);
   const double of_column = static_cast<double>(shape.input_channels * depth.terms() * height.terms()) * stem_input_cost;
   const auto columns = static_cast<double>(kernels::divide_up(output.w * shape.stride.w, lanes));
   const double weights = static_cast<double>(packing.plain_offset()) * 4 * weight_byte_cost;
   return rows * (static_cast<double>(output.w) * of_voxel + columns * of_column) + weights;
 }
 
-double winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
-  const kernels::WinogradPacking packing{shape, lanes};
+// Outputs of one axis that the points of it reach, summed over the points.
+int64_t reached_outputs(int64_t outputs) {
+  int64_t count = 0;
+  for (int64_t point = 0; point < kernels::winograd_point_count(outputs); ++point)
+    for (int64_t i = 0; i < outputs; ++i) count += kernels::winograd_points(outputs)[point].output[i] != 0.0f ? 1 : 0;
+  return count;
+}
+
+double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const Axes& output) {
+  const kernels::WinogradPacking packing{shape, tile, lanes};
   const kernels::WinogradGeometry geometry = kernels::winograd_geometry(packing, {1, output, output, {0, 0, 0}});
-  const auto points = static_cast<double>(packing.form().line_points() * packing.form().column_points());
-  const auto inputs = static_cast<double>(packing.input_blocks()),
-             outputs = static_cast<double>(packing.output_blocks());
-  const double products = static_cast<double>(packing.depth()) * outputs / winograd_share;
-  const double transforms =
-      inputs * input_point_cost * static_cast<double>(geometry.splits) + outputs * output_point_cost;
-  const double weights = static_cast<double>(packing.size()) * 4 * weight_byte_cost;
-  return static_cast<double>(geometry.tiles.product()) * points * (products + transforms) +
-         static_cast<double>(geometry.passes) * weights;
+  const kernels::WinogradForm form = packing.form();
+  const int64_t lines = kernels::winograd_point_inputs(form.outputs.d) * kernels::winograd_point_inputs(form.outputs.h);
+  const int64_t inputs = form.line_points() * lines * form.outputs.w * packing.input_blocks() * geometry.splits;
+  const int64_t outputs = reached_outputs(form.outputs.d) * reached_outputs(form.outputs.h) * form.outputs.w;
+  const int64_t products = form.line_points() * form.column_points() * packing.depth() * packing.output_blocks();
+  const double tile_cost = static_cast<double>(products) / winograd_share + static_cast<double>(inputs) * input_cost +
+                           static_cast<double>(outputs * packing.output_blocks()) * output_cost;
+  const double byte_cost = weight_byte_cost + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
+  return static_cast<double>(geometry.tiles.product()) * tile_cost +
+         static_cast<double>(packing.size()) * 4 * byte_cost;
+}
+
+// The tiles that a shape may have.
+std::vector<Axes> winograd_tiles(const ConvShape& shape) {
+  std::vector<Axes> tiles;
+  for (const int64_t d : {1, 2, 4})
+    for (const int64_t h : {1, 2, 4})
+      for (const int64_t w : {1, 2, 4})
+        if (kernels::winograd_supports(shape, {d, h, w})) tiles.push_back({d, h, w});
+  return tiles;
 }
 
 }  // namespace
 
-double convolution_cost(ConvAlgorithm algorithm, const ConvShape& shape, int lanes, const Axes& output) {
-  switch (algorithm) {
+double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int lanes, const Axes& output) {
+  switch (choice.algorithm) {
     case ConvAlgorithm::direct:
       return direct_cost(shape, lanes, output, direct_share);
     case ConvAlgorithm::stem:
@@ -71,21 +94,28 @@ double convolution_cost(ConvAlgorithm algorithm, const ConvShape& shape, int lan
     case ConvAlgorithm::stem_winograd:
       return stem_winograd_cost(shape, lanes, output);
     case ConvAlgorithm::winograd:
-      return winograd_cost(shape, lanes, output);
+      return winograd_cost(shape, choice.tile, lanes, output);
   }
   internal_error("a convolution algorithm");
 }
 
-ConvAlgorithm choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output) {
-  const auto cheaper = [&](bool is_supported, ConvAlgorithm transformed, ConvAlgorithm plain) {
-    const double gain = output.is_known ? 1.0 : clear_gain;
-    const bool pays = is_supported && convolution_cost(transformed, shape, lanes, output.size) <
-                                          gain * convolution_cost(plain, shape, lanes, output.size);
-    return pays ? transformed : plain;
-  };
-  if (shape.groups == 1 && shape.input_channels <= most_stem_channels)
-    return cheaper(kernels::stem_winograd_supports(shape), ConvAlgorithm::stem_winograd, ConvAlgorithm::stem);
-  return cheaper(kernels::winograd_supports(shape), ConvAlgorithm::winograd, ConvAlgorithm::direct);
+ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output) {
+  const bool is_stem = shape.groups == 1 && shape.input_channels <= most_stem_channels;
+  std::vector<ConvChoice> transformed;
+  if (!is_stem)
+    for (const Axes& tile : winograd_tiles(shape)) transformed.push_back({ConvAlgorithm::winograd, tile});
+  else if (kernels::stem_winograd_supports(shape))
+    transformed.push_back({ConvAlgorithm::stem_winograd});
+
+  ConvChoice best{is_stem ? ConvAlgorithm::stem : ConvAlgorithm::direct};
+  double least = convolution_cost(best, shape, lanes, output.size) * (output.is_known ? 1.0 : clear_gain);
+  for (const ConvChoice& choice : transformed) {
+    const double cost = convolution_cost(choice, shape, lanes, output.size);
+    if (cost >= least) continue;
+    least = cost;
+    best = choice;
+  }
+  return best;
 }
 
 }  // namespace onnxc

@@ -16,8 +16,15 @@ enum class ConvAlgorithm {
   winograd,       // kernels/conv_winograd.h
 };
 
-// What a kernel costs for one image of `output` voxels. `algorithm` must support the shape.
-double convolution_cost(ConvAlgorithm algorithm, const kernels::ConvShape& shape, int lanes,
+struct ConvChoice {
+  ConvAlgorithm algorithm;
+  kernels::Axes tile = {1, 1, 1};  // of Winograd: outputs along each axis
+
+  bool operator==(const ConvChoice&) const = default;
+};
+
+// What a kernel costs for one image of `output` voxels. It must support the shape.
+double convolution_cost(const ConvChoice& choice, const kernels::ConvShape& shape, int lanes,
                         const kernels::Axes& output);
 
 // The size of the output: known when the model is compiled, or else what it usually is (usual_size.h).
@@ -28,6 +35,6 @@ struct ConvOutput {
 
 // The cheapest kernel for the shape. Where the size is a guess Winograd must win clearly: the many weights that it
 // packs are certain, what it saves is not.
-ConvAlgorithm choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output);
+ConvChoice choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output);
 
 }  // namespace onnxc

@@ -11,16 +11,17 @@
 namespace onnxc {
 namespace {
 
-// "F(2,2)" for two axes of three taps: outputs of a tile along each.
-std::string form_name(const kernels::Axes& kernel) {
-  std::vector<int> tile;
-  for (const int64_t taps : {kernel.d, kernel.h, kernel.w})
-    if (taps == 3) tile.push_back(2);
-  return fmt::format("F({})", fmt::join(tile, ","));
+// "F(2,4)" for two axes of three taps: outputs of a tile along each.
+std::string form_name(const kernels::Axes& tile) {
+  std::vector<int64_t> outputs;
+  for (const int64_t extent : {tile.d, tile.h, tile.w})
+    if (extent != 1) outputs.push_back(extent);
+  return fmt::format("F({})", fmt::join(outputs, ","));
 }
 
-ConvolutionTemplate convolution_template(ConvAlgorithm algorithm, const kernels::ConvShape& shape) {
-  switch (algorithm) {
+ConvolutionTemplate convolution_template(const ConvChoice& choice) {
+  const kernels::Axes& tile = choice.tile;
+  switch (choice.algorithm) {
     case ConvAlgorithm::direct:
       return {"conv_direct", "codegen/cpu/kernels/conv_direct.h", "DirectConvolution"};
     case ConvAlgorithm::stem:
@@ -28,16 +29,17 @@ ConvolutionTemplate convolution_template(ConvAlgorithm algorithm, const kernels:
     case ConvAlgorithm::stem_winograd:
       return {"conv_stem_winograd", "codegen/cpu/kernels/conv_stem_winograd.h", "StemWinogradConvolution"};
     case ConvAlgorithm::winograd:
-      return {"conv_winograd " + form_name(shape.kernel), "codegen/cpu/kernels/conv_winograd.h", "WinogradConvolution"};
+      return {"conv_winograd " + form_name(tile), "codegen/cpu/kernels/conv_winograd.h", "WinogradConvolution",
+              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w)};
   }
   internal_error("a convolution algorithm");
 }
 
-std::vector<float> pack_weights(ConvAlgorithm algorithm, const kernels::ConvShape& shape, int lanes,
+std::vector<float> pack_weights(const ConvChoice& choice, const kernels::ConvShape& shape, int lanes,
                                 const std::vector<float>& weights) {
-  if (algorithm == ConvAlgorithm::winograd) return pack_winograd_weights({shape, lanes}, weights);
-  if (algorithm == ConvAlgorithm::stem_winograd) return pack_stem_winograd_weights({shape, lanes}, weights);
-  return pack_direct_weights(shape, lanes, algorithm == ConvAlgorithm::stem ? 1 : lanes, weights);
+  if (choice.algorithm == ConvAlgorithm::winograd) return pack_winograd_weights({shape, choice.tile, lanes}, weights);
+  if (choice.algorithm == ConvAlgorithm::stem_winograd) return pack_stem_winograd_weights({shape, lanes}, weights);
+  return pack_direct_weights(shape, lanes, choice.algorithm == ConvAlgorithm::stem ? 1 : lanes, weights);
 }
 
 ConvOutput output_of(const KernelConvolution& convolution, const Program& program) {
@@ -61,12 +63,12 @@ bool takes_convolution(const Node& node, int lanes) {
 void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   const kernels::ConvShape& shape = convolution.shape;
-  const ConvAlgorithm algorithm = choose_convolution(shape, lanes, output_of(convolution, context.program()));
+  const ConvChoice choice = choose_convolution(shape, lanes, output_of(convolution, context.program()));
   const size_t rank = node.inputs[0]->shape->size();
-  const bool is_planar = algorithm == ConvAlgorithm::stem || algorithm == ConvAlgorithm::stem_winograd;
-  lower_convolution(node, convolution, convolution_template(algorithm, shape), lanes,
+  const bool is_planar = choice.algorithm == ConvAlgorithm::stem || choice.algorithm == ConvAlgorithm::stem_winograd;
+  lower_convolution(node, convolution, convolution_template(choice), lanes,
                     is_planar ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes),
-                    pack_weights(algorithm, shape, lanes, as_float(*node.inputs[1]->constant)), context);
+                    pack_weights(choice, shape, lanes, as_float(*node.inputs[1]->constant)), context);
 }
 
 }  // namespace onnxc

@@ -7,11 +7,12 @@
 
 namespace onnxc {
 
-// A class template over <ConvShape, input type, output type, epilogue>.
+// A class template over <ConvShape, input type, output type, epilogue> and what else the kernel needs to know.
 struct ConvolutionTemplate {
-  std::string title;   // in reports: "conv_direct"
-  std::string header;  // as it is included
-  std::string type;    // "DirectConvolution"
+  std::string title;           // in reports: "conv_direct"
+  std::string header;          // as it is included
+  std::string type;            // "DirectConvolution"
+  std::string arguments = {};  // further template arguments, each after a comma
 };
 
 // Writes the call of a kernel that reads the input in `input_layout` and gives blocks of `lanes` channels. The bias is

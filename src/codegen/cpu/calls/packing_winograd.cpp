@@ -8,33 +8,36 @@
 namespace onnxc {
 namespace {
 
-// G g: three taps to four points.
-std::array<double, 4> transform(double a, double b, double c) { return {a, 0.5 * (a + b + c), 0.5 * (a - b + c), c}; }
+// Of a pair of channels: [outer][row][column], axes in the kernel's order.
+constexpr int64_t most_points = 6;
+constexpr kernels::Axes strides{most_points * most_points, most_points, 1};
+using Points = std::array<double, static_cast<size_t>(most_points* most_points* most_points)>;
 
-// Replaces the taps of one axis, whose neighbours stand `stride` apart in an array of 4x4x4 points, by points.
-void transform_axis(std::array<double, 64>& points, int64_t stride) {
-  for (int64_t first = 0; first < 64; ++first) {
-    if (first / stride % 4 != 0) continue;
+// Replaces the taps of one axis, whose neighbours stand `stride` apart, by points: G g.
+void transform_axis(Points& points, int64_t outputs, int64_t stride) {
+  const auto count = static_cast<int64_t>(points.size());
+  for (int64_t first = 0; first < count; ++first) {
+    if (first / stride % most_points != 0) continue;
     const auto at = [&](int64_t i) -> double& { return points[static_cast<size_t>(first + i * stride)]; };
-    const std::array<double, 4> transformed = transform(at(0), at(1), at(2));
-    for (int64_t i = 0; i < 4; ++i) at(i) = transformed[static_cast<size_t>(i)];
+    const std::array<double, 3> taps{at(0), at(1), at(2)};
+    for (int64_t i = 0; i < kernels::winograd_point_count(outputs); ++i) {
+      const double(&filter)[3] = kernels::winograd_points(outputs)[i].filter;
+      at(i) = filter[0] * taps[0] + filter[1] * taps[1] + filter[2] * taps[2];
+    }
   }
 }
 
-// The points of a pair of channels. Axes in the kernel's order: outer, row, column; one that is passed through has one.
-std::array<double, 64> transform_taps(const kernels::WinogradForm& form, const kernels::Axes& kernel,
-                                      std::span<const float> taps) {
-  constexpr kernels::Axes strides{16, 4, 1};
+Points transform_taps(const kernels::WinogradForm& form, const kernels::Axes& kernel, std::span<const float> taps) {
   const kernels::Axes tap_strides = form.ordered(strides);
-  std::array<double, 64> points{};
+  Points points{};
   size_t tap = 0;
   for (int64_t d = 0; d < kernel.d; ++d)
     for (int64_t h = 0; h < kernel.h; ++h)
       for (int64_t w = 0; w < kernel.w; ++w)
         points[static_cast<size_t>(d * tap_strides.d + h * tap_strides.h + w * tap_strides.w)] = taps[tap++];
-  if (form.outer) transform_axis(points, strides.d);
-  if (form.row) transform_axis(points, strides.h);
-  if (form.column) transform_axis(points, strides.w);
+  transform_axis(points, form.outputs.d, strides.d);
+  transform_axis(points, form.outputs.h, strides.h);
+  transform_axis(points, form.outputs.w, strides.w);
   return points;
 }
 
@@ -42,7 +45,8 @@ std::array<double, 64> transform_taps(const kernels::WinogradForm& form, const k
 
 std::vector<float> pack_winograd_weights(const kernels::WinogradPacking& packing, std::span<const float> weights) {
   const kernels::ConvShape& shape = packing.shape;
-  internal_check(kernels::winograd_supports(shape), "weights packed for a convolution that has no Winograd form");
+  internal_check(kernels::winograd_supports(shape, packing.tile),
+                 "weights packed for a convolution that has no such Winograd form");
   const std::array dims = {shape.output_channels, shape.input_channels, shape.kernel.product()};
   internal_check(checked_product(dims) == static_cast<int64_t>(weights.size()),
                  "the number of weights is not what the convolution's shape says");
@@ -52,13 +56,13 @@ std::vector<float> pack_winograd_weights(const kernels::WinogradPacking& packing
   size_t source = 0;
   for (int64_t output = 0; output < shape.output_channels; ++output)
     for (int64_t input = 0; input < shape.input_channels; ++input, source += taps) {
-      const std::array<double, 64> points = transform_taps(form, shape.kernel, weights.subspan(source, taps));
-      // Points are in 4x4x4; where outer is passed through its only point is the first, and so on.
-      const int64_t row_points = form.row ? 4 : 1;
+      const Points points = transform_taps(form, shape.kernel, weights.subspan(source, taps));
       for (int64_t line = 0; line < form.line_points(); ++line)
-        for (int64_t column = 0; column < form.column_points(); ++column)
+        for (int64_t column = 0; column < form.column_points(); ++column) {
+          const int64_t outer = line / form.row_points(), row = line % form.row_points();
           packed[static_cast<size_t>(packing.offset(line, column, output, input))] =
-              static_cast<float>(points[static_cast<size_t>(line / row_points * 16 + line % row_points * 4 + column)]);
+              static_cast<float>(points[static_cast<size_t>(outer * strides.d + row * strides.h + column)]);
+        }
     }
   return packed;
 }

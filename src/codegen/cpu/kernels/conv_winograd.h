@@ -1,17 +1,19 @@
-// Convolution by Winograd's F(2, 3) along each axis of three taps: F(2,2,2) for 3x3x3, F(2,2) for 1x3x3, F(2) for
-// 3x1x1, and the same of rank 1 and 2 (conv_winograd_geometry.h has the algorithm).
+// Convolution by Winograd's F(2, 3) or F(4, 3) along each axis of three taps: F(2,2,4) for 3x3x3, F(4,4) for 1x3x3,
+// F(4) for 3x1x1 and the like, also of rank 1 and 2 (conv_winograd_points.h and _geometry.h have the algorithm).
 //
 // Problem: as in conv_direct.h, for stride 1, dilation 1, one group and any pads. Method: for a range of tiles and each
-// line point (a point of the depth and the height): transform the input of all channels at the four points of the width
+// line point (a point of the depth and the height): transform the input of all channels at the points of the width
 // into scratch; then, for each chunk of output channels, multiply each point's tiles by its weights, transform the
 // products back over the width and add them to the outputs of the tile that take this line point. Last, the epilogue is
-// applied and the voxels that lie inside the output are stored. Lanes are channels, so the transforms are additions of
-// whole vectors; what lies outside the input is gathered as zero. Scratch stays in the first-level cache where the
-// weights stay in the second, else in the second: a store there costs three times as much, so that no more than a line
-// point is transformed at once.
+// applied and the voxels that lie inside the output are stored. Lanes are channels, so the transforms are multiply-adds
+// of whole vectors; what lies outside the input is gathered as zero. Scratch stays in the first-level cache where that
+// holds it and the weights stay in the second, else in the second: a store there costs three times as much, so that no
+// more than a line point is transformed at once.
 //
-// Limits: one rounding more than a direct sum in each transform, about twice its error. What is not finite in the end
-// is computed again (conv_winograd_recompute.h). Bound by: FMA throughput of the matrix products.
+// Limits: the transforms round; chains of few channels make up for it, so that the error is about that of a direct sum
+// in one chain. What is not finite in the end is computed again (conv_winograd_recompute.h). Bound by: FMA throughput
+// of the matrix products, 60% of the time with 64 channels and 80% with 128; with F(4) along both height and depth the
+// input's transform takes what it saves in products, so that 3x3x3 has F(4) along the width alone.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
@@ -20,14 +22,13 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The matrix product of one register tile. v: [input block][row][lane], u: [depth][block][lane], m: [row][block][lane].
+// Multiplies a chain of input channels into a register tile.
 template <int rows, int blocks>
-[[gnu::noinline]] static void winograd_multiply(const float* v, int64_t v_block_stride, const float* u, int64_t depth,
-                                                float* m) {
-  vec sums[rows][blocks];
+[[gnu::always_inline]] inline void winograd_multiply_chain(const float*& v, int64_t v_block_stride, const float*& u,
+                                                           int64_t depth, vec (&sums)[rows][blocks]) {
+  constexpr int step = WinogradPacking::reduction_step;
   for (int i = 0; i < rows; ++i)
     for (int b = 0; b < blocks; ++b) sums[i][b] = splat(0.0f);
-  constexpr int step = WinogradPacking::reduction_step;
   for (; depth > 0; depth -= lanes, v += v_block_stride) {
     const float* const end = v + (depth < lanes ? depth : lanes);
     // Rolled: unrolled further, clang keeps broadcasts live and spills the tile.
@@ -45,6 +46,25 @@ template <int rows, int blocks>
           for (int b = 0; b < blocks; ++b) sums[i][b] = fma(element, row[b], sums[i][b]);
         }
       }
+    }
+  }
+}
+
+// The matrix product of one register tile. v: [input block][row][lane], u: [depth][block][lane], m: [row][block][lane].
+template <int rows, int blocks>
+[[gnu::noinline]] static void winograd_multiply(const float* v, int64_t v_block_stride, const float* u, int64_t depth,
+                                                float* m) {
+  constexpr int64_t chain = WinogradPacking::chain;
+  vec sums[rows][blocks], totals[rows][blocks];
+  winograd_multiply_chain(v, v_block_stride, u, smaller(depth, chain), sums);
+  if (depth > chain) {
+    // In memory, and not in m: that may be in the second-level cache.
+    for (int i = 0; i < rows; ++i)
+      for (int b = 0; b < blocks; ++b) totals[i][b] = sums[i][b];
+    while ((depth -= chain) > 0) {
+      winograd_multiply_chain(v, v_block_stride, u, smaller(depth, chain), sums);
+      for (int i = 0; i < rows; ++i)
+        for (int b = 0; b < blocks; ++b) totals[i][b] = sums[i][b] += totals[i][b];
     }
   }
   for (int i = 0; i < rows; ++i)
@@ -99,38 +119,30 @@ struct WinogradTask {
   }
 };
 
-// One axis of a line point: which two positions of a tile B d takes, and with which sign the second; which outputs A m
-// gives them to. An axis that is passed through has one position and one output.
-struct WinogradPoint {
-  int first, second;
-  float sign;
-  float output_sign[2];  // 0: none
-};
-inline constexpr WinogradPoint winograd_points[4] = {
-    {0, 2, -1, {1, 0}}, {1, 2, 1, {1, 1}}, {2, 1, -1, {1, -1}}, {1, 3, -1, {0, -1}}};
-
 // ---- the input's transform
 // ----------------------------------------------------------------------------------------------------------------------
 
-// The lines of the input that a line of tiles reads at one line point: of one or two planes, one or two rows each.
-template <class Input, int planes, int rows>
+// The lines of the input that a line of tiles reads at one line point, and how they are summed.
+template <class Input, WinogradForm form>
 struct WinogradLines {
+  static constexpr int planes = winograd_point_inputs(form.outputs.d), rows = winograd_point_inputs(form.outputs.h);
+
   const Input* source[planes][rows];  // column 0 of channel block 0; zeros for what lies outside
   int64_t channel_block_stride[planes][rows], step[planes][rows];  // from column to column; 0 for what lies outside
   bool is_inside = true;                                           // all of it
-  float plane_sign, row_sign;
+  float plane_factor[planes], row_factor[rows];                    // the first is 1
   int64_t width;
 
-  WinogradLines(const WinogradTask& task, const Input* image, const Axes& tile, int plane_point, int row_point) {
+  WinogradLines(const WinogradTask& task, const Input* image, const Axes& tile, const WinogradPoint& plane_point,
+                const WinogradPoint& row_point)
+      : width(task.input.w) {
     alignas(64) static constexpr Input zeros[lanes] = {};
-    const WinogradPoint &p = winograd_points[plane_point], &r = winograd_points[row_point];
-    plane_sign = p.sign;
-    row_sign = r.sign;
-    width = task.input.w;
     for (int i = 0; i < planes; ++i) {
-      const int64_t plane = tile.d * planes - task.pads.d + (planes == 1 ? 0 : i == 0 ? p.first : p.second);
+      plane_factor[i] = plane_point.factor[i];
+      const int64_t plane = tile.d * form.outputs.d - task.pads.d + plane_point.position[i];
       for (int j = 0; j < rows; ++j) {
-        const int64_t row = tile.h * rows - task.pads.h + (rows == 1 ? 0 : j == 0 ? r.first : r.second);
+        row_factor[j] = row_point.factor[j];
+        const int64_t row = tile.h * form.outputs.h - task.pads.h + row_point.position[j];
         const bool inside = plane >= 0 && plane < task.input.d && row >= 0 && row < task.input.h && width > 0;
         source[i][j] = inside ? image + plane * task.outer_stride + row * task.row_stride : zeros;
         channel_block_stride[i][j] = inside ? task.channel_block_stride : 0;
@@ -149,76 +161,79 @@ struct WinogradLines {
   template <bool inside>
   [[gnu::always_inline]] vec column(int64_t at) const {
     vec sum[planes];
+#pragma clang loop unroll(full)
     for (int i = 0; i < planes; ++i) {
       sum[i] = load(source[i][0] + at * (inside ? lanes : step[i][0]));
-      if constexpr (rows == 2)
-        sum[i] = fma(splat(row_sign), load(source[i][1] + at * (inside ? lanes : step[i][1])), sum[i]);
+#pragma clang loop unroll(full)
+      for (int j = 1; j < rows; ++j)
+        sum[i] = fma(splat(row_factor[j]), load(source[i][j] + at * (inside ? lanes : step[i][j])), sum[i]);
     }
-    if constexpr (planes == 2) return fma(splat(plane_sign), sum[1], sum[0]);
+#pragma clang loop unroll(full)
+    for (int i = 1; i < planes; ++i) sum[0] = fma(splat(plane_factor[i]), sum[i], sum[0]);
     return sum[0];
   }
 
-  // Transforms `count` tiles, the first of which begins at column `at`, to [column point][tile][lane]. Tiles whose
-  // columns all lie inside the lines, nearly all of them, are free of tests.
-  template <bool inside, bool transforms_column>
-  [[gnu::always_inline]] void run(int64_t at, int64_t count, float* to, int64_t point_stride) const {
-    const WinogradLines lines = *this;  // of this function's own: what the loops use stays in registers
-    const auto any_column = [&](int64_t c) {
-      const vec value = lines.template column<inside>(larger(0, smaller(c, lines.width - 1)));
-      return keep_lanes(static_cast<vec_mask>(c >= 0 && c < lines.width ? -1 : 0), value);
-    };
-    const auto inner_column = [&](int64_t c) { return lines.template column<inside>(c); };
-    if constexpr (!transforms_column) {
-      const int64_t inner = larger(0, smaller(-at, count)), outer = larger(inner, smaller(lines.width - at, count));
-      const auto move = [&](int64_t tiles, const auto& column) {
+  // The sums at `count` columns from column `at` on; zero for those that lie outside the lines.
+  template <bool inside>
+  [[gnu::always_inline]] void sum_inner(int64_t at, int64_t count, float* to) const {
+    const WinogradLines lines = *this;  // of this function's own: what the loop uses stays in registers
 #pragma clang loop unroll(disable)
-        for (; tiles > 0; --tiles, to += lanes) store(to, column(at++));
-      };
-      move(inner, any_column);
-      move(outer - inner, inner_column);
-      move(count - outer, any_column);
-    } else {
-      // From tile to tile two columns are new; the other two are those of the tile before.
-      vec d[4] = {splat(0.0f), splat(0.0f), any_column(at), any_column(at + 1)};
-      const int64_t inner = larger(0, smaller(divide_up(-at - 2, 2), count));
-      const int64_t outer = larger(inner, smaller((lines.width - at - 2) / 2, count));
-      const auto transform = [&](int64_t tiles, const auto& column) {
-#pragma clang loop unroll(disable)
-        for (; tiles > 0; --tiles, to += lanes) {
-          at += 2;
-          d[0] = d[2];
-          d[1] = d[3];
-          d[2] = column(at);
-          d[3] = column(at + 1);
-          store(to, d[0] - d[2]);
-          store(to + point_stride, d[1] + d[2]);
-          store(to + 2 * point_stride, d[2] - d[1]);
-          store(to + 3 * point_stride, d[1] - d[3]);
-        }
-      };
-      transform(inner, any_column);
-      transform(outer - inner, inner_column);
-      transform(count - outer, any_column);
-    }
+    for (; count > 0; --count, to += lanes) store(to, lines.template column<inside>(at++));
+  }
+  void sum(int64_t at, int64_t count, float* to) const {
+    const int64_t inner = larger(0, smaller(-at, count)), outer = larger(inner, smaller(width - at, count));
+    for (int64_t i = 0; i < inner; ++i) store(to + i * lanes, splat(0.0f));
+    if (is_inside)
+      sum_inner<true>(at + inner, outer - inner, to + inner * lanes);
+    else
+      sum_inner<false>(at + inner, outer - inner, to + inner * lanes);
+    for (int64_t i = outer; i < count; ++i) store(to + i * lanes, splat(0.0f));
   }
 };
 
+// Transforms a line's columns to [column point][tile][lane].
+template <int outputs>
+[[gnu::noinline]] static void winograd_transform_columns(const float* columns, int64_t tiles, float* to,
+                                                         int64_t point_stride) {
+  constexpr const WinogradPoint* points = winograd_points(outputs);
+#pragma clang loop unroll(disable)
+  for (; tiles > 0; --tiles, to += lanes, columns += outputs * lanes) {
+    vec d[outputs + 2];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < outputs + 2; ++i) d[i] = load(columns + i * lanes);
+#pragma clang loop unroll(full)
+    for (int point = 0; point < outputs + 2; ++point) {
+      vec sum = d[points[point].position[0]];
+#pragma clang loop unroll(full)
+      for (int i = 1; i < outputs; ++i)
+        if (points[point].factor[i] != 0.0f)
+          sum = fma(splat(points[point].factor[i]), d[points[point].position[i]], sum);
+      store(to + point * point_stride, sum);
+    }
+  }
+}
+
 // The column points of a task's tiles at one line point, all channels.
-template <class Input, bool outer, bool row, bool column>
-[[gnu::noinline]] static void winograd_transform_input(const WinogradTask& task, const Input* image, int plane_point,
-                                                       int row_point) {
+template <class Input, WinogradForm form>
+[[gnu::noinline]] static void winograd_transform_input(const WinogradTask& task, const Input* image,
+                                                       const WinogradPoint& plane_point,
+                                                       const WinogradPoint& row_point) {
+  constexpr int columns = form.outputs.w;
   float* to = task.scratch;
+  float* const line = task.scratch + task.geometry.line_offset;
   for (int64_t tile = task.begin; tile < task.end;) {
     const Axes at = task.locate(tile);
     const int64_t count = smaller(task.geometry.tiles.w - at.w, task.end - tile);
-    const int64_t first_column = at.w * (column ? 2 : 1) - task.pads.w;
-    WinogradLines<Input, outer ? 2 : 1, row ? 2 : 1> lines(task, image, at, plane_point, row_point);
+    const int64_t first_column = at.w * columns - task.pads.w;
+    WinogradLines<Input, form> lines(task, image, at, plane_point, row_point);
     for (int64_t block = 0; block < task.packing.input_blocks(); ++block, lines.next_block()) {
       float* block_to = to + block * task.geometry.block_stride;
-      if (lines.is_inside)
-        lines.template run<true, column>(first_column, count, block_to, task.geometry.input_stride);
-      else
-        lines.template run<false, column>(first_column, count, block_to, task.geometry.input_stride);
+      if constexpr (columns == 1) {
+        lines.sum(first_column, count, block_to);
+      } else {
+        lines.sum(first_column, count * columns + 2, line);
+        winograd_transform_columns<columns>(line, count, block_to, task.geometry.input_stride);
+      }
     }
     tile += count;
     to += count * lanes;
@@ -227,20 +242,21 @@ template <class Input, bool outer, bool row, bool column>
 
 // Brings one of the lines of the input (of a plane and a row) that the range of tiles after the task's reads towards
 // the second-level cache. A range reads short pieces of many lines: the processor's own prefetch finds no stream.
-template <class Input, bool outer, bool row, bool column>
+template <class Input, WinogradForm form>
 [[gnu::noinline]] static void winograd_prefetch_input(const WinogradTask& task, const Input* image, int64_t line) {
   constexpr int64_t voxels = larger(1, 64 / (lanes * static_cast<int64_t>(sizeof(Input))));  // of a cache line
-  constexpr int64_t row_lines = row ? 4 : 1;
+  constexpr Axes outputs = form.outputs;
+  constexpr int64_t row_lines = form.row_points();  // as many as inputs
   const int64_t end = smaller(task.end + task.geometry.range_tiles, task.geometry.tiles.product());
   for (int64_t tile = task.end; tile < end;) {
     const Axes at = task.locate(tile);
     const int64_t count = smaller(task.geometry.tiles.w - at.w, end - tile);
     tile += count;
-    const int64_t plane = at.d * (outer ? 2 : 1) - task.pads.d + line / row_lines;
-    const int64_t line_row = at.h * (row ? 2 : 1) - task.pads.h + line % row_lines;
+    const int64_t plane = at.d * outputs.d - task.pads.d + line / row_lines;
+    const int64_t line_row = at.h * outputs.h - task.pads.h + line % row_lines;
     if (plane < 0 || plane >= task.input.d || line_row < 0 || line_row >= task.input.h) continue;
-    const int64_t first = at.w * (column ? 2 : 1) - task.pads.w;
-    const int64_t last = smaller(first + count * (column ? 2 : 1) + (column ? 2 : 0), task.input.w);
+    const int64_t first = at.w * outputs.w - task.pads.w;
+    const int64_t last = smaller(first + count * outputs.w + (outputs.w == 1 ? 0 : 2), task.input.w);
     const Input* source = image + plane * task.outer_stride + line_row * task.row_stride;
     for (int64_t block = 0; block < task.packing.input_blocks(); ++block, source += task.channel_block_stride)
       for (int64_t w = larger(first, 0); w < last; w += voxels) __builtin_prefetch(source + w * lanes, 0, 2);
@@ -268,51 +284,68 @@ template <int blocks>
   }
 }
 
-// Transforms a chunk's products over the columns and adds them, with a sign, to one or two outputs of each tile.
-template <bool column>
-[[gnu::noinline]] static void winograd_add_outputs(const WinogradTask& task, int64_t count, float* to, float sign,
-                                                   bool is_first) {
-  const int64_t stride = task.geometry.product_stride;
-  float* const second = to + task.geometry.output_stride;
-  const float* m = task.products();
-  const auto add = [&](float* at, vec value) {
-    store(at, is_first ? value * sign : fma(splat(sign), value, load(at)));
-  };
+// The sums of all tiles for one output over outer and row, and how a line point's products go to them.
+struct WinogradTarget {
+  float* sums;  // of column output 0
+  float factor;
+  bool is_first;  // nothing has been added yet
+};
+
+// Transforms a chunk's products over the columns and adds them to the targets.
+template <WinogradForm form>
+[[gnu::noinline]] static void winograd_add_outputs(const WinogradTask& task, int64_t count,
+                                                   const WinogradTarget* targets, int target_count) {
+  constexpr int columns = form.outputs.w, points = form.column_points();
+  constexpr const WinogradPoint* column_points = winograd_points(columns);
+  const int64_t product_stride = task.geometry.product_stride, output_stride = task.geometry.output_stride;
+  const float* products = task.products();
 #pragma clang loop unroll(disable)
   for (int64_t i = 0; i < count; i += lanes) {
-    const vec m0 = load(m + i);
-    if constexpr (column) {
-      const vec m1 = load(m + stride + i), m2 = load(m + 2 * stride + i), m3 = load(m + 3 * stride + i);
-      add(to + i, m0 + m1 + m2);
-      add(second + i, m1 - m2 - m3);
-    } else {
-      add(to + i, m0);
+    vec sums[columns];
+#pragma clang loop unroll(full)
+    for (int point = 0; point < points; ++point) {
+      const vec product = load(products + point * product_stride + i);
+#pragma clang loop unroll(full)
+      for (int c = 0; c < columns; ++c) {
+        const float factor = column_points[point].output[c];
+        if (factor == 0.0f) continue;
+        sums[c] = point == winograd_first_point(c) ? product * factor : fma(splat(factor), product, sums[c]);
+      }
+    }
+#pragma clang loop unroll(disable)
+    for (int t = 0; t < target_count; ++t) {
+      float* to = targets[t].sums + i;
+      const vec factor = splat(targets[t].factor);
+#pragma clang loop unroll(full)
+      for (int c = 0; c < columns; ++c, to += output_stride)
+        store(to, targets[t].is_first ? sums[c] * factor : fma(factor, sums[c], load(to)));
     }
   }
 }
 
 // Gives a chunk's products at one line point to the outputs of outer and row that take them.
-template <bool outer, bool row, bool column>
+template <WinogradForm form>
 static void winograd_scatter_outputs(const WinogradTask& task, int64_t chunk, int plane_point, int row_point) {
-  const int64_t count = (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes;
-  for (int plane = 0; plane < (outer ? 2 : 1); ++plane) {
-    for (int line = 0; line < (row ? 2 : 1); ++line) {
-      const float sign = (outer ? winograd_points[plane_point].output_sign[plane] : 1.0f) *
-                         (row ? winograd_points[row_point].output_sign[line] : 1.0f);
-      if (sign == 0.0f) continue;
-      // The first point that gives to output i of an axis is point i.
-      const bool is_first = plane_point == plane && row_point == line;
-      float* to = task.outputs((plane * (row ? 2 : 1) + line) * (column ? 2 : 1), chunk);
-      winograd_add_outputs<column>(task, count, to, sign, is_first);
+  constexpr Axes outputs = form.outputs;
+  WinogradTarget targets[outputs.d * outputs.h];
+  int count = 0;
+  for (int plane = 0; plane < outputs.d; ++plane)
+    for (int row = 0; row < outputs.h; ++row) {
+      const float factor =
+          winograd_points(outputs.d)[plane_point].output[plane] * winograd_points(outputs.h)[row_point].output[row];
+      if (factor == 0.0f) continue;
+      const bool is_first = plane_point == winograd_first_point(plane) && row_point == winograd_first_point(row);
+      targets[count++] = {task.outputs((plane * outputs.h + row) * outputs.w, chunk), factor, is_first};
     }
-  }
+  winograd_add_outputs<form>(task, (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes, targets, count);
 }
 
-template <ConvShape shape, class Input, class Output, class Epilogue>
+// `tile_outputs`: of a tile, along each axis (winograd_supports).
+template <ConvShape shape, class Input, class Output, class Epilogue, Axes tile_outputs>
 class WinogradConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
-  static_assert(winograd_supports(shape), "a convolution that has no Winograd form");
+  static_assert(winograd_supports(shape, tile_outputs), "a convolution that has no such Winograd form");
 
   static KernelWork work(const ConvSizes& sizes) { return winograd_geometry(packing, sizes).work; }
 
@@ -329,57 +362,65 @@ class WinogradConvolution {
   }
 
  private:
-  static constexpr WinogradPacking packing{shape, lanes};
+  static constexpr WinogradPacking packing{shape, tile_outputs, lanes};
   static constexpr WinogradForm form = packing.form();
 
   static void add_line_point(const WinogradTask& task, const Input* image, const float* weights, int point) {
-    constexpr int row_points = form.row ? 4 : 1;
+    constexpr int row_points = form.row_points();
     const int plane_point = point / row_points, row_point = point % row_points;
-    winograd_transform_input<Input, form.outer, form.row, form.column>(task, image, plane_point, row_point);
-    if (task.geometry.prefetches) winograd_prefetch_input<Input, form.outer, form.row, form.column>(task, image, point);
+    winograd_transform_input<Input, form>(task, image, winograd_points(form.outputs.d)[plane_point],
+                                          winograd_points(form.outputs.h)[row_point]);
+    if (task.geometry.prefetches) winograd_prefetch_input<Input, form>(task, image, point);
     for (int64_t chunk = task.chunk_begin; chunk < task.chunk_end; ++chunk) {
       if (packing.chunk_blocks(chunk) == 2)
         winograd_multiply_points<2>(task, weights + packing.chunk_offset(point, chunk));
       else
         winograd_multiply_points<1>(task, weights + packing.chunk_offset(point, chunk));
-      winograd_scatter_outputs<form.outer, form.row, form.column>(task, chunk, plane_point, row_point);
+      winograd_scatter_outputs<form>(task, chunk, plane_point, row_point);
     }
   }
 
-  // Applies the epilogue to a chunk's outputs and stores those that lie inside the output.
+  // Applies the epilogue to a chunk's outputs and stores those that lie inside the output, a line of it at a time: it
+  // comes from memory, and in order it comes fastest.
   static void finish(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task, int64_t chunk) {
-    const BlockedView& view = arguments.output_view;
+    constexpr Axes outputs = form.outputs;
     const int64_t blocks = packing.chunk_blocks(chunk);
-    constexpr Axes outputs = form.outputs();
-    const Input* image = arguments.input + task.batch * arguments.input_view.batch_stride;
-    for (int64_t output = 0; output < outputs.product(); ++output) {
-      const Axes corner{output / (outputs.h * outputs.w), output / outputs.w % outputs.h, output % outputs.w};
-      const float* sums = task.outputs(output, chunk);
-      Axes tile = task.locate(task.begin);
-      for (int64_t i = task.begin; i < task.end; ++i, sums += blocks * lanes, advance(task.geometry.tiles, tile)) {
-        const Axes at =
-            form.ordered({tile.d * outputs.d + corner.d, tile.h * outputs.h + corner.h, tile.w * outputs.w + corner.w});
-        const Axes& size = arguments.sizes.output;
-        if (at.d >= size.d || at.h >= size.h || at.w >= size.w) continue;
-        for (int64_t b = 0; b < blocks; ++b) {
-          const int64_t block = 2 * chunk + b;
-          const Position position{task.batch,
-                                  block,
-                                  at.d,
-                                  at.h,
-                                  at.w,
-                                  task.batch * view.batch_stride + block * view.channel_block_stride +
-                                      at.d * view.d_stride + at.h * view.h_stride + at.w * lanes};
-          vec sum = load(sums + b * lanes);
-          if (!all_finite(sum)) [[unlikely]]
-            sum =
-                winograd_recompute(packing, arguments.sizes, arguments.input_view, image, arguments.weights, at, block);
-          vec value = epilogue(sum, position);
-          if constexpr (shape.output_channels % lanes != 0)
-            value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
-          store(arguments.output + position.offset, value);
+    for (int64_t begin = task.begin; begin < task.end;) {
+      const Axes tile = task.locate(begin);
+      const int64_t count = smaller(task.geometry.tiles.w - tile.w, task.end - begin);
+      for (int64_t plane = 0; plane < outputs.d; ++plane)
+        for (int64_t row = 0; row < outputs.h; ++row) {
+          const float* sums = task.outputs((plane * outputs.h + row) * outputs.w, chunk);
+          const Axes at{tile.d * outputs.d + plane, tile.h * outputs.h + row, tile.w * outputs.w};
+          if (at.d >= task.output.d || at.h >= task.output.h) continue;
+          for (int64_t b = 0; b < blocks; ++b)
+            finish_line(arguments, epilogue, task, at, 2 * chunk + b, count,
+                        sums + ((begin - task.begin) * blocks + b) * lanes, blocks * lanes);
         }
-      }
+      begin += count;
+    }
+  }
+
+  // The outputs of `tiles` tiles from voxel `first` on, in the kernel's order of axes.
+  static void finish_line(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task,
+                          const Axes& first, int64_t block, int64_t tiles, const float* sums, int64_t tile_stride) {
+    constexpr int64_t columns = form.outputs.w;
+    const BlockedView& view = arguments.output_view;
+    const Axes at = form.ordered(first);
+    Position position{task.batch, block, at.d, at.h, at.w, 0};
+    position.offset = task.batch * view.batch_stride + block * view.channel_block_stride + at.d * view.d_stride +
+                      at.h * view.h_stride + at.w * lanes;
+    const int64_t count = smaller(tiles * columns, task.output.w - first.w);
+    for (int64_t i = 0; i < count; ++i, ++position.w, position.offset += lanes) {
+      vec sum = load(sums + i / columns * tile_stride + i % columns * task.geometry.output_stride);
+      if (!all_finite(sum)) [[unlikely]]
+        sum = winograd_recompute(packing, arguments.sizes, arguments.input_view,
+                                 arguments.input + task.batch * arguments.input_view.batch_stride, arguments.weights,
+                                 {position.d, position.h, position.w}, block);
+      vec value = epilogue(sum, position);
+      if constexpr (shape.output_channels % lanes != 0)
+        value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
+      store(arguments.output + position.offset, value);
     }
   }
 };

@@ -1,14 +1,13 @@
 // What the compiler, the weight packer and conv_winograd.h must agree on: which convolutions have a Winograd form, the
 // order of the transformed weights, and how the work is cut into tasks.
 //
-// F(2, 3) computes two neighbouring outputs of a three-tap filter from four inputs d by four products instead of six:
-// y = A (G g * B d), with B = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1], G = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1],
-// A = [1 1 1 0; 0 1 -1 -1] (Winograd 1980; Lavin and Gray 2016). It nests over axes: F(2,2,2) makes 8 outputs of a
-// 3x3x3 kernel from 4x4x4 inputs by 64 products instead of 216. The products of one of the 64 points, over all tiles
-// and channels, are a matrix product.
+// F(2, 3) and F(4, 3) of conv_winograd_points.h nest over axes: F(2,2,2) makes 8 outputs of a 3x3x3 kernel from 4x4x4
+// inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432. The products of one of these points,
+// over all tiles and channels, are a matrix product.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_geometry.h"
+#include "codegen/cpu/kernels/conv_winograd_points.h"
 
 namespace onnxc::kernels {
 
@@ -20,31 +19,43 @@ constexpr bool winograd_supports(const ConvShape& shape) {
   return has_taps && shape.groups == 1 && shape.stride == Axes{1, 1, 1} && shape.dilation == Axes{1, 1, 1};
 }
 
+// Outputs of a tile along each axis: 2 or 4 where the kernel has three taps, else 1. One axis may have 4: with two the
+// products are fewer still, but the error doubles again and the input's transform takes most of what they save. Where
+// depth and height both have three taps it may not be the depth.
+constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
+  const auto fits = [](int64_t taps, int64_t outputs) {
+    return taps == 1 ? outputs == 1 : outputs == 2 || outputs == 4;
+  };
+  const Axes& kernel = shape.kernel;
+  const bool is_four[] = {tile.d == 4, tile.h == 4, tile.w == 4};
+  return winograd_supports(shape) && fits(kernel.d, tile.d) && fits(kernel.h, tile.h) && fits(kernel.w, tile.w) &&
+         is_four[0] + is_four[1] + is_four[2] <= 1 && (kernel.h == 1 || !is_four[0]);
+}
+
 // The axes as the kernel walks them: outer, row, column. Column is the width. Row is the height, unless only the depth
 // is transformed of the two: then they swap, so that the outer axis is transformed only when both others may be.
 struct WinogradForm {
   bool swaps_depth_and_height;
-  bool outer, row, column;  // which are transformed
+  Axes outputs;  // of a tile, in the kernel's order; 1: the axis is passed through
 
   // Points over outer and row, and over column: the kernel does all of the latter for one of the former at a time.
-  constexpr int64_t line_points() const { return (outer ? 4 : 1) * (row ? 4 : 1); }
-  constexpr int64_t column_points() const { return column ? 4 : 1; }
-  // What a tile computes.
-  constexpr Axes outputs() const { return {outer ? 2 : 1, row ? 2 : 1, column ? 2 : 1}; }
+  constexpr int64_t row_points() const { return winograd_point_count(outputs.h); }
+  constexpr int64_t line_points() const { return winograd_point_count(outputs.d) * row_points(); }
+  constexpr int64_t column_points() const { return winograd_point_count(outputs.w); }
   // The triple with .d, .h, .w as outer, row, column; its own inverse.
   constexpr Axes ordered(const Axes& axes) const {
     return swaps_depth_and_height ? Axes{axes.h, axes.d, axes.w} : axes;
   }
   // Tiles along each axis, in the kernel's order, that cover an output.
   constexpr Axes tiles(const Axes& output) const {
-    const Axes size = ordered(output), tile = outputs();
-    return {divide_up(size.d, tile.d), divide_up(size.h, tile.h), divide_up(size.w, tile.w)};
+    const Axes size = ordered(output);
+    return {divide_up(size.d, outputs.d), divide_up(size.h, outputs.h), divide_up(size.w, outputs.w)};
   }
 };
 
-constexpr WinogradForm winograd_form(const Axes& kernel) {
-  const bool swaps = kernel.d == 3 && kernel.h == 1;
-  return {swaps, kernel.d == 3 && kernel.h == 3, kernel.d == 3 || kernel.h == 3, kernel.w == 3};
+constexpr WinogradForm winograd_form(const Axes& kernel, const Axes& tile) {
+  const WinogradForm form{kernel.d == 3 && kernel.h == 1, tile};
+  return {form.swaps_depth_and_height, form.ordered(tile)};
 }
 
 // Transformed weights: [line point: outer, row][chunk of two output blocks][column point][input channel][output block
@@ -52,11 +63,15 @@ constexpr WinogradForm winograd_form(const Axes& kernel) {
 // `reduction_step`, what is padded is zero.
 struct WinogradPacking {
   ConvShape shape;
+  Axes tile;  // outputs along each axis (winograd_supports)
   int lanes;
 
   static constexpr int64_t reduction_step = 4;
+  // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256.
+  static constexpr int64_t chain = 64;
 
-  constexpr WinogradForm form() const { return winograd_form(shape.kernel); }
+  constexpr WinogradForm form() const { return winograd_form(shape.kernel, tile); }
+
   constexpr int64_t input_blocks() const { return divide_up(shape.input_channels, lanes); }
   constexpr int64_t output_blocks() const { return divide_up(shape.output_channels, lanes); }
   constexpr int64_t chunks() const { return divide_up(output_blocks(), 2); }
@@ -93,10 +108,10 @@ constexpr int64_t winograd_padded_tiles(int64_t tiles, int lanes) {
 }
 
 // A task computes some chunks of output channels for a range of tiles of one image, tiles in row-major order. Its
-// scratch holds, for one line point, the transformed input of all channels [column point][input block][tile][lane] and
-// the products of one chunk [column point][tile][block][lane], and the outputs so far [output of a tile][chunk][tile]
-// [block][lane]. Strides are a line longer than they need to be, so that points do not meet in one set of the
-// first-level cache.
+// scratch holds, for one line point, the transformed input of all channels [column point][input block][tile][lane], a
+// line of it before the width is transformed [column][lane], the products of one chunk [column point][tile][block]
+// [lane], and the outputs so far [output of a tile][chunk][tile][block][lane]. Strides are a line longer than they need
+// to be, so that points do not meet in one set of the first-level cache.
 struct WinogradGeometry {
   Axes tiles;            // of an image, in the kernel's order
   int64_t range_tiles;   // of a task; the last range may be shorter
@@ -107,15 +122,16 @@ struct WinogradGeometry {
   int64_t passes;        // how often the weights of an image come from memory: once where they stay in the cache
   int64_t block_stride;  // of an input block in scratch; this and all below in elements
   int64_t input_stride, product_stride, output_stride;  // of a column point or of an output of a tile
-  int64_t product_offset, output_offset;                // in scratch
+  int64_t line_offset, product_offset, output_offset;   // in scratch
   KernelWork work;
 };
 
 constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, const ConvSizes& sizes) {
-  // When the weights stay in the second-level cache all else is kept in the first; when they are streamed past it, the
-  // second is for the rest, so that they are read for as many tiles as possible.
-  constexpr int64_t resident_weights = 1280 * 1024, first_level = 40 * 1024, second_level = 1024 * 1024;
-  constexpr int64_t most_groups = 12, most_chunks = 4, wished_tasks = 8;
+  // When the weights stay in the second-level cache all else is kept in the first, if it holds a register tile's. Else
+  // the second is for the rest, so that the weights are read for many tiles, with the input that these read.
+  constexpr int64_t resident_weights = 1280 * 1024, first_level = 50 * 1024, second_level = 1024 * 1024;
+  constexpr int64_t cached_weights = 8 * 1024 * 1024, least_groups = 3;
+  constexpr int64_t most_groups = 12, most_voxels = 1152, most_chunks = 6, wished_tasks = 8;
   constexpr int64_t element = static_cast<int64_t>(sizeof(float)), line = 64 / element;
   const WinogradForm form = packing.form();
   const int64_t rows = winograd_rows(packing.lanes);
@@ -126,9 +142,15 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t channels = packing.input_blocks() * packing.lanes;
   const int64_t most_task_chunks = is_resident ? packing.chunks() : smaller(packing.chunks(), most_chunks);
   const int64_t tile_elements = form.column_points() * (channels + 2 * packing.lanes) +
-                                form.outputs().product() * most_task_chunks * 2 * packing.lanes;
-  const int64_t budget = (is_resident ? first_level : second_level) / element;
-  const int64_t groups = larger(1, smaller(budget / (tile_elements * rows), most_groups));
+                                form.outputs.product() * most_task_chunks * 2 * packing.lanes;
+  const int64_t row_bytes = tile_elements * rows * element;
+  const int64_t budget = is_resident && row_bytes <= first_level ? first_level : second_level;
+  const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs.product() * rows));
+  const int64_t fitting_groups = larger(1, smaller(budget / row_bytes, range_groups));
+  // For more tasks ranges become shorter, as far as the weights come again from a cache.
+  const int64_t wished_groups = larger(least_groups, sizes.batch * tiles / (wished_tasks * rows));
+  const int64_t groups =
+      packing.size() * element <= cached_weights ? smaller(fitting_groups, wished_groups) : fitting_groups;
   result.ranges = divide_up(tiles, groups * rows);
   result.range_tiles = result.ranges == 0 ? 0 : round_up(divide_up(tiles, result.ranges), rows);
   result.ranges = result.ranges == 0 ? 0 : divide_up(tiles, result.range_tiles);
@@ -146,9 +168,11 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   result.input_stride = packing.input_blocks() * result.block_stride + line;
   result.product_stride = padded * 2 * packing.lanes + line;
   result.output_stride = padded * 2 * packing.lanes * result.task_chunks + line;
-  result.product_offset = form.column_points() * result.input_stride;
+  result.line_offset = form.column_points() * result.input_stride;
+  const int64_t line_columns = smaller(result.range_tiles, result.tiles.w) * form.outputs.w + 2;
+  result.product_offset = result.line_offset + (form.outputs.w == 1 ? 0 : line_columns * packing.lanes);
   result.output_offset = result.product_offset + form.column_points() * result.product_stride;
-  const int64_t elements = result.output_offset + form.outputs().product() * result.output_stride;
+  const int64_t elements = result.output_offset + form.outputs.product() * result.output_stride;
   result.work = {sizes.batch * result.ranges * result.splits, elements * element};
   return result;
 }

@@ -1,11 +1,12 @@
 // One voxel of a Winograd convolution by the definition.
 //
 // Problem: a NaN or an infinity in the input reaches all outputs of the tile that reads it, as NaN, and inputs beyond
-// FLT_MAX / 8 overflow in the transforms, where a direct sum gives the same as PyTorch. Method: where an output is not
-// finite, it is summed again over its own taps. Their weights are taken back out of the transformed ones: along each
-// axis tap 0 is point 0, tap 2 is point 3, and tap 1 is point 1 minus point 2 (G of conv_winograd_geometry.h).
-// Limits: a weight may differ in its last bits from the one that was packed. Bound by: nothing that matters, as long as
-// such inputs are rare; some ten times as slow as a direct convolution.
+// FLT_MAX / 8 (with F(4) FLT_MAX / 50) overflow in the transforms, where a direct sum gives the same as PyTorch.
+// Method: where an output is not finite, it is summed again over its own taps. Their weights are taken back out of the
+// transformed ones: along each axis tap 0 is the first point, tap 2 the last, and tap 1 half the difference of the
+// second and the third, which are a pair +-p, each over its entry of G (conv_winograd_points.h). Limits: a weight may
+// differ in its last bits from the one that was packed. Bound by: nothing that matters, as long as such inputs are
+// rare; some ten times as slow as a direct convolution.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
@@ -13,35 +14,44 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The points of one axis whose sum, with signs, is the weight of a tap.
+// The points of one axis whose sum, with factors, is the weight of a tap.
 struct WinogradTap {
   int count;
-  int point[2];
-  float sign[2];
+  int64_t point[2];
+  float factor[2];
 
-  constexpr WinogradTap(bool is_transformed, int64_t tap)
-      : count(is_transformed && tap == 1 ? 2 : 1),
-        point{!is_transformed || tap == 0 ? 0
-              : tap == 1                  ? 1
-                                          : 3,
+  // `outputs`: of the tile along the axis.
+  constexpr WinogradTap(int64_t outputs, int64_t tap)
+      : count(outputs != 1 && tap == 1 ? 2 : 1),
+        point{outputs == 1 || tap == 0 ? 0
+              : tap == 1               ? 1
+                                       : winograd_point_count(outputs) - 1,
               2},
-        sign{1.0f, -1.0f} {}
+        factor{} {
+    for (int i = 0; i < count; ++i)
+      factor[i] = static_cast<float>(1 / (count * winograd_points(outputs)[point[i]].filter[tap]));
+  }
 };
 
-// The weights of a tap, given in the kernel's order of axes, from an input channel to a block of output channels.
+// The weights of a tap, given in the kernel's order of axes, from an input channel to a block of output channels. What
+// is no more than the rounding of the transformed weights is zero, as it was: 0 times infinity is NaN.
 inline vec winograd_tap_weights(const WinogradPacking& packing, const float* weights, const Axes& tap,
                                 int64_t input_channel, int64_t output_block) {
   const WinogradForm form = packing.form();
-  const WinogradTap outer(form.outer, tap.d), row(form.row, tap.h), column(form.column, tap.w);
-  vec sum = splat(0.0f);
+  const Axes& outputs = form.outputs;
+  const WinogradTap outer(outputs.d, tap.d), row(outputs.h, tap.h), column(outputs.w, tap.w);
+  constexpr float rounding = 0x1p-20f;
+  vec sum = splat(0.0f), largest = splat(0.0f);
   for (int o = 0; o < outer.count; ++o)
     for (int r = 0; r < row.count; ++r)
       for (int c = 0; c < column.count; ++c) {
-        const int64_t line_point = outer.point[o] * (form.row ? 4 : 1) + row.point[r];
+        const int64_t line_point = outer.point[o] * form.row_points() + row.point[r];
         const float* at = weights + packing.offset(line_point, column.point[c], output_block * lanes, input_channel);
-        sum = fma(splat(outer.sign[o] * row.sign[r] * column.sign[c]), load(at), sum);
+        const vec term = splat(outer.factor[o] * row.factor[r] * column.factor[c]) * load(at);
+        sum += term;
+        largest = maximum(largest, absolute(term));
       }
-  return sum;
+  return select(absolute(sum) <= largest * rounding, splat(0.0f), sum);
 }
 
 // The output at voxel `at` for a block of output channels, before the epilogue. `image` is one element of the batch.

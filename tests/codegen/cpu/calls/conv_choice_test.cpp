@@ -10,9 +10,11 @@ using kernels::ConvShape;
 
 constexpr Axes cube{3, 3, 3};
 
-ConvAlgorithm choose(const ConvShape& shape, const Axes& output) { return choose_convolution(shape, 16, {output}); }
+ConvAlgorithm choose(const ConvShape& shape, const Axes& output) {
+  return choose_convolution(shape, 16, {output}).algorithm;
+}
 ConvAlgorithm choose_unknown(const ConvShape& shape, const Axes& usual) {
-  return choose_convolution(shape, 16, {usual, false});
+  return choose_convolution(shape, 16, {usual, false}).algorithm;
 }
 
 TEST(ConvChoice, FewInputChannelsAreReadPlanar) {
@@ -24,11 +26,13 @@ TEST(ConvChoice, FewInputChannelsAreReadPlanar) {
 
 TEST(ConvChoice, StemsWithManyTapsTakeFewerProducts) {
   for (const int lanes : {8, 16}) {
-    EXPECT_EQ(choose_convolution({.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}}, lanes,
-                                 {Axes{32, 32, 32}}),
-              ConvAlgorithm::stem_winograd);
+    EXPECT_EQ(
+        choose_convolution({.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}}, lanes, {Axes{32, 32, 32}})
+            .algorithm,
+        ConvAlgorithm::stem_winograd);
     EXPECT_EQ(choose_convolution({.input_channels = 3, .output_channels = 64, .kernel = {3, 7, 7}, .stride = {1, 2, 2}},
-                                 lanes, {Axes{16, 56, 56}}),
+                                 lanes, {Axes{16, 56, 56}})
+                  .algorithm,
               ConvAlgorithm::stem_winograd);
   }
   EXPECT_EQ(choose({.input_channels = 3, .output_channels = 64, .kernel = cube}, {16, 112, 112}),
@@ -39,7 +43,8 @@ TEST(ConvChoice, LargeMapsOfThreeTapsTakeWinograd) {
   for (const int lanes : {8, 16})
     for (const int64_t channels : {32, 64, 128, 256})
       EXPECT_EQ(choose_convolution({.input_channels = channels, .output_channels = channels, .kernel = cube}, lanes,
-                                   {Axes{16, 28, 28}}),
+                                   {Axes{16, 28, 28}})
+                    .algorithm,
                 ConvAlgorithm::winograd)
           << channels;
   EXPECT_EQ(choose({.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}}, {8, 56, 56}),
@@ -71,6 +76,20 @@ TEST(ConvChoice, SmallMapsWithManyWeightsAreDirect) {
   EXPECT_EQ(choose(shape, {4, 14, 14}), ConvAlgorithm::winograd);
 }
 
+Axes tile(const ConvShape& shape, const Axes& output) { return choose_convolution(shape, 16, {output}).tile; }
+
+TEST(ConvChoice, LargeMapsTakeTilesOfFour) {
+  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = cube}, {16, 56, 56}), (Axes{2, 2, 4}));
+  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}}, {8, 56, 56}), (Axes{1, 2, 4}));
+  EXPECT_EQ(tile({.input_channels = 144, .output_channels = 64, .kernel = {3, 1, 1}}, {8, 56, 56}), (Axes{4, 1, 1}));
+}
+
+TEST(ConvChoice, SmallMapsAndManyWeightsTakeTilesOfTwo) {
+  // Of a tile of four in two voxels, half would be empty; transformed weights of 512 channels would grow by 33 MB.
+  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = {3, 1, 1}}, {2, 56, 56}), (Axes{2, 1, 1}));
+  EXPECT_EQ(tile({.input_channels = 512, .output_channels = 512, .kernel = cube}, {4, 14, 14}), (Axes{2, 2, 2}));
+}
+
 TEST(ConvChoice, WhatHasNoWinogradFormIsDirect) {
   EXPECT_EQ(choose({.input_channels = 64, .output_channels = 64, .kernel = cube, .stride = {2, 2, 2}}, {8, 28, 28}),
             ConvAlgorithm::direct);
@@ -79,8 +98,9 @@ TEST(ConvChoice, WhatHasNoWinogradFormIsDirect) {
 
 TEST(ConvChoice, CostGrowsWithTheMap) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
-  for (const ConvAlgorithm algorithm : {ConvAlgorithm::direct, ConvAlgorithm::winograd})
-    EXPECT_LT(convolution_cost(algorithm, shape, 16, {4, 14, 14}), convolution_cost(algorithm, shape, 16, {8, 14, 14}));
+  for (const ConvChoice& choice :
+       {ConvChoice{ConvAlgorithm::direct}, {ConvAlgorithm::winograd, {2, 2, 2}}, {ConvAlgorithm::winograd, {2, 2, 4}}})
+    EXPECT_LT(convolution_cost(choice, shape, 16, {4, 14, 14}), convolution_cost(choice, shape, 16, {8, 14, 14}));
 }
 
 }  // namespace

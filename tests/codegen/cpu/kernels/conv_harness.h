@@ -115,14 +115,19 @@ inline void fill_with_integers(std::vector<float>& values, uint32_t seed) {
   for (float& value : values) value = static_cast<float>(pick(generator));
 }
 
-// Small integers with a NaN, infinities and a value that overflows in Winograd's transforms here and there.
-inline void fill_with_some_not_finite(std::vector<float>& values, uint32_t seed) {
+// Small integers with a NaN and infinities here and there.
+inline void fill_with_nan_and_infinity(std::vector<float>& values, uint32_t seed) {
   fill_with_integers(values, seed);
   if (seed != 1) return;  // only the input
   values[7] = std::numeric_limits<float>::quiet_NaN();
   values[values.size() / 3] = std::numeric_limits<float>::infinity();
   values[values.size() / 2] = -std::numeric_limits<float>::infinity();
-  values[values.size() - 5] = std::numeric_limits<float>::max();
+}
+
+// Small integers with a NaN, infinities and a value that overflows in Winograd's transforms here and there.
+inline void fill_with_some_not_finite(std::vector<float>& values, uint32_t seed) {
+  fill_with_nan_and_infinity(values, seed);
+  if (seed == 1) values[values.size() - 5] = std::numeric_limits<float>::max();
 }
 
 inline void fill_with_normals(std::vector<float>& values, uint32_t seed) {

@@ -131,7 +131,7 @@ MUTATIONS = [
     ),
     Mutation(
         "part of the reduction left out of the sum",
-        [Change("int64_t part = 1; part < arguments.parts", "int64_t part = 2; part < arguments.parts", GEMM)],
+        [Change("int64_t part = 1;", "int64_t part = 2;", GEMM)],
         WRONG_RESULT,
     ),
     Mutation(

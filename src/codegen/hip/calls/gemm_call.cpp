@@ -82,9 +82,9 @@ class GemmSpec : public HipKernelSpec {
          view(text, call.inputs[0], operation_.input_axes, plan().input_lanes, plan().shape.group_input_channels()),
          view(text, call.output, operation_.output_axes, plan_of(call, text.program).output_lanes, 0),
          weight_view(text, call.inputs[1]), zeros, call.workspace ? text.pointer(*call.workspace) : "nullptr",
-         plan().is_split ? fmt::format("{}.parts({})", plan_text(plan()), sizes(text)) : "1"});
+         fmt::format("{}.launch({})", plan_text(plan()), sizes(text))});
   }
-  std::string blocks() const override { return plan_text(plan()) + ".blocks(arguments.call.sizes)"; }
+  std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call)"; }
   std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
     if (!plan().is_split) return std::nullopt;
     return DeviceFunction{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),

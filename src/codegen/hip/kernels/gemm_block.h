@@ -48,36 +48,38 @@ struct GemmBlock {
     grid = plan.grid(arguments.sizes.output);
     // HIP counts the threads of a launch in 32 bits: blocks and the rows of a tile fit as well.
     auto rest = static_cast<uint32_t>(which);
-    auto take = [&rest](int64_t count) {
-      const uint32_t place = rest % static_cast<uint32_t>(count);
-      rest /= static_cast<uint32_t>(count);
+    auto take = [&rest](const Divisor& count) {
+      const uint32_t place = count.remainder(rest);
+      rest = count.quotient(rest);
       return place;
     };
-    first_column = static_cast<int>(take(plan.column_tiles())) * static_cast<int>(tile.columns);
-    place_first_row(take(divide_up(grid.product(), tile.rows)) * static_cast<uint32_t>(tile.rows));
+    first_column = static_cast<int>(take(Divisor::of(plan.column_tiles()))) * static_cast<int>(tile.columns);
+    place_first_row(take(arguments.launch.row_tiles) * static_cast<uint32_t>(tile.rows));
     if constexpr (plan.transposed) {
-      residue.w = take(shape.stride.w);
-      residue.h = take(shape.stride.h);
-      residue.d = take(shape.stride.d);
+      residue.w = take(Divisor::of(shape.stride.w));
+      residue.h = take(Divisor::of(shape.stride.h));
+      residue.d = take(Divisor::of(shape.stride.d));
     }
-    group = static_cast<int>(take(shape.groups));
-    image = plan.is_split ? take(arguments.sizes.batch) : rest;
+    group = static_cast<int>(take(Divisor::of(shape.groups)));
+    image = plan.is_split ? take(arguments.launch.batch) : rest;
     part = plan.is_split ? static_cast<int32_t>(rest) : 0;
   }
 
   // Where a row of the tile is, from where the first one is.
-  __device__ void place_first_row(uint32_t row_) {
-    const auto width = static_cast<uint32_t>(grid.w), height = static_cast<uint32_t>(grid.h);
-    first_row = row_;
-    first_place = {static_cast<int32_t>(row_ / width / height), static_cast<int32_t>(row_ / width % height),
-                   static_cast<int32_t>(row_ % width), 1};
+  __device__ void place_first_row(uint32_t row) {
+    const Divisor &width = arguments.launch.width, &height = arguments.launch.height;
+    first_row = row;
+    const uint32_t line = width.quotient(row);
+    first_place = {static_cast<int32_t>(height.quotient(line)), static_cast<int32_t>(height.remainder(line)),
+                   static_cast<int32_t>(width.remainder(row)), 1};
   }
   __device__ RowPlace place_of(int index) const {
-    const auto width = static_cast<uint32_t>(grid.w), height = static_cast<uint32_t>(grid.h);
+    const Divisor &width = arguments.launch.width, &height = arguments.launch.height;
     const uint32_t w = static_cast<uint32_t>(first_place.w + index);
-    const uint32_t h = static_cast<uint32_t>(first_place.h) + w / width;
-    RowPlace place = {first_place.d + static_cast<int32_t>(h / height), static_cast<int32_t>(h % height),
-                      static_cast<int32_t>(w % width), first_row + index < grid.product()};
+    const uint32_t h = static_cast<uint32_t>(first_place.h) + width.quotient(w);
+    RowPlace place = {first_place.d + static_cast<int32_t>(height.quotient(h)),
+                      static_cast<int32_t>(height.remainder(h)), static_cast<int32_t>(width.remainder(w)),
+                      first_row + index < grid.product()};
     if constexpr (plan.transposed) {
       const Axes& output = arguments.sizes.output;
       place.is_inside &= place.d * shape.stride.d + residue.d < output.d &&
@@ -85,6 +87,12 @@ struct GemmBlock {
                          place.w * shape.stride.w + residue.w < output.w;
     }
     return place;
+  }
+
+  // Of products of 32 bits each.
+  __device__ static int64_t offset_of(int32_t d, int32_t h, int32_t w, const GemmView& view) {
+    auto product = [](int32_t position, int64_t stride) { return int64_t{position} * static_cast<int32_t>(stride); };
+    return product(d, view.d) + product(h, view.h) + product(w, view.w);
   }
 
   // Where the channels of the row lie in the output.
@@ -100,8 +108,9 @@ struct GemmBlock {
       voxel.h = voxel.h * shape.stride.h + residue.h;
       voxel.w = voxel.w * shape.stride.w + residue.w;
     }
-    voxel.channels = arguments.output + image * view.batch + group * view.group + voxel.d * view.d + voxel.h * view.h +
-                     voxel.w * view.w;
+    voxel.channels =
+        arguments.output + image * view.batch + group * view.group +
+        offset_of(static_cast<int32_t>(voxel.d), static_cast<int32_t>(voxel.h), static_cast<int32_t>(voxel.w), view);
     return voxel;
   }
 

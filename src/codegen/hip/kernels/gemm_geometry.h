@@ -6,6 +6,7 @@
 // a tensor too, where its columns are whole blocks: only its strides differ.
 #pragma once
 
+#include "codegen/hip/kernels/divisor.h"
 #include "codegen/hip/kernels/launch.h"
 #include "codegen/kernels/conv_shape.h"
 
@@ -48,7 +49,7 @@ struct GemmTile {
   constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
 };
-inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {256, 32}, {128, 32}};
+inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {128, 32}};
 
 // In LDS an operand's row is 64 bytes of one step of the reduction, in four chunks of 16, and 16 bytes of padding.
 inline constexpr int64_t chunk_bytes = 16, lds_row_bytes = 80;
@@ -60,6 +61,26 @@ inline constexpr int64_t most_lds_bytes = 65536;
 // Where tiles are few, the reduction of each is cut into parts, each a block's, until an MI300X has two blocks for each
 // of its compute units. A part should be long enough to be worth its beginning and its end.
 inline constexpr int64_t compute_units = 304, blocks_of_parts = 2 * compute_units, least_part_steps = 8;
+
+// Strides in elements: of images, of groups, of blocks of channels, and of the axes; the last three in 31 bits.
+struct GemmView {
+  int64_t batch, group, block, d, h, w;
+  constexpr bool fits() const {
+    constexpr int64_t most = int64_t{1} << 31;
+    return d < most && h < most && w < most;
+  }
+};
+// Of a strided second operand, in elements.
+struct WeightView {
+  int64_t batch, group, k, column;
+};
+
+// What a block needs to know in order to find its place: into how many parts reductions are cut, how many tiles of rows
+// an image has, and the extents of the grid that rows are counted over.
+struct GemmLaunch {
+  int64_t parts;
+  Divisor row_tiles, width, height, batch;
+};
 
 // How the first operand is read.
 enum class InputOrder {
@@ -118,6 +139,7 @@ struct GemmPlan {
     const auto channels = static_cast<uint32_t>(shape.group_input_channels());
     if (input_order != InputOrder::blocks) {
       const uint32_t element = static_cast<uint32_t>(step) * static_cast<uint32_t>(depth()) + static_cast<uint32_t>(k);
+      if (tap_count == 1) return {0, static_cast<int32_t>(element)};
       return {static_cast<int32_t>(element / channels), static_cast<int32_t>(element % channels)};
     }
     const uint32_t part = static_cast<uint32_t>(k) / 16, lane = static_cast<uint32_t>(k) % 16;
@@ -165,10 +187,11 @@ struct GemmPlan {
             divide_up(output.w, shape.stride.w)};
   }
 
-  // Positions are counted in 32 bits. Threads of a launch are too, which the runtime checks.
+  // Positions are counted in 30 bits. Threads of a launch are in 32, which the runtime checks.
   static constexpr bool fits(const Axes& extents) {
     constexpr int64_t most = int64_t{1} << 30;
-    return extents.d < most && extents.h < most && extents.w < most;
+    return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
+           extents.product() < most;
   }
   // Tiles of the output, none possible where the sizes do not fit: tiles of columns run fastest, so that blocks that
   // run together share their input; then tiles of rows, residues, groups, images.
@@ -187,6 +210,17 @@ struct GemmPlan {
   constexpr int64_t blocks(const ConvSizes& sizes) const {
     const int64_t count = tiles(sizes);
     return count == INT64_MAX ? count : count * parts(count);
+  }
+
+  // No launch is possible where strides do not fit either.
+  template <class Arguments>
+  constexpr int64_t blocks_of(const Arguments& arguments) const {
+    return arguments.input_view.fits() && arguments.output_view.fits() ? blocks(arguments.sizes) : INT64_MAX;
+  }
+  constexpr GemmLaunch launch(const ConvSizes& sizes) const {
+    const Axes counted = grid(sizes.output);
+    return {parts(sizes), Divisor::of(divide_up(counted.product(), tile.rows)), Divisor::of(counted.w),
+            Divisor::of(counted.h), Divisor::of(sizes.batch)};
   }
 
   // Each block of a reduction in parts writes its sums to the workspace, the four of a thread that lie next to each
@@ -211,15 +245,6 @@ constexpr int64_t block_of_xcd(int64_t dealt, int64_t blocks) {
   return dealt < share * xcds ? dealt % xcds * share + dealt / xcds : dealt;
 }
 
-// Strides in elements: of images, of groups, of blocks of channels, and of the axes.
-struct GemmView {
-  int64_t batch, group, block, d, h, w;
-};
-// Of a strided second operand, in elements.
-struct WeightView {
-  int64_t batch, group, k, column;
-};
-
 template <class Input, class Weight, class Output>
 struct GemmArguments {
   const Input* input;
@@ -230,7 +255,7 @@ struct GemmArguments {
   WeightView weight_view;
   const void* zeros;  // 64 bytes of them
   float* workspace;
-  int64_t parts;
+  GemmLaunch launch;
 };
 
 }  // namespace onnxc::kernels

@@ -112,21 +112,29 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
         row_h[i] = static_cast<int32_t>(place.h * shape.stride.h - pads.h);
         row_w[i] = static_cast<int32_t>(place.w * shape.stride.w - pads.w);
       }
+      row[i] = input + Block::offset_of(row_d[i], row_h[i], row_w[i], view);
       // A row outside of the output reads outside of the input at every tap.
       if (!place.is_inside) row_d[i] = INT32_MIN / 2;
-      row[i] = input + row_d[i] * view.d + row_h[i] * view.h + row_w[i] * view.w;
       if constexpr (has_masks) {
         const Axes& size = arguments.sizes.input;
-        row_mask[i] = taps_inside(taps_d, shape.kernel.d, row_d[i], size.d) |
-                      taps_inside(taps_h, shape.kernel.h, row_h[i], size.h) << shape.kernel.d |
-                      taps_inside(taps_w, shape.kernel.w, row_w[i], size.w) << (shape.kernel.d + shape.kernel.h);
+        const Axes &kernel = shape.kernel, &dilation = shape.dilation;
+        row_mask[i] = taps_inside(taps_d, kernel.d, dilation.d, row_d[i], size.d) |
+                      taps_inside(taps_h, kernel.h, dilation.h, row_h[i], size.h) << kernel.d |
+                      taps_inside(taps_w, kernel.w, dilation.w, row_w[i], size.w) << (kernel.d + kernel.h);
       }
     }
   }
-  __device__ static uint32_t taps_inside(const AxisTaps& taps, int64_t kernel, int32_t position, int64_t size) {
+  // A bit for each tap of an axis.
+  __device__ static uint32_t taps_inside(const AxisTaps& taps, int32_t kernel, int64_t dilation, int32_t position,
+                                         int64_t size) {
+    if (!plan.transposed && dilation == 1 && kernel > 1) {
+      // The taps from the first inside to the one where the input ends.
+      const auto within = [&](int32_t tap) { return tap < 0 ? 0 : tap < kernel ? tap : kernel; };
+      return (1u << within(static_cast<int32_t>(size) - position)) - (1u << within(-position));
+    }
     uint32_t mask = 0;
     position += taps.offset;
-    for (int64_t i = 0; i < kernel; ++i) {
+    for (int32_t i = 0; i < kernel; ++i) {
       mask |= static_cast<uint32_t>(static_cast<uint32_t>(position) < static_cast<uint32_t>(size)) << i;
       position += taps.delta;
     }
@@ -160,8 +168,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
            (static_cast<uint32_t>(row_w[i] + tap.w) < static_cast<uint32_t>(size.w));
   }
   __device__ int64_t offset_of(const Tap& tap) const {
-    const GemmView& view = arguments.input_view;
-    return tap.d * view.d + tap.h * view.h + tap.w * view.w;
+    return Block::offset_of(tap.d, tap.h, tap.w, arguments.input_view);
   }
 
   // Has the compiler compute a number here, where it would rather branch around that.
@@ -328,20 +335,37 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     }
   }
 
+  // A reduction of few steps without a loop: nothing is fetched behind the last.
+  static constexpr bool has_few_steps = !has_cursor && !plan.is_split && plan.steps() <= 3;
+  __device__ void reduce_few_steps() {
+    fetch(0);
+#pragma clang loop unroll(full)
+    for (int32_t step = 0; step < plan.steps(); ++step) {
+      if (step > 0) barrier();
+      store_to_lds();
+      barrier();
+      if (step + 1 < plan.steps()) fetch(step + 1);
+      __builtin_amdgcn_sched_barrier(0);
+      product.multiply();
+    }
+  }
+
   // The steps of this block, of so many.
   struct Steps {
     int32_t first, count;
   };
   __device__ Steps steps_of_part(int32_t count) const {
     if constexpr (!plan.is_split) return {0, count};
-    const auto parts = static_cast<int32_t>(arguments.parts);
+    const auto parts = static_cast<int32_t>(arguments.launch.parts);
     const int32_t share = count / parts, more = count % parts;
     return {part * share + (part < more ? part : more), share + (part < more)};
   }
 
   __device__ void reduce() {
     product.clear();
-    if constexpr (has_cursor) {
+    if constexpr (has_few_steps) {
+      reduce_few_steps();
+    } else if constexpr (has_cursor) {
       const Steps steps = steps_of_part(cursor_steps());
       if (steps.count == 0) return;
       TapCursor at = cursor_at(steps.first);
@@ -404,7 +428,7 @@ __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>&
   const int64_t block = block_of_xcd(block_index(), plan.blocks(arguments.sizes));
   Gemm gemm(arguments, block, shared);
   gemm.reduce();
-  if (plan.is_split && arguments.parts > 1)
+  if (plan.is_split && arguments.launch.parts > 1)
     gemm.store_part(block);
   else
     gemm.store(epilogue);
@@ -422,9 +446,19 @@ __device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>&
   const RowPlace place = block.place_of(Block::Product::first_row() + four / (4 * Block::Product::column_tiles) * 32);
   if (!place.is_inside) return;
   const int64_t tiles = plan.tiles(arguments.sizes);
+  const int64_t parts = arguments.launch.parts;
   Float4 sums = block.partial(tile, four);
-#pragma clang loop unroll_count(4)
-  for (int64_t part = 1; part < arguments.parts; ++part) sums += block.partial(part * tiles + tile, four);
+  int64_t part = 1;
+  // Several loads at a time, added in their order.
+  constexpr int at_once = 8;
+  for (; part + at_once <= parts; part += at_once) {
+    Float4 loaded[at_once];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < at_once; ++i) loaded[i] = block.partial((part + i) * tiles + tile, four);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < at_once; ++i) sums += loaded[i];
+  }
+  for (; part < parts; ++part) sums += block.partial(part * tiles + tile, four);
   block.store_four(epilogue, block.voxel_of(place), block.wave_column(four), sums);
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from tests import compare, onnxc_commands
 from tests.models import tensor_files
@@ -64,3 +65,43 @@ def test_verify_passes(options: tuple[str, ...], tmp_path: Path) -> None:
     command = [runner, str(shared_object), "--input", input_option(), "--verify", str(DEMO / "model.onnx")]
     done = onnxc_commands.execute([*command, *device_options(options)])
     assert done.stdout.startswith("PASSED: "), done.stdout
+
+
+def normalized_network(last_weight: float) -> onnx.ModelProto:
+    """A convolution, InstanceNormalization and a convolution whose weights are 1 but for one."""
+    weights = np.ones((4, 4, 1, 1), np.float32)
+    weights[2, 1] = last_weight
+    constants = {
+        "first": np.random.default_rng(1).standard_normal((4, 2, 3, 3)).astype(np.float32),
+        "scale": np.ones(4, np.float32),
+        "shift": np.zeros(4, np.float32),
+        "last": weights,
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "first"], ["a"], name="conv_a"),
+        helper.make_node("InstanceNormalization", ["a", "scale", "shift"], ["b"], name="norm"),
+        helper.make_node("Relu", ["b"], ["c"], name="relu"),
+        helper.make_node("Conv", ["c", "last"], ["y"], name="conv_y"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "normalized",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 2, 9, 10])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+@pytest.mark.usefixtures("commands")
+def test_verify_fails_behind_tensors_that_are_all_rounding(tmp_path: Path) -> None:
+    """The residue of a mean is a tensor of rounding errors: two compiles agree on none of its digits."""
+    for name, weight in (("right", 1.0), ("wrong", 1.1)):
+        onnx.save(normalized_network(weight), tmp_path / f"{name}.onnx")
+    shared_object = onnxc_commands.compile_model(tmp_path / "right.onnx", tmp_path / "right.so")
+    runner = str(onnxc_commands.BINARIES / "onnxc-run")
+    command = [runner, str(shared_object), "--random", "3", "--verify"]
+    assert onnxc_commands.execute([*command, str(tmp_path / "right.onnx")]).stdout.startswith("PASSED: ")
+    with pytest.raises(onnxc_commands.CommandFailure) as caught:
+        onnxc_commands.execute([*command, str(tmp_path / "wrong.onnx")])
+    assert caught.value.code == 4

@@ -27,6 +27,7 @@ PASSES = [
     "fuse_nests",
     "place_stores",
     "fuse_epilogues",
+    "fuse_attention",
     "eliminate_copies",
 ]
 

@@ -16,6 +16,32 @@ bool same_shape(const Value& a, const Value& b) {
   return std::equal(a.shape->begin(), a.shape->end(), b.shape->begin(), b.shape->end(), proven_equal);
 }
 
+// The dims of `other`, which broadcasts to `viewed`, in a tensor of `shape`: equal to `viewed` but for axes of 1.
+// Nothing where the two differ in more, or where a dim is not constant.
+std::optional<std::vector<int64_t>> dims_without_view(const Shape& shape, const Shape& viewed, const Shape& other) {
+  std::vector<int64_t> dims;
+  size_t at = 0;
+  const auto skip_ones = [&] {
+    while (at < viewed.size() && viewed[at].is_constant(1)) ++at;
+  };
+  for (const Expr& dim : shape) {
+    if (dim.is_constant(1)) {
+      dims.push_back(1);
+      continue;
+    }
+    skip_ones();
+    if (at == viewed.size() || !proven_equal(viewed[at], dim)) return std::nullopt;
+    const size_t missing = viewed.size() - other.size();
+    const std::optional<int64_t> size = at < missing ? 1 : other[at - missing].constant();
+    if (!size) return std::nullopt;
+    dims.push_back(*size);
+    ++at;
+  }
+  skip_ones();
+  if (at != viewed.size()) return std::nullopt;
+  return dims;
+}
+
 // The node that alone uses the value.
 const Node* only_user(const Graph& graph, const Value& value) {
   return value.uses.size() == 1 && !graph.is_output(&value) ? value.uses.front().node : nullptr;
@@ -72,6 +98,41 @@ void recognize_group_normalization(Graph& graph, Node* normalization) {
           {{"num_groups", *groups}, {"epsilon", epsilon}}, after->outputs[0]);
 }
 
+// A Reshape of the value, before a node and under its condition.
+Value* reshape(Graph& graph, Value* value, const std::vector<int64_t>& dims, const Node* before) {
+  const std::vector<int64_t> rank{static_cast<int64_t>(dims.size())};
+  auto node = std::make_unique<Node>();
+  node->op = find_op("", "Reshape", 21);
+  node->origin = before->origin;
+  node->origin.type = "Reshape";
+  node->origin.version = 21;
+  node->condition = before->condition;
+  node->inputs = {value, graph.add_constant(value->name + "/dims", Tensor::of(DType::int64, rank, dims))};
+  Value* result = graph.add_value(value->name + "/reshaped");
+  result->dtype = value->dtype;
+  result->shape = Shape(dims.begin(), dims.end());
+  node->outputs = {result};
+  graph.insert(std::move(node), before);
+  return result;
+}
+
+void recognize_add_of_view(Graph& graph, Node* add) {
+  const Node* after = only_user(graph, *add->outputs[0]);
+  if (!is_operator(after, "Reshape")) return;
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const Node* before = add->inputs[side]->producer;
+    if (!is_operator(before, "Reshape")) continue;
+    Value *x = before->inputs[0], *other = add->inputs[1 - side];
+    if (!same_shape(*x, *after->outputs[0]) || !same_shape(*add->inputs[side], *add->outputs[0])) continue;
+    const auto dims = dims_without_view(*x->shape, *add->outputs[0]->shape, *other->shape);
+    if (!dims) continue;
+    std::vector<Value*> inputs{x, reshape(graph, other, *dims, add)};
+    if (side == 1) std::swap(inputs[0], inputs[1]);
+    replace(graph, add, "Add", add->origin.version, std::move(inputs), {}, after->outputs[0]);
+    return;
+  }
+}
+
 void recognize_global_average_pool(Graph& graph, Node* mean) {
   const NodeReader reader(*mean);
   const size_t rank = reader.rank(0);
@@ -92,6 +153,7 @@ void recognize_global_average_pool(Graph& graph, Node* mean) {
 void recognize_operators(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (is_operator(node.get(), "InstanceNormalization")) recognize_group_normalization(graph, node.get());
+    if (is_operator(node.get(), "Add")) recognize_add_of_view(graph, node.get());
     if (is_operator(node.get(), "ReduceMean")) recognize_global_average_pool(graph, node.get());
   }
   graph.erase_unused();

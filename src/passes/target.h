@@ -25,6 +25,13 @@ class Target {
   // Whether the kernel can apply `epilogue` (in which accumulator 0 is its own result) and store to `output`.
   virtual bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
                              BufferId output) const = 0;
+
+  // One kernel in place of three that follow one another, `weights` reading the output of `scores` and `product` that
+  // of `weights`: a matrix product, a softmax and a matrix product. Nothing where the target has none for them.
+  virtual std::optional<KernelCall> attention(const Program&, const KernelCall& /*scores*/,
+                                              const KernelCall& /*weights*/, const KernelCall& /*product*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace onnxc

@@ -268,6 +268,23 @@ class TransformerLayer(nn.Module):
         )
 
 
+class Attention(nn.Module):
+    """Attention of lengths that a run decides: q [N, 2, L, 8], k [N, 2, S, 8], v [N, 2, S, 20], mask [L, S] float32."""
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> Outputs:
+        few = v[..., :3]
+        hidden = torch.where(mask > 1, -torch.inf, mask)  # never a whole row: the first key is always seen
+        hidden = torch.cat([mask[:, :1], hidden[:, 1:]], dim=1)
+        keys = k.transpose(-2, -1)
+        windows = (0.3 * q @ keys).unsqueeze(0) + mask
+        return (
+            F.scaled_dot_product_attention(q, k, v),
+            F.scaled_dot_product_attention(q + 1, k, few, attn_mask=mask),
+            torch.softmax((q - 1) @ keys * 0.5 + hidden, dim=-1) @ few,
+            torch.softmax(windows.squeeze(0), dim=-1) @ v,
+        )
+
+
 class OneHotRouting(nn.Module):
     """Mixture-of-experts gates by one_hot (iree-org/iree#21028): indices and gates [T, K] to [T, 4]."""
 

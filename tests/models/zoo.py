@@ -94,6 +94,21 @@ SMALL = (
     ModelRow("transposed_convolutions", small.transposed_convolutions, ((2, 6, 4, 5, 3),)),
     ModelRow("window_attention", small.WindowAttention, ((2, 4, 6, 8, 24),)),
     ModelRow("transformer_layer", small.TransformerLayer, ((3, 10, 16),)),
+    ModelRow(
+        "attention_dynamic",
+        small.Attention,
+        ((2, 2, 7, 8), (2, 2, 9, 8), (2, 2, 9, 20), (7, 9)),
+        more_inputs=tuple(
+            ((1, 2, queries, 8), (1, 2, keys, 8), (1, 2, keys, 20), (queries, keys))
+            for queries, keys in ((12, 16), (13, 17), (31, 33), (3, 385), (100, 200))
+        ),
+        dynamic_shapes=(
+            {0: Dim("N"), 2: Dim("L")},
+            {0: Dim("N"), 2: Dim("S")},
+            {0: Dim("N"), 2: Dim("S")},
+            {0: Dim("L"), 1: Dim("S")},
+        ),
+    ),
     ModelRow("one_hot_routing", small.OneHotRouting, (Integers((7, 2), 0, 3), (7, 2))),
     ModelRow("scatter_routing", small.ScatterRouting, (Integers((7, 1), 0, 3), (7, 1))),
     ModelRow("masks", small.Masks, ((2, 3, 4, 5, 6), Integers((2, 3, 4), -9, 9))),

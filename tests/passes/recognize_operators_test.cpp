@@ -61,6 +61,22 @@ output %y
 )");
 }
 
+TEST(RecognizeOperators, AMaskAddedToAViewIsAddedToTheScores) {
+  EXPECT_EQ(recognized(R"((float[6, 2, 1, 4] x) => (y)
+      <int64[5] view = {1, 6, 2, 1, 4}, int64[4] back = {6, 2, 1, 4}, float[6, 1, 1, 4] mask> {
+    viewed = Reshape(x, view)
+    masked = Add(mask, viewed)
+    y = Reshape(masked, back)
+  })"),
+            R"(input %x: float32[6, 2, 1, 4]
+constant %mask: float32[6, 1, 1, 4]
+constant %mask/dims: int64[4] = {6, 1, 1, 4}
+%mask/reshaped: float32[6, 1, 1, 4] = Reshape(%mask, %mask/dims)
+%y: float32[6, 2, 1, 4] = Add(%mask/reshaped, %x)
+output %y
+)");
+}
+
 struct Case {
   const char* name;
   const char* before;
@@ -89,6 +105,18 @@ const Case kept[] = {
     {"AMeanOverOtherAxes", R"((float[2, 6, 3, 5] x) => (y) <int64[1] last = {3}, int64[2] others = {1, 2}> {
       part = ReduceMean(x, last)
       y = ReduceMean <keepdims = 0> (part, others)
+    })"},
+    {"AnAddOfAViewWithOtherAxes", R"((float[6, 2, 4] x) => (y)
+        <int64[4] view = {3, 2, 2, 4}, int64[3] back = {6, 2, 4}, float[2, 1, 4] mask> {
+      viewed = Reshape(x, view)
+      masked = Add(viewed, mask)
+      y = Reshape(masked, back)
+    })"},
+    {"AnAddThatBroadcastsTheView", R"((float[2, 4] x) => (y)
+        <int64[3] view = {2, 1, 4}, int64[2] back = {2, 4}, float[2, 1, 1] mask, int64[1] axes = {1}> {
+      viewed = Reshape(x, view)
+      masked = Add(viewed, mask)
+      y = ReduceSum <keepdims = 0> (masked, axes)
     })"},
     {"AMeanThatDropsItsAxes",
      "(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {2, 3}> { y = ReduceMean <keepdims = 0> (x, axes) }"},

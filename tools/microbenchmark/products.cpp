@@ -1,5 +1,6 @@
-// Matrix products and softmax.
+// Matrix products, softmax and attention.
 #include "codegen/cpu/calls/packing_matmul.h"
+#include "codegen/cpu/kernels/attention.h"
 #include "codegen/cpu/kernels/matmul.h"
 #include "codegen/cpu/kernels/softmax.h"
 #include "measurement.h"
@@ -13,6 +14,7 @@ struct Product {
   int64_t batch, rows, depth, columns;
 };
 
+// A constant b is packed; otherwise it stands as rows, or is read transposed, as attention reads its keys.
 enum class RightOperand { packed, rows, transposed };
 
 template <Product product, RightOperand right>
@@ -56,6 +58,35 @@ void softmax(benchmark::State& state) {
   });
 }
 
+// Scores are scaled and a bias is added, as everywhere.
+struct ScaleAndBias {
+  const float* bias;
+  int64_t keys;
+  [[gnu::always_inline]] vec operator()(vec score, const MatrixPosition& p) const {
+    return fma(score, splat(0.25f), load_partial(bias + p.row * keys + p.column, p.count));
+  }
+};
+
+// `features` of each query, key and value of a head.
+template <int64_t heads, int64_t tokens, int64_t features>
+void attention(benchmark::State& state) {
+  constexpr int64_t narrow = 2 * features <= lanes ? features : 0;
+  using Kernel = Attention<narrow, TwoEpilogues<ScaleAndBias, NoMatrixEpilogue>>;
+  const AttentionSizes sizes{{1, 1, 1, heads}, tokens, tokens, features, features};
+  const int64_t size = tokens * features;
+  const Floats queries = Floats::random(heads * size), keys = Floats::random(heads * size),
+               values = Floats::random(heads * size), bias = Floats::random(tokens * tokens);
+  Floats output = Floats::not_a_number(heads * size);
+  const KernelWork work = Kernel::work(sizes);
+  Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
+  const MatrixView rows{{0, 0, 0, size}, features, 1}, transposed{{0, 0, 0, size}, 1, features};
+  const AttentionArguments arguments{queries.data(), keys.data(), values.data(), output.data(), sizes,
+                                     rows,           transposed,  rows,          rows};
+  const double scores = static_cast<double>(heads * tokens * tokens);
+  measure(state, output, {.operations = scores * static_cast<double>(4 * features + 5)},
+          [&] { Kernel::run(arguments, {{bias.data(), tokens}, {}}, 0, work.tasks, scratch.data()); });
+}
+
 void add_products() {
   using enum RightOperand;
   add("matmul/C3D fc7 1x4096->4096", matmul<{1, 1, 4096, 4096}, packed>);
@@ -65,6 +96,9 @@ void add_products() {
   add("matmul/SwinUNETR values 343x343x16, 24 heads", matmul<{24, 343, 343, 16}, rows>);
   add("softmax/SwinUNETR 343, 24 heads", softmax<24 * 343, 343>);
   add("softmax/UNETR 216, 12 heads", softmax<12 * 216, 216>);
+  add("attention/SwinUNETR 343x4, 24 heads", attention<24, 343, 4>);
+  add("attention/SwinUNETR 343x16, 24 heads", attention<24, 343, 16>);
+  add("attention/UNETR 216x64, 12 heads", attention<12, 216, 64>);
 }
 
 [[maybe_unused]] const bool rows_added = (add_products(), true);

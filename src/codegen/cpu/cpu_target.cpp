@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "codegen/cpu/calls/attention_kernel.h"
 #include "codegen/cpu/calls/conv_kernel.h"
 #include "codegen/cpu/calls/conv_transpose_kernel.h"
 #include "codegen/cpu/calls/depthwise_kernel.h"
@@ -66,6 +67,11 @@ bool CpuTarget::fits_epilogue(const Program& program, const KernelCall& call, co
   const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
   internal_check(spec != nullptr, "a kernel of the CPU target");
   return onnxc::fits_epilogue(program, epilogue, output, spec->epilogue_form(), lanes_);
+}
+
+std::optional<KernelCall> CpuTarget::attention(const Program& program, const KernelCall& scores,
+                                               const KernelCall& weights, const KernelCall& product) const {
+  return attention_call(program, scores, weights, product, lanes_);
 }
 
 }  // namespace onnxc

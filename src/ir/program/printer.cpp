@@ -75,15 +75,17 @@ std::string print_buffer(BufferId id, const Buffer& buffer) {
   return text + " " + c_string_literal(buffer.name) + "\n";
 }
 
+std::string print_epilogue(std::string_view name, const Epilogue& epilogue) {
+  if (!epilogue.value) return {};
+  std::vector<std::string> axes;
+  for (const Axis& axis : epilogue.axes) axes.push_back(axis.symbol.name());
+  return fmt::format("  {} [{}] {}\n", name, fmt::join(axes, ", "), to_string(epilogue.value));
+}
+
 std::string print_work(const KernelCall& call) {
-  std::string text = fmt::format("kernel {}  b{} = {}", call.spec->describe(), call.output, print_ids(call.inputs));
-  text += call.workspace ? fmt::format(" workspace b{}\n", *call.workspace) : "\n";
-  if (call.epilogue.value) {
-    std::vector<std::string> axes;
-    for (const Axis& axis : call.epilogue.axes) axes.push_back(axis.symbol.name());
-    text += fmt::format("  epilogue [{}] {}\n", fmt::join(axes, ", "), to_string(call.epilogue.value));
-  }
-  return text;
+  const std::string workspace = call.workspace ? fmt::format(" workspace b{}", *call.workspace) : "";
+  return fmt::format("kernel {}  b{} = {}{}\n", call.spec->describe(), call.output, print_ids(call.inputs), workspace) +
+         print_epilogue("inner epilogue", call.inner_epilogue) + print_epilogue("epilogue", call.epilogue);
 }
 
 std::string print_work(const HostCall& call) {

@@ -96,6 +96,7 @@ std::vector<BufferId> reads(const Step& step) {
   if (const auto* nest = std::get_if<LoopNest>(&step.work)) add_reads(ids, *nest);
   if (const auto* call = std::get_if<KernelCall>(&step.work)) {
     for (BufferId id : call->inputs) add_once(ids, id);
+    add_loads(ids, call->inner_epilogue.value);
     add_loads(ids, call->epilogue.value);
   }
   if (const auto* call = std::get_if<HostCall>(&step.work))

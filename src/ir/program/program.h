@@ -65,6 +65,8 @@ struct KernelCall {
   BufferId output = -1;
   std::optional<BufferId> workspace = {};  // memory that the kernel writes and reads, and nobody else
   Epilogue epilogue;                       // without a value where the kernel applies none
+  // Of a result that the kernel keeps to itself: the scores of an attention. Without a value where there is none.
+  Epilogue inner_epilogue = {};
 };
 
 // A call of a function of the runtime: what is neither loops nor a template.

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "passes/fuse_attention.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_nests.h"
 #include "passes/graph_text.h"
@@ -22,6 +23,7 @@ std::vector<std::string> steps(const std::string& graph) {
   fuse_nests(program);
   place_stores(program);
   fuse_epilogues(program, target);
+  fuse_attention(program, target);
   verify(program);
   std::vector<std::string> names;
   for (const Step& step : program.steps) {
@@ -86,6 +88,94 @@ TEST(CpuTarget, PoolsOfRowMajorTensorsAreLeftToTheirDefinition) {
 TEST(CpuTarget, WeightsThatAreComputedLeaveANodeToItsDefinition) {
   EXPECT_THAT(steps("(float[1, 3, 9, 9] x, float[4, 3, 3, 3] w) => (y) { y = Conv(x, w) }"), ElementsAre("conv"));
 }
+
+TEST(CpuTarget, AttentionIsOneKernelWithWhatScalesAndMasksItsScores) {
+  EXPECT_THAT(steps(R"((float[2, 3, L, 4] q, float[2, 3, S, 4] k, float[2, 3, S, 5] v, float[L, S] mask) => (y)
+      <float scale = {2}, float[3, 1, 1] bias> {
+    transposed = Transpose <perm = [0, 1, 3, 2]> (k)
+    scores = MatMul(q, transposed)
+    scaled = Div(scores, scale)
+    biased = Add(scaled, bias)
+    masked = Add(biased, mask)
+    weights = Softmax(masked)
+    mixed = MatMul(weights, v)
+    y = Relu(mixed)
+  })"),
+              ElementsAre("Transpose", "attention"));
+  EXPECT_THAT(steps(R"((float[7, 4] q, float[4, 9] k, float[9, 5] v) => (y) {
+    scores = MatMul(q, k)
+    weights = Softmax(scores)
+    y = MatMul(weights, v)
+  })"),
+              ElementsAre("attention 4->9->5"));
+}
+
+struct SeparateAttention {
+  const char* name;
+  const char* graph;
+};
+class CpuTargetKeeps : public testing::TestWithParam<SeparateAttention> {};
+
+TEST_P(CpuTargetKeeps, TheStepsOfAttentionApart) {
+  EXPECT_THAT(steps(GetParam().graph), testing::Each(testing::Not(testing::StartsWith("attention"))));
+}
+
+const SeparateAttention separate[] = {
+    {"ScoresThatAreAnOutput", R"((float[7, 4] q, float[4, 9] k, float[9, 5] v) => (scores, y) {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(weights, v)
+    })"},
+    {"WeightsThatAreReadTwice", R"((float[7, 4] q, float[4, 9] k, float[9, 5] v) => (y, z) {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(weights, v)
+      z = ReduceSum(weights)
+    })"},
+    {"ASoftmaxOverQueries", R"((float[7, 4] q, float[4, 9] k, float[9, 5] v) => (y) {
+      scores = MatMul(q, k)
+      weights = Softmax <axis = 0> (scores)
+      y = MatMul(weights, v)
+    })"},
+    {"ALogarithm", R"((float[7, 4] q, float[4, 9] k, float[9, 5] v) => (y) {
+      scores = MatMul(q, k)
+      weights = LogSoftmax(scores)
+      y = MatMul(weights, v)
+    })"},
+    {"WeightsOnTheRight", R"((float[9, 4] q, float[4, 9] k, float[9, 9] v) => (y) {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(v, weights)
+    })"},
+    {"ConstantValues", R"((float[7, 4] q, float[4, 9] k) => (y) <float[9, 5] v> {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(weights, v)
+    })"},
+    {"MoreBatchAxesOfTheValues", R"((float[7, 4] q, float[4, 9] k, float[2, 9, 5] v) => (y) {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(weights, v)
+    })"},
+    {"AnUnknownDepth", R"((float[7, D] q, float[D, 9] k, float[9, 5] v) => (y) {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(weights, v)
+    })"},
+    {"ALargeDepth", R"((float[7, 385] q, float[385, 9] k, float[9, 5] v) => (y) {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(weights, v)
+    })"},
+    {"HalfTypes", R"((float16[7, 4] q, float16[4, 9] k, float16[9, 5] v) => (y) {
+      scores = MatMul(q, k)
+      weights = Softmax(scores)
+      y = MatMul(weights, v)
+    })"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Graphs, CpuTargetKeeps, testing::ValuesIn(separate),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace onnxc

@@ -20,6 +20,7 @@ namespace {
 
 // One instance of each form that a hot loop takes: layers of the networks in the benchmark.
 constexpr const char* source = R"(
+#include "codegen/cpu/kernels/attention.h"
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_stem.h"
@@ -86,6 +87,16 @@ using ProductCall = void (*)(const MatmulArguments<float, float, float>&, const 
 extern const ProductCall products[];
 const ProductCall products[] = {&call<MatrixProduct<float, float, float, RowBias, true>, RowBias>,
                                 &call<MatrixProduct<float, float, float, RowBias, false>, RowBias>};
+
+using Epilogues = TwoEpilogues<RowBias, RowBias>;
+using AttentionCall = void (*)(const AttentionArguments&, const Epilogues&, int64_t, int64_t, void*);
+extern const AttentionCall attentions[];
+const AttentionCall attentions[] = {&call<Attention<0, Epilogues>, Epilogues>, &call<Attention<1, Epilogues>, Epilogues>,
+                                    &call<Attention<lanes / 4, Epilogues>, Epilogues>,
+                                    &call<Attention<lanes / 2, Epilogues>, Epilogues>};
+using SoftmaxCall = void (*)(const SoftmaxArguments<float, float>&, int64_t, int64_t, void*);
+extern const SoftmaxCall softmaxes[];
+const SoftmaxCall softmaxes[] = {&RowSoftmax<float, float, false>::run, &RowSoftmax<float, float, true>::run};
 
 // More accumulators than there are registers: the check must find it.
 [[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, 64, m); }

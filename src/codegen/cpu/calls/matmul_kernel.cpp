@@ -14,14 +14,6 @@ namespace {
 
 constexpr size_t most_batch_axes = kernels::MatmulSizes::batch_rank;
 
-// The product of a node: the last two axes of each operand are its matrices, exchanged where it is transposed.
-struct Product {
-  Shape batch;
-  Expr rows, columns, depth;
-  bool a_is_transposed = false, b_is_transposed = false;
-  bool b_is_packed = false;
-};
-
 Product product_of(const Node& node) {
   const NodeReader reader(node);
   const bool is_gemm = node.op->name == "Gemm";
@@ -63,19 +55,19 @@ class MatmulSpec : public CpuKernelSpec {
   }
 
   std::string sizes(const KernelText& text) const override {
-    std::vector<std::string> batch(most_batch_axes - product_.batch.size(), "1");
-    for (const Expr& extent : product_.batch) batch.push_back(text.expr(extent));
-    return braced({braced(batch), text.expr(product_.rows), text.expr(product_.columns), text.expr(product_.depth)});
+    return braced({matrix_batch(text, product_.batch), text.expr(product_.rows), text.expr(product_.columns),
+                   text.expr(product_.depth)});
   }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     const BufferId a = call.inputs[0], b = call.inputs[1];
     return braced({text.pointer(a), text.pointer(b), text.pointer(call.output), sizes(text),
-                   view(text, a, product_.a_is_transposed),
-                   product_.b_is_packed ? "{}" : view(text, b, product_.b_is_transposed),
-                   view(text, call.output, false)});
+                   matrix_view(text, a, product_.a_is_transposed),
+                   product_.b_is_packed ? "{}" : matrix_view(text, b, product_.b_is_transposed),
+                   matrix_view(text, call.output, false)});
   }
 
+  const Product& product() const { return product_; }
   Expr operations() const override {
     Expr result = product_.rows * product_.columns * product_.depth * 2;
     for (const Expr& extent : product_.batch) result *= extent;
@@ -83,21 +75,6 @@ class MatmulSpec : public CpuKernelSpec {
   }
 
  private:
-  // A MatrixView of a buffer: its strides.
-  static std::string view(const KernelText& text, BufferId id, bool is_transposed) {
-    const Shape& shape = text.program.buffer(id).shape;
-    std::vector<std::string> strides;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const bool is_broadcast = axis + 2 < shape.size() && shape[axis].is_constant(1);
-      strides.push_back(is_broadcast ? "0" : text.expr(axis_stride(text.program, id, axis)));
-    }
-    std::vector<std::string> batch(most_batch_axes - (shape.size() - 2), "0");
-    batch.insert(batch.end(), strides.begin(), strides.end() - 2);
-    std::string row = strides[shape.size() - 2], column = strides.back();
-    if (is_transposed) std::swap(row, column);
-    return braced({braced(batch), row, column});
-  }
-
   Product product_;
 };
 
@@ -114,6 +91,31 @@ std::vector<float> packed_matrix(const Value& b, const Product& product, int lan
 }
 
 }  // namespace
+
+const Product* find_product(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const MatmulSpec*>(call.spec.get());
+  return spec == nullptr ? nullptr : &spec->product();
+}
+
+std::string matrix_view(const KernelText& text, BufferId id, bool is_transposed) {
+  const Shape& shape = text.program.buffer(id).shape;
+  std::vector<std::string> strides;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool is_broadcast = axis + 2 < shape.size() && shape[axis].is_constant(1);
+    strides.push_back(is_broadcast ? "0" : text.expr(axis_stride(text.program, id, axis)));
+  }
+  std::vector<std::string> batch(most_batch_axes - (shape.size() - 2), "0");
+  batch.insert(batch.end(), strides.begin(), strides.end() - 2);
+  std::string row = strides[shape.size() - 2], column = strides.back();
+  if (is_transposed) std::swap(row, column);
+  return braced({braced(batch), row, column});
+}
+
+std::string matrix_batch(const KernelText& text, const Shape& batch) {
+  std::vector<std::string> extents(most_batch_axes - batch.size(), "1");
+  for (const Expr& extent : batch) extents.push_back(text.expr(extent));
+  return braced(extents);
+}
 
 bool takes_matmul(const Node& node, int) {
   const bool is_gemm = node.op->name == "Gemm";

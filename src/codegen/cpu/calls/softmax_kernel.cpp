@@ -21,6 +21,7 @@ class SoftmaxSpec : public CpuKernelSpec {
   SoftmaxSpec(Shape shape, size_t row_axes, bool takes_logarithm)
       : shape_(std::move(shape)), row_axes_(row_axes), takes_logarithm_(takes_logarithm) {}
 
+  bool is_softmax_of_rows() const { return !takes_logarithm_ && row_axes_ + 1 == shape_.size(); }
   std::string describe() const override { return takes_logarithm_ ? "log_softmax" : "softmax"; }
   // Elements of a row stand one after another also where it is part of a longer one, but not where it has two axes.
   bool accepts_views() const override { return row_axes_ + 1 == shape_.size(); }
@@ -64,6 +65,11 @@ class SoftmaxSpec : public CpuKernelSpec {
 };
 
 }  // namespace
+
+bool is_softmax_of_rows(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const SoftmaxSpec*>(call.spec.get());
+  return spec != nullptr && spec->is_softmax_of_rows();
+}
 
 bool takes_softmax(const Node& node, int) {
   if (!node.op->domain.empty() || (node.op->name != "Softmax" && node.op->name != "LogSoftmax")) return false;

@@ -73,24 +73,41 @@ template <class Real>
 
 // ---- the functions' texts: Real is float or vec
 
-// exp(x) = 2^n * exp(r), n the integer nearest to x / ln 2 and r what is left, at most ln(2) / 2.
+// exp(x) = 2^n * exp(r), n the integer nearest to x / ln 2 and r what is left, at most ln(2) / 2. Returns exp(r), and n
+// in the low bits of `n_bits`.
+template <class Real, class Bits>
+[[gnu::always_inline]] inline Real split_exponential(Real x, Bits& n_bits) {
+  constexpr float round_to_integer = 0x1.8p23f;  // a sum with it has the nearest integer in its low bits
+  const Real shifted = multiply_add(x, Real(0x1.715476p0f), Real(round_to_integer));
+  const Real n = shifted - round_to_integer;
+  const Real r = multiply_add(n, Real(-0x1.7f7d1cp-20f), multiply_add(n, Real(-0x1.62e400p-1f), x));
+  n_bits = to_bits(shifted) - to_bits(round_to_integer);
+  return polynomial(r, 1.37805939e-3f, 8.37312452e-3f, 4.16695364e-2f, 1.66664720e-1f, 4.99999851e-1f, 1.0f, 1.0f);
+}
+
 template <class Real>
 [[gnu::always_inline]] inline Real exponential(Real x) {
-  constexpr float round_to_integer = 0x1.8p23f;  // a sum with it has the nearest integer in its low bits
   // Beyond these bounds the result is infinity or zero; a NaN passes.
   const Real above = x < -104.0f ? Real(-104.0f) : x;
   const Real clamped = above > 89.0f ? Real(89.0f) : above;
-  const Real shifted = multiply_add(clamped, Real(0x1.715476p0f), Real(round_to_integer));
-  const Real n = shifted - round_to_integer;
-  const Real r = multiply_add(n, Real(-0x1.7f7d1cp-20f), multiply_add(n, Real(-0x1.62e400p-1f), clamped));
-  const Real fraction =
-      polynomial(r, 1.37805939e-3f, 8.37312452e-3f, 4.16695364e-2f, 1.66664720e-1f, 4.99999851e-1f, 1.0f, 1.0f);
+  decltype(to_bits(x)) n;
+  const Real fraction = split_exponential(clamped, n);
   // 2^n in two factors: the sum of their exponents may pass the range of floats.
-  const auto exponent = to_signed(to_bits(shifted) - to_bits(round_to_integer));
+  const auto exponent = to_signed(n);
   const auto half = exponent >> 1;
   const Real scale = from_bits((to_unsigned(half) + 127u) << 23);
   const Real rest = from_bits((to_unsigned(exponent - half) + 127u) << 23);
   return fraction * scale * rest;
+}
+
+// exp(x) of an x up to 0, where what would be no normal float is 0; a NaN passes.
+template <class Real>
+[[gnu::always_inline]] inline Real normal_exponential(Real x) {
+  constexpr float least = -87.0f;
+  const auto is_tiny = x < least;
+  decltype(to_bits(x)) n;
+  const Real fraction = split_exponential(is_tiny ? Real(least) : x, n);
+  return is_tiny ? Real(0.0f) : fraction * from_bits((n + 127u) << 23);
 }
 
 // log(x) = e * log(2) + log1p(m), x = 2^e * (1 + m) and 1 + m in [2/3, 4/3).

@@ -90,6 +90,39 @@ inline void copy_padded(const T* source, int64_t row_stride, int64_t rows, int64
   }
 }
 
+// A block of `depth` rows of a panel as floats, [depth][width]; what is past `columns` in each row becomes zero.
+template <class T>
+inline void pack_panel(const T* source, int64_t row_stride, int64_t column_stride, int64_t depth, int64_t columns,
+                       int64_t width, float* packed) {
+  if (column_stride == 1) {
+    copy_padded(source, row_stride, depth, columns, width, packed);
+  } else if (row_stride == 1) {
+    copy_transposed(source, column_stride, depth, columns, width, packed);
+  } else {
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t i = columns; i < width; ++i) packed[k * width + i] = 0.0f;
+    copy_rows(source, row_stride, column_stride, depth, columns, packed, width);
+  }
+}
+
+// Adds the products of `tile_rows` rows of a, `a_row_stride` apart, with the `depth` rows of b, each of `blocks`
+// vectors.
+template <int tile_rows, int blocks, int64_t a_row_stride, class Element>
+[[gnu::always_inline]] inline void accumulate_tile(const float* a, const Element* b, int64_t depth,
+                                                   vec (&accumulators)[tile_rows][blocks]) {
+#pragma clang loop unroll_count(4)
+  for (int64_t k = 0; k < depth; ++k) {
+    vec row[blocks];
+    for (int j = 0; j < blocks; ++j) row[j] = load(b + (k * blocks + j) * lanes);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < tile_rows; ++i) {
+      const vec element = load_splat(a + i * a_row_stride + k);
+#pragma clang loop unroll(full)
+      for (int j = 0; j < blocks; ++j) accumulators[i][j] = fma(element, row[j], accumulators[i][j]);
+    }
+  }
+}
+
 }  // namespace detail
 
 // What MatrixProduct works with; b has been packed before where `b_is_packed`.
@@ -203,15 +236,7 @@ class MatrixProduct {
       const int64_t column = index * layout.panel_columns();
       const int64_t columns = smaller(width, arguments.sizes.columns - column);
       const B* source = task.b + begin * view.row_stride + column * view.column_stride;
-      if (view.column_stride == 1) {
-        detail::copy_padded(source, view.row_stride, depth, columns, width, packed);
-      } else if (view.row_stride == 1) {
-        detail::copy_transposed(source, view.column_stride, depth, columns, width, packed);
-      } else {
-        for (int64_t k = 0; k < depth; ++k)
-          for (int64_t i = columns; i < width; ++i) packed[k * width + i] = 0.0f;
-        detail::copy_rows(source, view.row_stride, view.column_stride, depth, columns, packed, width);
-      }
+      detail::pack_panel(source, view.row_stride, view.column_stride, depth, columns, width, packed);
       return static_cast<const float*>(packed);
     }
   }
@@ -247,7 +272,8 @@ class MatrixProduct {
     if constexpr (tile_rows == 1)
       accumulate_row<blocks>(panel.a + row * a_row_stride, panel.b, panel.depth, accumulators[0]);
     else
-      accumulate<tile_rows, blocks>(panel.a + row * a_row_stride, panel.b, panel.depth, accumulators);
+      detail::accumulate_tile<tile_rows, blocks, a_row_stride>(panel.a + row * a_row_stride, panel.b, panel.depth,
+                                                               accumulators);
     if (!panel.is_last) {
       for (int i = 0; i < tile_rows; ++i)
         for (int b = 0; b < blocks; ++b) store(sums + i * width + b * lanes, accumulators[i][b]);
@@ -262,22 +288,6 @@ class MatrixProduct {
       for (int b = 0; b < blocks; ++b)
         finish(arguments, epilogue, task, task.row_begin + row + i, panel.column + b * lanes, panel.columns - b * lanes,
                finished[i][b]);
-  }
-
-  template <int tile_rows, int blocks, class Element>
-  [[gnu::always_inline]] static void accumulate(const float* a, const Element* b, int64_t depth,
-                                                vec (&accumulators)[tile_rows][blocks]) {
-#pragma clang loop unroll_count(4)
-    for (int64_t k = 0; k < depth; ++k) {
-      vec row[blocks];
-      for (int j = 0; j < blocks; ++j) row[j] = load(b + (k * blocks + j) * lanes);
-#pragma clang loop unroll(full)
-      for (int i = 0; i < tile_rows; ++i) {
-        const vec element = load_splat(a + i * a_row_stride + k);
-#pragma clang loop unroll(full)
-        for (int j = 0; j < blocks; ++j) accumulators[i][j] = fma(element, row[j], accumulators[i][j]);
-      }
-    }
   }
 
   // One row: memory is what limits, if only enough sums run side by side.

@@ -2,7 +2,7 @@
 //
 // Problem: y[r, c] = e[c] / sum of e, e[c] = exp(x[r, c] - the largest of row r); or the logarithm of that. A NaN or
 // +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in the cache: the largest
-// element; the exponentials and their sum, kept in the output where that is float; the quotients. Four vectors of
+// element; the exponentials and their sum, kept in the output where that is float; the quotients. Several vectors of
 // partial sums, so that the error of a long row stays small. The order of each sum is fixed by the number of columns.
 // Limits: a single row uses one thread. Bound by: the exponential.
 #pragma once
@@ -22,6 +22,57 @@ struct SoftmaxArguments {
   int64_t input_strides[SoftmaxSizes::row_axes];  // from row to row along each axis, in elements
   int64_t output_strides[SoftmaxSizes::row_axes];
 };
+
+namespace detail {
+
+// Exponentials at once, with a partial sum each: as many as fit the registers.
+constexpr int softmax_sets = lanes == 16 ? 4 : 1;
+
+// The largest element; NaN if there is one.
+template <class Input>
+inline float largest_of(const Input* input, int64_t columns) {
+  constexpr int sets = 4;  // so that no comparison waits for the last
+  vec largest[sets];
+  for (vec& each : largest) each = splat(-__builtin_inff());
+  int64_t column = 0;
+  for (; column + sets * lanes <= columns; column += sets * lanes)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < sets; ++i) largest[i] = maximum(largest[i], load(input + column + i * lanes));
+  for (; column < columns; column += lanes) {
+    const int64_t count = smaller(lanes, columns - column);
+    largest[0] = maximum(largest[0], select(first_lanes(count), load_partial(input + column, count), largest[0]));
+  }
+  float each[lanes];
+  store(each, maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
+  for (int i = 1; i < lanes; ++i) each[0] = maximum(each[0], each[i]);
+  return each[0];
+}
+
+// The sum of power(x - largest); leaves the powers in the output where it is to keep them.
+template <bool keeps_exponentials, class Input, class Output, class Power>
+inline float sum_of_exponentials(const Input* input, int64_t columns, float largest, Output* output,
+                                 const Power& power) {
+  vec sums[softmax_sets] = {};
+  int64_t column = 0;
+  for (; column + softmax_sets * lanes <= columns; column += softmax_sets * lanes)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < softmax_sets; ++i) {
+      const vec value = power(load(input + column + i * lanes) - splat(largest));
+      if constexpr (keeps_exponentials) store(output + column + i * lanes, value);
+      sums[i] += value;
+    }
+  for (; column < columns; column += lanes) {
+    const int64_t count = smaller(lanes, columns - column);
+    const vec value = power(load_partial(input + column, count) - splat(largest));
+    if constexpr (keeps_exponentials) store_partial(output + column, value, count);
+    sums[0] += keep_lanes(first_lanes(count), value);
+  }
+  for (int distance = softmax_sets / 2; distance > 0; distance /= 2)
+    for (int i = 0; i < distance; ++i) sums[i] += sums[i + distance];
+  return sum_lanes(sums[0]);
+}
+
+}  // namespace detail
 
 template <class Input, class Output, bool takes_logarithm>
 class RowSoftmax {
@@ -49,12 +100,12 @@ class RowSoftmax {
   }
 
  private:
-  static constexpr int sets = 4;  // of partial results
   static constexpr bool keeps_exponentials = !takes_logarithm && __is_same(Output, float);
 
   static void run_row(const Input* input, int64_t columns, Output* output) {
-    const float largest = largest_of(input, columns);
-    const float sum = sum_of_exponentials(input, columns, largest, output);
+    const float largest = detail::largest_of(input, columns);
+    const float sum = detail::sum_of_exponentials<keeps_exponentials>(input, columns, largest, output,
+                                                                      [](vec x) { return exponential(x); });
     const float shift = takes_logarithm ? logarithm(sum) : 0.0f;
     for (int64_t column = 0; column < columns; column += lanes) {
       const int64_t count = columns - column;
@@ -71,43 +122,6 @@ class RowSoftmax {
     if constexpr (takes_logarithm) return x - splat(largest) - splat(shift);
     if constexpr (keeps_exponentials) return load_partial(kept, count) / splat(sum);
     return exponential(x - splat(largest)) / splat(sum);
-  }
-
-  static float largest_of(const Input* input, int64_t columns) {
-    vec largest[sets];
-    for (vec& each : largest) each = splat(-__builtin_inff());
-    int64_t column = 0;
-    for (; column + sets * lanes <= columns; column += sets * lanes)
-#pragma clang loop unroll(full)
-      for (int i = 0; i < sets; ++i) largest[i] = maximum(largest[i], load(input + column + i * lanes));
-    for (; column < columns; column += lanes) {
-      const int64_t count = smaller(lanes, columns - column);
-      largest[0] = maximum(largest[0], select(first_lanes(count), load_partial(input + column, count), largest[0]));
-    }
-    float each[lanes];
-    store(each, maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
-    for (int i = 1; i < lanes; ++i) each[0] = maximum(each[0], each[i]);
-    return each[0];
-  }
-
-  // Leaves the exponentials in the output where they are kept.
-  static float sum_of_exponentials(const Input* input, int64_t columns, float largest, Output* output) {
-    vec sums[sets] = {};
-    int64_t column = 0;
-    for (; column + sets * lanes <= columns; column += sets * lanes)
-#pragma clang loop unroll(full)
-      for (int i = 0; i < sets; ++i) {
-        const vec value = exponential(load(input + column + i * lanes) - splat(largest));
-        if constexpr (keeps_exponentials) store(output + column + i * lanes, value);
-        sums[i] += value;
-      }
-    for (; column < columns; column += lanes) {
-      const int64_t count = smaller(lanes, columns - column);
-      const vec value = exponential(load_partial(input + column, count) - splat(largest));
-      if constexpr (keeps_exponentials) store_partial(output + column, value, count);
-      sums[0] += keep_lanes(first_lanes(count), value);
-    }
-    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
 };
 

@@ -150,7 +150,7 @@ class StepPrinter {
     operations_ = spec->operations();
     result_.headers.insert(spec->header());
     const KernelText text = kernel_text(context_, call);
-    const auto [epilogue, members] = share_epilogue(call.epilogue, spec->epilogue_form());
+    const auto [epilogue, members] = share_epilogues(call, spec->epilogue_form());
     const SharedKernel& kernel = share_kernel(spec->type(call, program_, epilogue));
     const std::string work = fmt::format("{}::work({})", kernel.name, spec->sizes(text));
     result_.scratch[level_].insert(work + ".scratch_bytes");
@@ -177,6 +177,15 @@ class StepPrinter {
       parts_.append(writer.take());
     }
     return {known->second, members};
+  }
+
+  // Two where the kernel has one for a result that it keeps to itself.
+  std::pair<std::string, std::string> share_epilogues(const KernelCall& call, EpilogueForm form) {
+    auto outer = share_epilogue(call.epilogue, form);
+    if (!call.inner_epilogue.value) return outer;
+    const auto inner = share_epilogue(call.inner_epilogue, form);
+    return {fmt::format("TwoEpilogues<{}, {}>", inner.first, outer.first),
+            fmt::format("{{{}{}, {}{}}}", inner.first, inner.second, outer.first, outer.second)};
   }
 
   const SharedKernel& share_kernel(const std::string& type) {

@@ -64,6 +64,16 @@ void check_all_exponents(Vector vector, Scalar scalar, Exact exact, double bound
                       [](double x) { return exact(x); }, bound)
 
 TEST(ISA_SUITE(Math), Exponential) { CHECK_ALL_EXPONENTS(exponential, std::exp, 1.0); }
+
+TEST(ISA_SUITE(Math), ExponentialWithoutDenormals) {
+  for (float x = -120.0f; x <= 0.0f; x += 0x1p-6f) {
+    const float result = detail::normal_exponential(splat(x))[lanes - 1];
+    const double expected = x < -87.0f ? 0.0 : std::exp(static_cast<double>(x));
+    ASSERT_NEAR(static_cast<double>(result), expected, 0x1p-23 * expected) << x;
+  }
+  EXPECT_EQ(detail::normal_exponential(splat(-std::numeric_limits<float>::infinity()))[0], 0.0f);
+  EXPECT_TRUE(std::isnan(detail::normal_exponential(splat(std::numeric_limits<float>::quiet_NaN()))[0]));
+}
 TEST(ISA_SUITE(Math), Logarithm) { CHECK_ALL_EXPONENTS(logarithm, std::log, 1.0); }
 TEST(ISA_SUITE(Math), HyperbolicTangent) { CHECK_ALL_EXPONENTS(hyperbolic_tangent, std::tanh, 2.0); }
 TEST(ISA_SUITE(Math), ErrorFunction) { CHECK_ALL_EXPONENTS(error_function, std::erf, 1.5); }

@@ -1,0 +1,74 @@
+#include "passes/fuse_attention.h"
+
+#include "passes/program_uses.h"
+#include "passes/target.h"
+
+namespace onnxc {
+namespace {
+
+class AttentionFusion {
+ public:
+  AttentionFusion(Program& program, const Target& target)
+      : program_(program), target_(target), uses_(program), loops_(enclosing_loops(program)) {}
+
+  void run() {
+    for (size_t i = 0; i < program_.steps.size(); ++i) fuse(i);
+    uses_.sweep();
+  }
+
+ private:
+  const KernelCall* kernel(size_t step) const {
+    return uses_.is_removed(step) ? nullptr : std::get_if<KernelCall>(&program_.steps[step].work);
+  }
+
+  // The kernel that alone reads what the kernel of a step computes.
+  std::optional<size_t> next(size_t step) const {
+    const BufferId id = kernel(step)->output;
+    const Buffer& buffer = program_.buffer(id);
+    if (buffer.kind != BufferKind::temporary || buffer.view || buffer.alias || uses_.has_views(id)) return std::nullopt;
+    if (uses_.readers(id).size() != 1 || uses_.writers(id).size() != 1) return std::nullopt;
+    const size_t reader = *uses_.readers(id).begin();
+    if (kernel(reader) == nullptr || loops_[reader] != loops_[step]) return std::nullopt;
+    if (program_.steps[reader].condition != program_.steps[step].condition) return std::nullopt;
+    return reader;
+  }
+
+  // Nothing that the step reads is written between it and a later one: a state of a loop may be.
+  bool inputs_stay_until(size_t step, size_t later) const {
+    for (BufferId id : reads(program_.steps[step])) {
+      const std::set<size_t>& writers = uses_.storage_writers(program_.storage(id));
+      const auto next_writer = writers.upper_bound(step);
+      if (next_writer != writers.end() && *next_writer < later) return false;
+    }
+    return true;
+  }
+
+  void fuse(size_t scores) {
+    if (kernel(scores) == nullptr) return;
+    const std::optional<size_t> weights = next(scores);
+    if (!weights) return;
+    const std::optional<size_t> product = next(*weights);
+    if (!product || !inputs_stay_until(scores, *product)) return;
+    std::optional<KernelCall> call = target_.attention(program_, *kernel(scores), *kernel(*weights), *kernel(*product));
+    if (!call) return;
+    std::vector<Origin> origins;
+    for (size_t step : {scores, *weights, *product})
+      origins.insert(origins.end(), program_.steps[step].origins.begin(), program_.steps[step].origins.end());
+    // The last one's place: everything that the kernel reads has been computed there.
+    program_.steps[*product] = {std::move(*call), std::move(origins), program_.steps[*product].condition};
+    uses_.remove(scores);
+    uses_.remove(*weights);
+    uses_.refresh(*product);
+  }
+
+  Program& program_;
+  const Target& target_;
+  ProgramUses uses_;
+  const std::vector<std::optional<size_t>> loops_;
+};
+
+}  // namespace
+
+void fuse_attention(Program& program, const Target& target) { AttentionFusion(program, target).run(); }
+
+}  // namespace onnxc

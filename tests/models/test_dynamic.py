@@ -34,6 +34,7 @@ class Network:
     sizes: of the free dims in their order, as they follow one another.
     factor: what the exporter multiplies D, H and W by in the input's shape.
     forbidden: sizes that the network cannot take, and the operator whose rule says so.
+    tolerance: largest |difference| over largest |reference|.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Network:
     sizes: tuple[Sizes, ...]
     factor: int = 1
     forbidden: tuple[tuple[Sizes, str], ...] = ()
+    tolerance: float = FLOAT32
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -79,10 +81,15 @@ NETWORKS = (
     ),
 )  # fmt: skip
 PARAMETERS = [pytest.param(network, id=network.name) for network in NETWORKS]
-# The same with all their channels.
+# The same with all their channels. At 16x32x16 the U-Net's deepest instance normalization divides by the deviation of
+# two voxels: there its error against float64 is 4e-5 and onnxruntime's 5e-5, of which the bound is four times.
 WHOLE = {"unet3d_narrow": "unet3d_dynamic", "r3d_18_narrow": "r3d_18_dynamic", "x3d_narrow": "x3d_s_dynamic"}
 WHOLE_PARAMETERS = [
-    pytest.param(replace(network, name=WHOLE[network.name]), id=WHOLE[network.name], marks=pytest.mark.slow)
+    pytest.param(
+        replace(network, name=WHOLE[network.name], tolerance=2e-4 if network.factor == 16 else FLOAT32),
+        id=WHOLE[network.name],
+        marks=pytest.mark.slow,
+    )
     for network in NETWORKS
 ]
 
@@ -163,7 +170,7 @@ def test_every_size_by_one_model(network: Network, tmp_path: Path) -> None:
     with InferenceSession(onnxc_commands.compile_model(model, tmp_path / "model.so")) as session:
         for sizes in network.sizes:
             volume = random_input(network, by_name(network, sizes))
-            expect(run(session, volume), reference(model, volume), FLOAT32, f"sizes {sizes}")
+            expect(run(session, volume), reference(model, volume), network.tolerance, f"sizes {sizes}")
 
 
 def integer_model(folder: Path) -> tuple[Network, Path]:

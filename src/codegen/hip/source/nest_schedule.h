@@ -3,8 +3,7 @@
 // The iterations of the parallel loops are points, numbered with the loop that moves the store least running fastest,
 // so that neighbouring threads write neighbouring elements. Three forms:
 //   thread a point: each thread runs the ordered and the reduce loops of its points by itself;
-//   block a tile:   a transpose. Where what is loaded and what is stored run fastest along different loops, a block
-//   takes
+//   block a tile:   a transpose. Where what is loaded and what is stored run fastest along different loops, a block has
 //                   a tile of the two: its threads compute the values in the order of the loads, exchange them through
 //                   LDS, and store them in the order of the stores, so that both sides move whole cache lines. Rows of
 //                   the tile are as far apart in LDS as keeps threads of either order on banks of their own. For plain

@@ -50,7 +50,8 @@ def test_counts_each_step(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert convolution["modelled_us"] == launch["modelled_us"] > 0
     # The steps are the GPU's own, not those of the CPU's program.
     assert all(step["launches"] for step in result["steps"])
-    assert sum(len(step["launches"]) for step in result["steps"]) >= 3
+    # One, where the CPU has three: rows are read and written as they are, and Exp is in the epilogue.
+    assert len(result["steps"]) == 1
 
 
 def test_prints_a_table(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 #include "codegen/cpu/calls/conv_choice.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "codegen/cpu/kernels/conv_stem_winograd_geometry.h"
@@ -74,12 +75,13 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
 }
 
 // The tiles that a shape may have.
-std::vector<Axes> winograd_tiles(const ConvShape& shape) {
+std::vector<Axes> winograd_tiles(const ConvShape& shape, ConvWeights weights) {
+  const int64_t most = weights == ConvWeights::whole ? 2 : 4;
   std::vector<Axes> tiles;
   for (const int64_t d : {1, 2, 4})
     for (const int64_t h : {1, 2, 4})
       for (const int64_t w : {1, 2, 4})
-        if (kernels::winograd_supports(shape, {d, h, w})) tiles.push_back({d, h, w});
+        if (std::max({d, h, w}) <= most && kernels::winograd_supports(shape, {d, h, w})) tiles.push_back({d, h, w});
   return tiles;
 }
 
@@ -99,11 +101,11 @@ double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int la
   internal_error("a convolution algorithm");
 }
 
-ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output) {
+ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output, ConvWeights weights) {
   const bool is_stem = shape.groups == 1 && shape.input_channels <= most_stem_channels;
   std::vector<ConvChoice> transformed;
   if (!is_stem)
-    for (const Axes& tile : winograd_tiles(shape)) transformed.push_back({ConvAlgorithm::winograd, tile});
+    for (const Axes& tile : winograd_tiles(shape, weights)) transformed.push_back({ConvAlgorithm::winograd, tile});
   else if (kernels::stem_winograd_supports(shape))
     transformed.push_back({ConvAlgorithm::stem_winograd});
 

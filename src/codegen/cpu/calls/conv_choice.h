@@ -33,8 +33,13 @@ struct ConvOutput {
   bool is_known = true;
 };
 
+// Weights that are all whole numbers ask for whole results: Winograd's tiles of two divide by powers of two, and stay
+// exact on small integers, those of four by three, and do not.
+enum class ConvWeights { real, whole };
+
 // The cheapest kernel for the shape. Where the size is a guess Winograd must win clearly: the many weights that it
 // packs are certain, what it saves is not.
-ConvChoice choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output);
+ConvChoice choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output,
+                              ConvWeights weights = ConvWeights::real);
 
 }  // namespace onnxc

@@ -1,5 +1,8 @@
 #include "codegen/cpu/calls/conv_kernel.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "codegen/cpu/calls/conv_choice.h"
 #include "codegen/cpu/calls/convolution_call.h"
 #include "codegen/cpu/calls/packing.h"
@@ -63,12 +66,15 @@ bool takes_convolution(const Node& node, int lanes) {
 void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   const kernels::ConvShape& shape = convolution.shape;
-  const ConvChoice choice = choose_convolution(shape, lanes, output_of(convolution, context.program()));
+  const std::vector<float> weights = as_float(*node.inputs[1]->constant);
+  const bool are_whole = std::ranges::all_of(weights, [](float weight) { return weight == std::trunc(weight); });
+  const ConvChoice choice = choose_convolution(shape, lanes, output_of(convolution, context.program()),
+                                               are_whole ? ConvWeights::whole : ConvWeights::real);
   const size_t rank = node.inputs[0]->shape->size();
   const bool is_planar = choice.algorithm == ConvAlgorithm::stem || choice.algorithm == ConvAlgorithm::stem_winograd;
   lower_convolution(node, convolution, convolution_template(choice), lanes,
                     is_planar ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes),
-                    pack_weights(choice, shape, lanes, as_float(*node.inputs[1]->constant)), context);
+                    pack_weights(choice, shape, lanes, weights), context);
 }
 
 }  // namespace onnxc

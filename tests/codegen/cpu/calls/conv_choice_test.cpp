@@ -84,6 +84,11 @@ TEST(ConvChoice, LargeMapsTakeTilesOfFour) {
   EXPECT_EQ(tile({.input_channels = 144, .output_channels = 64, .kernel = {3, 1, 1}}, {8, 56, 56}), (Axes{4, 1, 1}));
 }
 
+TEST(ConvChoice, WholeWeightsTakeTilesThatKeepIntegersExact) {
+  const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
+  EXPECT_EQ(choose_convolution(shape, 16, {Axes{16, 56, 56}}, ConvWeights::whole).tile, (Axes{2, 2, 2}));
+}
+
 TEST(ConvChoice, SmallMapsAndManyWeightsTakeTilesOfTwo) {
   // Of a tile of four in two voxels, half would be empty; transformed weights of 512 channels would grow by 33 MB.
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = {3, 1, 1}}, {2, 56, 56}), (Axes{2, 1, 1}));

@@ -6,6 +6,7 @@ from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int32, c_int64, c_s
 ABI_VERSION = 1
 ERROR_SIZE = 1024
 OK = 0
+HIP_GRAPH = 4  # of the flags of Options
 
 
 class Value(ctypes.Structure):
@@ -106,4 +107,5 @@ class Api(ctypes.Structure):
         ("instance_step", CFUNCTYPE(c_int32, Instance, c_int32, c_void_p)),
         ("instance_step_output_count", CFUNCTYPE(c_int32, Instance, c_int32)),
         ("instance_step_output", CFUNCTYPE(POINTER(ValueInfo), Instance, c_int32, c_int32)),
+        ("captured_graphs", CFUNCTYPE(c_int64, Instance)),
     )

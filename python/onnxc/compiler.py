@@ -17,6 +17,7 @@ def compile(
     options: Sequence[str] = (),
     threads: int = 0,
     device: str = "cpu",
+    hip_graph: bool = False,
 ) -> InferenceSession:
     """Compiles a model file and loads the result.
 
@@ -25,7 +26,7 @@ def compile(
     dims: values or ranges of symbolic dims, such as {"N": 4, "D": "16..512"}.
     outputs: the outputs to keep; all by default.
     options: further options of the command, as written there.
-    threads, device: as InferenceSession takes them. A model for "hip" holds code for this machine's CPU too.
+    threads, device, hip_graph: as InferenceSession takes them. A model for "hip" holds code for this machine's CPU too.
 
     Raises CompileError with the command's message.
     """
@@ -37,6 +38,6 @@ def compile(
     if outputs is not None:
         words += ["--outputs", ",".join(outputs)]
     if output is None:
-        return InferenceSession.of_library(command.compile_and_load(Path(model), words), threads, device)
+        return InferenceSession.of_library(command.compile_and_load(Path(model), words), threads, device, hip_graph)
     command.execute(Path(model), Path(output), words)
-    return InferenceSession(output, threads=threads, device=device)
+    return InferenceSession(output, threads=threads, device=device, hip_graph=hip_graph)

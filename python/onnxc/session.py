@@ -35,26 +35,28 @@ class InferenceSession:
 
     threads: how many a run may use; 0 leaves it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
     device: "cpu"; or "hip" or "hip:1" (the GPU of that number), for a model compiled with --target hip.
+    hip_graph: the kernels of a run are launched as one HIP graph, captured by the first run with its dims; for models
+        of many short kernels.
 
     Runs of one session follow one another, from whatever thread they come; several sessions run at the same time.
     """
 
-    def __init__(self, path: str | Path, *, threads: int = 0, device: str = "cpu") -> None:
+    def __init__(self, path: str | Path, *, threads: int = 0, device: str = "cpu", hip_graph: bool = False) -> None:
         path = Path(path)
         if library.is_shared_object(path):
             self._library = library.load(path)
         else:
             self._library = command.compile_and_load(path, command.target_options(device))
-        self._open(threads, device)
+        self._open(threads, device, hip_graph)
 
     @classmethod
-    def of_library(cls, loaded: ctypes.CDLL, threads: int, device: str) -> "InferenceSession":
+    def of_library(cls, loaded: ctypes.CDLL, threads: int, device: str, hip_graph: bool) -> "InferenceSession":
         session = cls.__new__(cls)
         session._library = loaded
-        session._open(threads, device)
+        session._open(threads, device, hip_graph)
         return session
 
-    def _open(self, threads: int, device: str) -> None:
+    def _open(self, threads: int, device: str, hip_graph: bool) -> None:
         kind, index = _device(device)
         self._api = library.table_of(self._library)
         self._lock = threading.Lock()
@@ -62,7 +64,13 @@ class InferenceSession:
         self._outputs = [_value_info(self._api.output(i)) for i in range(self._api.output_count)]
         instance = abi.Instance()
         error = ctypes.create_string_buffer(abi.ERROR_SIZE)
-        options = abi.Options(struct_size=ctypes.sizeof(abi.Options), threads=threads, device=kind, device_index=index)
+        options = abi.Options(
+            struct_size=ctypes.sizeof(abi.Options),
+            flags=abi.HIP_GRAPH if hip_graph else 0,
+            threads=threads,
+            device=kind,
+            device_index=index,
+        )
         status = self._api.create(ctypes.byref(options), ctypes.byref(instance), error, abi.ERROR_SIZE)
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
@@ -100,6 +108,13 @@ class InferenceSession:
             if status != abi.OK:
                 raise RunError((self._api.last_error(self._instance) or b"").decode(errors="replace"), status)
         return {self._api.symbol(i).decode(): values[i] for i in range(count)}
+
+    @property
+    def captured_graphs(self) -> int:
+        """How many HIP graphs the runs have captured: as many as there were dims, or none where the host decides."""
+        self._check_open()
+        is_known = self._api.table_size > abi.Api.captured_graphs.offset
+        return int(self._api.captured_graphs(self._instance)) if is_known else 0
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, ArrayLike]) -> list[Array]:
         """The named outputs, or all of them for None, as new arrays.

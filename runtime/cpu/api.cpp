@@ -156,6 +156,10 @@ const onnxc_value_info* instance_step_output(onnxc_instance* instance, int32_t s
   return found != nullptr ? &found->tensor : nullptr;
 }
 
+int64_t captured_graphs(onnxc_instance* instance) {
+  return instance != nullptr ? from(instance)->captured_graphs() : 0;
+}
+
 onnxc_api make_table() {
   return {
       .abi_version = ONNXC_ABI_VERSION,
@@ -194,6 +198,7 @@ onnxc_api make_table() {
       .instance_step = instance_step,
       .instance_step_output_count = instance_step_output_count,
       .instance_step_output = instance_step_output,
+      .captured_graphs = captured_graphs,
   };
 }
 

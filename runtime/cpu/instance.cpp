@@ -89,7 +89,8 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
 
   if (options.device == ONNXC_HIP) {
     const DeviceProgram& program = *model.device_program;
-    device_ = program.backend->create(program, options.device_index, poison_, status, error);
+    const DeviceOptions device_options{options.device_index, poison_, (options.flags & ONNXC_HIP_GRAPH) != 0};
+    device_ = program.backend->create(program, device_options, status, error);
     if (device_ == nullptr) return status;
   }
 

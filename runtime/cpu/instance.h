@@ -35,6 +35,7 @@ class Instance {
   // Of the dims bound last.
   onnxc_status symbol_values(int64_t* values);
   int64_t working_bytes() const;
+  int64_t captured_graphs() const;
   // The steps of this instance's runs, on whatever device.
   int32_t step_count() const;
   onnxc_status step_info(int32_t step, onnxc_step_info& info) const;

@@ -283,6 +283,10 @@ int64_t Instance::working_bytes() const {
   return bytes;
 }
 
+int64_t Instance::captured_graphs() const {
+  return device_ != nullptr ? model.device_program->backend->captured_graphs(device_) : 0;
+}
+
 int64_t Instance::least_working_bytes() const {
   int64_t bytes = 0;
   for (int32_t level = 0; device_ == nullptr && level < model.level_count; ++level)

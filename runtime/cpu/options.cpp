@@ -38,7 +38,8 @@ onnxc_status check_flags(uint32_t flags, uint32_t known, const char* name, Error
 
 onnxc_status read_options(const onnxc_options* given, onnxc_options& options, ErrorText& error) {
   onnxc_status status = copy_struct(given, &options, sizeof options, "onnxc_options", error);
-  if (status == ONNXC_OK) status = check_flags(options.flags, ONNXC_SHARED_POOL | ONNXC_POISON, "onnxc_options", error);
+  constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_HIP_GRAPH;
+  if (status == ONNXC_OK) status = check_flags(options.flags, known_flags, "onnxc_options", error);
   if (status != ONNXC_OK) return status;
   const bool has_device =
       options.device == ONNXC_CPU || (options.device == ONNXC_HIP && model.device_program != nullptr);
@@ -48,6 +49,10 @@ onnxc_status read_options(const onnxc_options* given, onnxc_options& options, Er
         "it on a GPU",
         model.target, options.device);
     return ONNXC_UNSUPPORTED_DEVICE;
+  }
+  if ((options.flags & ONNXC_HIP_GRAPH) != 0 && options.device != ONNXC_HIP) {
+    error.append("onnxc_options.flags has ONNXC_HIP_GRAPH, and this instance is to run on the CPU");
+    return ONNXC_INVALID_ARGUMENT;
   }
   if (options.threads < 0 || options.threads > most_threads) {
     error.append("onnxc_options.threads is %d, and it ranges from 0 (let the library choose) to %d", options.threads,

@@ -26,13 +26,20 @@ struct DeviceRun {
   void* context;
 };
 
+struct DeviceOptions {
+  int32_t device_index;
+  bool poison;
+  bool captures_graphs;
+};
+
 struct DeviceBackend {
-  DeviceInstance* (*create)(const DeviceProgram& program, int32_t device_index, bool poison, onnxc_status& status,
+  DeviceInstance* (*create)(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
                             ErrorText& error);
   void (*destroy)(DeviceInstance* instance);
   // Plans the memory of a level, of runs with these symbols.
   onnxc_status (*plan)(DeviceInstance* instance, int32_t level, const int64_t* symbols, ErrorText& error);
   int64_t (*working_bytes)(const DeviceInstance* instance);
+  int64_t (*captured_graphs)(const DeviceInstance* instance);
   onnxc_status (*run)(DeviceInstance* instance, const DeviceRun& run, ErrorText& error);
   // Copies a buffer, as it is after the steps that have been launched, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);

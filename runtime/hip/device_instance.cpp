@@ -14,10 +14,19 @@ constexpr int64_t device_alignment = 256;  // of hipMalloc's memory; covers a ca
 
 int64_t aligned(int64_t bytes) { return (bytes + device_alignment - 1) / device_alignment * device_alignment; }
 
+// Whether a run's launches depend on what the host reads in between.
+bool host_decides(const DeviceProgram& program) {
+  for (int32_t i = 0; i < program.step_count; ++i) {
+    const DeviceStep& step = program.steps[i];
+    if (step.kind != StepKind::work || step.bind != nullptr || step.condition != nullptr) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-DeviceInstance* DeviceInstance::create(const DeviceProgram& program, int32_t device_index, bool poison,
-                                       onnxc_status& status, ErrorText& error) {
+DeviceInstance* DeviceInstance::create(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
+                                       ErrorText& error) {
   void* memory = malloc(sizeof(DeviceInstance));
   if (memory == nullptr) {
     error.append("no memory for an instance");
@@ -25,8 +34,7 @@ DeviceInstance* DeviceInstance::create(const DeviceProgram& program, int32_t dev
     return nullptr;
   }
   auto* instance = new (memory) DeviceInstance(program);
-  instance->poison_ = poison;
-  status = instance->set_up(device_index, error);
+  status = instance->set_up(options, error);
   if (status == ONNXC_OK) return instance;
   destroy(instance);
   return nullptr;
@@ -45,6 +53,7 @@ DeviceInstance::~DeviceInstance() {
     ignore(hip.stream_synchronize(own_stream_));
     ignore(hip.stream_destroy(own_stream_));
   }
+  graphs_.destroy(hip);
   for (int32_t level = 0; level < levels_.size(); ++level) {
     if (levels_[level].arena != nullptr) ignore(hip.free(levels_[level].arena));
     free_apart(level);
@@ -52,9 +61,11 @@ DeviceInstance::~DeviceInstance() {
   DeviceModule::release(module_);
 }
 
-onnxc_status DeviceInstance::set_up(int32_t device_index, ErrorText& error) {
+onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& error) {
+  poison_ = options.poison;
+  captures_graphs_ = options.captures_graphs && !host_decides(program_);
   onnxc_status status;
-  module_ = DeviceModule::acquire(program_, device_index, status, error);
+  module_ = DeviceModule::acquire(program_, options.device_index, status, error);
   if (module_ == nullptr) return status;
   const HipLibrary& hip = module_->hip();
   const hipError_t result = hip.stream_create(&own_stream_, hipStreamNonBlocking);
@@ -240,6 +251,7 @@ void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch
                    &size, HIP_LAUNCH_PARAM_END};
   self->launched_ = hip.module_launch_kernel(self->module_->kernel(launch.kernel), static_cast<uint32_t>(launch.blocks),
                                              1, 1, launch.threads, 1, 1, 0, self->stream_, nullptr, extra);
+  ++self->launch_count_;
   if (self->launched_ == hipSuccess) self->launched_ = hip.get_last_error();
 }
 
@@ -301,6 +313,44 @@ onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, ErrorText& error
   return walk_steps(program_.steps, program_.step_count, Walk{*this, run, error});
 }
 
+// In a stream of ours: the caller's goes on as it is, and other threads may do meanwhile what no capture allows.
+onnxc_status DeviceInstance::capture(const DeviceRun& run, const CapturedGraphs::Entry*& captured, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  hipError_t result = hip.stream_synchronize(stream_);  // the graph of a run before may have to go
+  if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
+  result = hip.stream_begin_capture(own_stream_, hipStreamCaptureModeThreadLocal);
+  if (!succeeded(hip, result, "hipStreamBeginCapture", error)) return status_of(result);
+  const hipStream_t callers = stream_;
+  stream_ = own_stream_;
+  launch_count_ = 0;
+  onnxc_status status = launch_steps(run, error);
+  stream_ = callers;
+  hipGraph_t graph = nullptr;
+  result = hip.stream_end_capture(own_stream_, &graph);  // also after a launch that failed
+  if (status == ONNXC_OK && !succeeded(hip, result, "hipStreamEndCapture", error)) status = status_of(result);
+  if (status == ONNXC_OK) {
+    const LaunchKey key{buffers_.data(), buffers_.size(), symbols_, model.symbol_count};
+    status = graphs_.add(hip, key, launch_count_ > 0 ? graph : nullptr, captured, error);
+  }
+  if (graph != nullptr) ignore(hip.graph_destroy(graph));
+  return status;
+}
+
+// The launches of this run in one call, captured first where they have other arguments than before.
+onnxc_status DeviceInstance::replay(const DeviceRun& run, ErrorText& error) {
+  const CapturedGraphs::Entry* captured =
+      graphs_.find({buffers_.data(), buffers_.size(), symbols_, model.symbol_count});
+  if (captured == nullptr) {
+    const onnxc_status status = capture(run, captured, error);
+    if (status != ONNXC_OK) return status;
+  }
+  if (captured->executable == nullptr) return ONNXC_OK;
+  const HipLibrary& hip = module_->hip();
+  hipError_t result = hip.graph_launch(captured->executable, stream_);
+  if (result == hipSuccess) result = hip.get_last_error();
+  return succeeded(hip, result, "hipGraphLaunch", error) ? ONNXC_OK : status_of(result);
+}
+
 onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   const hipError_t result = hip.set_device(module_->device());
@@ -310,7 +360,9 @@ onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
   stream_ = stream;
   onnxc_status status = place(0, run, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
-  if (status == ONNXC_OK) status = launch_steps(run, error);
+  // A hook is called between the launches.
+  const bool replays = captures_graphs_ && run.hook == nullptr;
+  if (status == ONNXC_OK) status = replays ? replay(run, error) : launch_steps(run, error);
   if (status == ONNXC_OK) return copy_outputs(run, stream, error);
   ignore(hip.stream_synchronize(stream));  // nothing of a run that failed is left running
   return status;
@@ -336,6 +388,7 @@ const DeviceBackend hip_backend = {
     .plan = [](DeviceInstance* instance, int32_t level, const int64_t* symbols,
                ErrorText& error) { return instance->plan(level, symbols, error); },
     .working_bytes = [](const DeviceInstance* instance) { return instance->working_bytes(); },
+    .captured_graphs = [](const DeviceInstance* instance) { return instance->captured_graphs(); },
     .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
     .read_buffer = [](DeviceInstance* instance, int32_t buffer, Array<char>& bytes,
                       ErrorText& error) { return instance->read_buffer(buffer, bytes, error); },

@@ -3,18 +3,20 @@
 
 #include "cpu/memory_plan.h"
 #include "hip/backend.h"
+#include "hip/captured_graphs.h"
 #include "hip/device_module.h"
 
 namespace onnxc::runtime {
 
 class DeviceInstance {
  public:
-  static DeviceInstance* create(const DeviceProgram& program, int32_t device_index, bool poison, onnxc_status& status,
+  static DeviceInstance* create(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
                                 ErrorText& error);
   static void destroy(DeviceInstance* instance);
 
   onnxc_status plan(int32_t level, const int64_t* symbols, ErrorText& error);
   int64_t working_bytes() const;
+  int64_t captured_graphs() const { return graphs_.count(); }
   onnxc_status run(const DeviceRun& run, ErrorText& error);
   onnxc_status read_buffer(int32_t buffer, Array<char>& bytes, ErrorText& error);
 
@@ -22,7 +24,7 @@ class DeviceInstance {
   explicit DeviceInstance(const DeviceProgram& program) : program_(program) {}
   ~DeviceInstance();
 
-  onnxc_status set_up(int32_t device_index, ErrorText& error);
+  onnxc_status set_up(const DeviceOptions& options, ErrorText& error);
   onnxc_status reserve(int32_t level, int64_t bytes, ErrorText& error);
   onnxc_status place_apart(int32_t level, const DeviceRun& run, ErrorText& error);
   void free_apart(int32_t level);
@@ -33,6 +35,8 @@ class DeviceInstance {
   onnxc_status run_step(int32_t step, const DeviceRun& run, ErrorText& error);
   onnxc_status launch(int32_t step, const DeviceRun& run, ErrorText& error);
   onnxc_status launch_steps(const DeviceRun& run, ErrorText& error);
+  onnxc_status capture(const DeviceRun& run, const CapturedGraphs::Entry*& captured, ErrorText& error);
+  onnxc_status replay(const DeviceRun& run, ErrorText& error);
   onnxc_status copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
   const onnxc_value* host_value(const DeviceRun& run, const BufferDescription& buffer) const;
 
@@ -40,6 +44,7 @@ class DeviceInstance {
 
   const DeviceProgram& program_;
   bool poison_ = false;
+  bool captures_graphs_ = false;
   DeviceModule* module_ = nullptr;
   hipStream_t own_stream_ = nullptr;
 
@@ -66,6 +71,9 @@ class DeviceInstance {
   // Of the run that is being launched.
   hipStream_t stream_ = nullptr;
   hipError_t launched_ = hipSuccess;
+  int64_t launch_count_ = 0;
+
+  CapturedGraphs graphs_;
 };
 
 }  // namespace onnxc::runtime

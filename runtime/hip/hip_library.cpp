@@ -48,6 +48,12 @@ bool find_all(void* library, HipLibrary& hip, ErrorText& error) {
          find(library, "hipStreamCreateWithFlags", hip.stream_create, error) &&
          find(library, "hipStreamSynchronize", hip.stream_synchronize, error) &&
          find(library, "hipStreamDestroy", hip.stream_destroy, error) &&
+         find(library, "hipStreamBeginCapture", hip.stream_begin_capture, error) &&
+         find(library, "hipStreamEndCapture", hip.stream_end_capture, error) &&
+         find(library, "hipGraphInstantiateWithFlags", hip.graph_instantiate, error) &&
+         find(library, "hipGraphLaunch", hip.graph_launch, error) &&
+         find(library, "hipGraphDestroy", hip.graph_destroy, error) &&
+         find(library, "hipGraphExecDestroy", hip.graph_exec_destroy, error) &&
          find(library, "hipGetLastError", hip.get_last_error, error) &&
          find(library, "hipGetErrorString", hip.get_error_string, error);
 }

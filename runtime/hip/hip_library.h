@@ -25,6 +25,12 @@ struct HipLibrary {
   decltype(&hipStreamCreateWithFlags) stream_create;
   decltype(&hipStreamSynchronize) stream_synchronize;
   decltype(&hipStreamDestroy) stream_destroy;
+  decltype(&hipStreamBeginCapture) stream_begin_capture;
+  decltype(&hipStreamEndCapture) stream_end_capture;
+  decltype(&hipGraphInstantiateWithFlags) graph_instantiate;
+  decltype(&hipGraphLaunch) graph_launch;
+  decltype(&hipGraphDestroy) graph_destroy;
+  decltype(&hipGraphExecDestroy) graph_exec_destroy;
   decltype(&hipGetLastError) get_last_error;
   decltype(&hipGetErrorString) get_error_string;
   // Writes the properties of HIP 6 and later, whose structure those headers do not have; null before HIP 6.

@@ -142,7 +142,12 @@ enum {
   ONNXC_SHARED_POOL = 1,
   /* For tests: fills outputs and working memory with 0xff bytes (NaN) before each run, so that reading what was never
    * written shows. Also set by a non-empty environment variable ONNXC_POISON. */
-  ONNXC_POISON = 2
+  ONNXC_POISON = 2,
+  /* ONNXC_HIP: the kernels of a run are launched as one HIP graph, which is captured by the first run with its dims and
+   * device pointers, and replayed by those that follow: for models of many short kernels. Pointers to host memory may
+   * change, their contents are copied in and out by each run. The last eight graphs are kept. Of no effect on a run
+   * with a hook, and on a model in which the host decides (see onnxc_run_options.stream). */
+  ONNXC_HIP_GRAPH = 4
 };
 
 typedef struct onnxc_options {
@@ -183,7 +188,16 @@ typedef struct onnxc_run_options {
   void* allocate_context;
   onnxc_step_hook hook;
   void* hook_context;
-  void* stream; /* HIP: the hipStream_t to run in; CPU: null */
+  /* HIP: the hipStream_t to run in; CPU: null. Without one, a run returns when it is done. With one, it returns when
+   * all is enqueued; only these runs block until the stream has come to them:
+   * - where an output, or an input, is host memory, since it is copied;
+   * - of a model in which the host decides (sizes that depend on data; an If, a Loop, a Scan): before each such step it
+   *   waits for the kernels before it and reads what they computed;
+   * - the first with larger dims, or with a graph to capture (ONNXC_HIP_GRAPH), which may make room in the memory of
+   * the run before;
+   * - with a hook, after each step.
+   * Before an instance runs in another stream, and before it is destroyed, the caller waits for the stream. */
+  void* stream;
 } onnxc_run_options;
 
 /* All that a model can do. */
@@ -265,6 +279,10 @@ typedef struct onnxc_api {
   /* The tensors that such a step materialises, for step_output_dims and step_output_data; null for one that is none. */
   int32_t (*instance_step_output_count)(onnxc_instance* instance, int32_t step);
   const onnxc_value_info* (*instance_step_output)(onnxc_instance* instance, int32_t step, int32_t output);
+
+  /* How many HIP graphs runs of this instance have captured (ONNXC_HIP_GRAPH). Where the number grows with every run,
+   * dims or device pointers change every time, and capturing costs more than it gains. */
+  int64_t (*captured_graphs)(onnxc_instance* instance);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

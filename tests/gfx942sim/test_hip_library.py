@@ -2,12 +2,15 @@
 
 import ctypes
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.gfx942sim.hip_host import HIP_OPTIONS, Hip, HipError, compile_kernels
+from tests.gfx942sim.hip_host import DEVICE_TO_HOST, HIP_OPTIONS, Hip, HipError, compile_kernels
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION, NO_BINARY, NOT_FOUND, LAUNCH_FAILURE = 1, 2, 9, 209, 500, 719
 
@@ -125,6 +128,129 @@ def test_graph(hip: Hip, module: ctypes.c_void_p) -> None:
     hip.hipGraphExecDestroy(executable)
     hip.hipGraphDestroy(graph)
     hip.hipStreamDestroy(stream)
+
+
+GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
+NON_BLOCKING = 1
+UNSUPPORTED, INVALIDATED, UNMATCHED, IMPLICIT, WRONG_THREAD = 900, 901, 903, 906, 908
+
+
+class Capture:
+    """A stream that captures, and the calls that a capture may meet."""
+
+    def __init__(self, hip: Hip, module: ctypes.c_void_p, mode: int, flags: int = NON_BLOCKING) -> None:
+        self.hip, self.module = hip, module
+        self.values = np.ones(64, np.float32)
+        self.buffer = hip.upload(self.values)
+        self.stream, self.graph = ctypes.c_void_p(), ctypes.c_void_p()
+        hip.hipStreamCreateWithFlags(ctypes.byref(self.stream), flags)
+        hip.hipStreamBeginCapture(self.stream, mode)
+
+    def scale(self, stream: ctypes.c_void_p | None) -> None:
+        arguments = (self.buffer, self.buffer, ctypes.c_float(2), ctypes.c_int(64))
+        self.hip.launch(self.module, "scale", 1, 64, *arguments, stream=stream)
+
+    def end(self) -> None:
+        self.hip.hipStreamEndCapture(self.stream, ctypes.byref(self.graph))
+
+    def calls(self) -> dict[str, Callable[[], Any]]:
+        host = self.values.ctypes.data_as(ctypes.c_void_p)
+        size = ctypes.c_size_t(self.values.nbytes)
+        return {
+            "hipMalloc": lambda: self.hip.allocate(4),
+            "hipFree": lambda: self.hip.hipFree(self.buffer),
+            "hipMemcpy": lambda: self.hip.hipMemcpy(host, self.buffer, size, DEVICE_TO_HOST),
+            "hipMemset": lambda: self.hip.hipMemset(self.buffer, 0, size),
+            "hipDeviceSynchronize": lambda: self.hip.hipDeviceSynchronize(),
+            "hipModuleUnload": lambda: self.hip.hipModuleUnload(self.module),
+        }
+
+
+def expect_refusal(code: int, call: Callable[[], Any]) -> None:
+    with pytest.raises(HipError) as refused:
+        call()
+    assert refused.value.code == code
+
+
+CALLS = ("hipMalloc", "hipFree", "hipMemcpy", "hipMemset", "hipDeviceSynchronize", "hipModuleUnload")
+
+
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL])
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_that_a_capture_does_not_allow_spoil_it(call: str, mode: int, hip: Hip, module: ctypes.c_void_p) -> None:
+    capture = Capture(hip, module, mode)
+    capture.scale(capture.stream)
+    expect_refusal(UNSUPPORTED, capture.calls()[call])
+    expect_refusal(INVALIDATED, lambda: capture.scale(capture.stream))
+    expect_refusal(INVALIDATED, capture.end)
+    assert not capture.graph
+    # Over with its end.
+    capture.scale(capture.stream)
+    np.testing.assert_array_equal(hip.download(capture.buffer, capture.values), 2 * capture.values)
+    hip.hipStreamDestroy(capture.stream)
+
+
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL, RELAXED])
+def test_other_threads_during_a_capture(mode: int, hip: Hip, module: ctypes.c_void_p) -> None:
+    capture = Capture(hip, module, mode)
+    codes: list[int] = []
+
+    def allocate() -> None:
+        codes.append(hip.library.hipMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(4)))
+        codes.append(hip.library.hipStreamEndCapture(capture.stream, ctypes.byref(capture.graph)))
+
+    thread = threading.Thread(target=allocate)
+    thread.start()
+    thread.join()
+    assert codes == [UNSUPPORTED if mode == GLOBAL else 0, 0 if mode == RELAXED else WRONG_THREAD]
+    if mode == GLOBAL:
+        expect_refusal(INVALIDATED, capture.end)
+    elif mode == THREAD_LOCAL:
+        capture.end()
+    hip.hipStreamDestroy(capture.stream)
+
+
+def test_a_stream_that_captures_cannot_be_waited_for(hip: Hip, module: ctypes.c_void_p) -> None:
+    capture = Capture(hip, module, RELAXED)
+    expect_refusal(UNSUPPORTED, lambda: hip.hipStreamSynchronize(capture.stream))
+    expect_refusal(INVALIDATED, capture.end)
+    expect_refusal(UNMATCHED, capture.end)
+    hip.hipStreamDestroy(capture.stream)
+
+
+def test_the_null_stream_during_a_capture(hip: Hip, module: ctypes.c_void_p) -> None:
+    """It waits for other streams, unless they were made not to be waited for."""
+    apart = Capture(hip, module, THREAD_LOCAL)
+    apart.scale(None)
+    apart.end()
+    blocking = Capture(hip, module, THREAD_LOCAL, flags=0)
+    expect_refusal(IMPLICIT, lambda: blocking.scale(None))
+    expect_refusal(INVALIDATED, blocking.end)
+    for capture in (apart, blocking):
+        hip.hipStreamDestroy(capture.stream)
+
+
+def test_a_graph_in_a_graph(hip: Hip, module: ctypes.c_void_p) -> None:
+    inner, executable, graph = Capture(hip, module, THREAD_LOCAL), ctypes.c_void_p(), ctypes.c_void_p()
+    inner.scale(inner.stream)
+    inner.end()
+    # A graph itself cannot be launched.
+    assert hip.library.hipGraphLaunch(inner.graph, inner.stream) != 0
+    hip.hipGraphInstantiateWithFlags(ctypes.byref(executable), inner.graph, ctypes.c_ulonglong(0))
+    hip.hipStreamBeginCapture(inner.stream, THREAD_LOCAL)
+    hip.hipGraphLaunch(executable, inner.stream)
+    hip.hipGraphLaunch(executable, inner.stream)
+    hip.hipStreamEndCapture(inner.stream, ctypes.byref(graph))
+    np.testing.assert_array_equal(hip.download(inner.buffer, inner.values), inner.values)
+    outer = ctypes.c_void_p()
+    hip.hipGraphInstantiateWithFlags(ctypes.byref(outer), graph, ctypes.c_ulonglong(0))
+    hip.hipGraphLaunch(outer, inner.stream)
+    np.testing.assert_array_equal(hip.download(inner.buffer, inner.values), 4 * inner.values)
+    for one in (executable, outer):
+        hip.hipGraphExecDestroy(one)
+    for one in (inner.graph, graph):
+        hip.hipGraphDestroy(one)
+    hip.hipStreamDestroy(inner.stream)
 
 
 def test_device_is_a_gfx942(hip: Hip) -> None:

@@ -16,6 +16,13 @@ STRUCTURES = {
     "onnxc_api": abi.Api,
 }
 
+CONSTANTS = {
+    "ONNXC_ABI_VERSION": abi.ABI_VERSION,
+    "ONNXC_ERROR_SIZE": abi.ERROR_SIZE,
+    "ONNXC_OK": abi.OK,
+    "ONNXC_HIP_GRAPH": abi.HIP_GRAPH,
+}
+
 
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
@@ -25,7 +32,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     for name, structure in STRUCTURES.items():
         lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
         lines += [f'printf("{name}.{field} %zu\\n", offsetof({name}, {field}));' for field, *_ in structure._fields_]
-    lines += [f'printf("{name} %d\\n", (int){name});' for name in ("ONNXC_ABI_VERSION", "ONNXC_ERROR_SIZE", "ONNXC_OK")]
+    lines += [f'printf("{name} %d\\n", (int){name});' for name in CONSTANTS]
     (folder / "layout.c").write_text("\n".join([*lines, "}"]))
     program = folder / "layout"
     subprocess.run(
@@ -45,6 +52,5 @@ def test_structures(name: str, layout: dict[str, int]) -> None:
 
 
 def test_constants(layout: dict[str, int]) -> None:
-    assert layout["ONNXC_ABI_VERSION"] == abi.ABI_VERSION
-    assert layout["ONNXC_ERROR_SIZE"] == abi.ERROR_SIZE
-    assert layout["ONNXC_OK"] == abi.OK
+    for name, value in CONSTANTS.items():
+        assert layout[name] == value, name

@@ -142,6 +142,20 @@ def test_compile_options(difference: Path) -> None:
     assert caught.value.exit_code == 2
 
 
+def test_replays_a_hip_graph(difference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNXC_HIP_LIBRARY", str(SIMULATOR))
+    with onnxc.compile(difference.with_name("model.onnx"), device="hip", hip_graph=True) as session:
+        assert session.captured_graphs == 0
+        for a in (A, A + 1, -A):
+            np.testing.assert_array_equal(session.run(["y"], {"a": a, "b": B})[0], a - B)
+            assert session.captured_graphs == 1
+        session.run(None, {"a": A[:1], "b": B[:1]})
+        np.testing.assert_array_equal(session.run(["z"], {"a": A, "b": B})[0], -A)
+        assert session.captured_graphs == 2
+    with pytest.raises(onnxc.RunError, match="ONNXC_HIP_GRAPH"):
+        onnxc.InferenceSession(difference, hip_graph=True)
+
+
 def test_runs_on_a_gpu(difference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONNXC_HIP_LIBRARY", str(SIMULATOR))
     with onnxc.compile(difference.with_name("model.onnx"), device="hip:0") as session:

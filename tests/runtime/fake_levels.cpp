@@ -8,8 +8,9 @@
 //     w[s + round] = 1;  state += sum(w)    step 5, and step 6 ends the round, or the loop: level 3
 //   y[s] = state;  z[rounds] = 0, 1, ...    step 7
 //
-// s must not be 13.
-#include "model.h"
+// s must not be 13. The same for a GPU, whose kernels are those of hip/fake_hip.cpp.
+#include "hip/backend.h"
+#include "runtime/hip/fake_kernels.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -114,9 +115,71 @@ const StepDescription steps[] = {
 };
 
 const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},       {BufferKind::input, 1, 0, 0, 0},
-                                     {BufferKind::output, 0, 0, 0, 0},      {BufferKind::output, 1, 0, 0, 0},
+                                     {BufferKind::output, 0, 0, 0, 0, 1},   {BufferKind::output, 1, 0, 0, 0, 3},
                                      {BufferKind::temporary, 0, 0, 3, 0},   {BufferKind::temporary, 0, 3, 7, 0, 1},
                                      {BufferKind::temporary, 0, 5, 5, 0, 2}};
+
+// The same on a GPU.
+
+enum Kernels { twice_kernel, negate_kernel, take_kernel, ones_kernel, add_sum_kernel, count_kernel };
+const char* const kernels[] = {"twice", "negate", "take", "ones", "add_sum", "count"};
+
+void launch(const DeviceFrame& frame, Kernels kernel, int64_t points, Storage left, Storage result, int64_t limit = 0) {
+  FakeArguments arguments = {};
+  arguments.points = points;
+  arguments.left = static_cast<float*>(frame.buffers[left]);
+  arguments.result = static_cast<float*>(frame.buffers[result]);
+  arguments.limit = limit;
+  launch_points(frame, kernel, 256, 256, arguments);
+}
+
+void launch_grow(const DeviceFrame& frame) {
+  const int64_t size = frame.symbols[s_symbol] + frame.symbols[round_symbol];
+  launch(frame, ones_kernel, size, w_buffer, w_buffer);
+  launch(frame, add_sum_kernel, frame.symbols[s_symbol], w_buffer, state_buffer, size);
+}
+
+void launch_end(const DeviceFrame& frame) {
+  const int64_t size = frame.symbols[s_symbol];
+  launch(frame, take_kernel, size, state_buffer, y_buffer, size);
+  launch(frame, count_kernel, frame.symbols[round_symbol], z_buffer, z_buffer);
+}
+
+const DeviceStep device_steps[] = {
+    {"loops double", "double", "Mul",
+     [](const DeviceFrame& frame) { launch(frame, twice_kernel, frame.symbols[n_symbol], x_buffer, t_buffer); }, 0,
+     nullptr},
+    {"bind s", "take", "Slice", nullptr, 0, nullptr, bind_size, StepKind::bind, nullptr, 0, 0, k_buffer},
+    {"loops negate", "negate", "Neg",
+     [](const DeviceFrame& frame) { launch(frame, negate_kernel, frame.symbols[n_symbol], t_buffer, t_buffer); }, 0,
+     nullptr, nullptr, StepKind::work, is_negated, 0, 0, k_buffer},
+    {"loops begin", "loop", "Loop",
+     [](const DeviceFrame& frame) {
+       launch(frame, take_kernel, frame.symbols[s_symbol], t_buffer, state_buffer, frame.symbols[n_symbol]);
+     },
+     0, nullptr},
+    {"loop", "loop", "Loop", nullptr, 0, nullptr, bind_nothing, StepKind::loop_begin, has_round, 6, round_symbol,
+     k_buffer},
+    {"loops grow", "grow", "Add", launch_grow, 1, grow_outputs},
+    {"end loop", "loop", "Loop", nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
+    {"loops end", "loop", "Loop", launch_end, 0, nullptr},
+};
+
+const DeviceProgram device_program = {
+    .architecture = "gfx942",
+    .code = reinterpret_cast<const unsigned char*>("code"),
+    .kernels = kernels,
+    .kernel_count = 6,
+    .level_count = 4,
+    .sizes = sizes,
+    .buffer_count = 7,
+    .buffers = buffers,
+    .step_count = 8,
+    .steps = device_steps,
+    .weights = nullptr,
+    .weights_size = 0,
+    .backend = &hip_backend,
+};
 
 const char* const cpu_features[] = {"sse2", nullptr};
 alignas(64) const unsigned char weights[64] = {};
@@ -145,6 +208,7 @@ extern const ModelDescription model = {
     .steps = steps,
     .weights = weights,
     .weights_size = sizeof weights,
+    .device_program = &device_program,
 };
 
 }  // namespace onnxc::runtime

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -176,6 +177,7 @@ def test_memory_of_given_dims() -> None:
         (["--input", "w=a.npy"], 2, "--input w=a.npy: expected NAME=FILE with one of the names"),
         (["--input", "x=missing.npy"], 1, "missing.npy"),
         (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for device 1"),
+        (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device hip as well"),
         (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
         (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dims are given"),
         (["--no-such-option"], 2, "--no-such-option"),
@@ -185,6 +187,21 @@ def test_mistakes(arguments: list[str], code: int, message: str, tmp_path: Path)
     done = run(*arguments, code=code)
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def test_debians_hip_finds_no_gpu() -> None:
+    """The HIP runtime that Debian has, on a machine without a GPU."""
+    model = MODEL.with_name("fake_device_model.so")
+    options = ["--random", "1", "--dim", "N=3", "--device", "hip"]
+    command = [str(BINARIES / "onnxc-run"), str(model), *options]
+    environment = {**os.environ, "ONNXC_HIP_LIBRARY": "libamdhip64.so.5"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert done.returncode == 1
+    assert re.search(
+        r"hipInit: .+ \(HIP error \d+\); HIP finds no AMD GPU, or this user may not open /dev/kfd; "
+        "the model also runs on the CPU",
+        done.stderr,
+    ), done.stderr
 
 
 def test_wrong_files(tmp_path: Path) -> None:

@@ -116,6 +116,8 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   app.add_option("--threads", options.threads, "threads of a run (default: what the machine and its cgroup allow)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--device", options.device, "where to run")->check(CLI::IsMember({"cpu", "hip"}));
+  app.add_flag("--hip-graph", options.hip_graph,
+               "launches the kernels of a run as one HIP graph, where the model lets the GPU run on its own");
   app.add_flag("--info", options.information, "prints what the model is");
   app.add_flag("--json", options.json, "prints --info, --bench, --profile, --trace, comparisons as JSON");
   try {
@@ -129,6 +131,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
     parse_tolerance("--rtol", text, options.tolerance.relative, options.tolerance.relative_by_name);
   for (const std::string& text : absolute)
     parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
+  if (options.hip_graph && options.device != "hip") throw UsageError("--hip-graph: give --device hip as well");
   if (!options.tests.empty() && (!options.inputs.empty() || options.random_seed || !options.expected.empty()))
     throw UsageError(
         "a folder of tests holds its own inputs and outputs: --input, --random and --expect cannot be given with it");

@@ -55,7 +55,7 @@ int execute(const RunOptions& options) {
     print_information(library, options);
     return done;
   }
-  Session session(library, options.threads, options.device);
+  Session session(library, options.threads, options.device, options.hip_graph);
   if (!options.tests.empty()) return run_tests(session, options) ? done : comparison_failed;
 
   std::vector<Tensor> inputs = gather_inputs(library, options);

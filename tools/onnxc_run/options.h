@@ -39,6 +39,7 @@ struct RunOptions {
   bool json = false;
   int threads = 0;
   std::string device = "cpu";
+  bool hip_graph = false;
 };
 
 }  // namespace onnxc

@@ -115,11 +115,13 @@ DType dtype_of(const onnxc_value_info& info) {
   return row->dtype;
 }
 
-Session::Session(const ModelLibrary& library, int threads, const std::string& device) : library_(library) {
+Session::Session(const ModelLibrary& library, int threads, const std::string& device, bool hip_graph)
+    : library_(library) {
   onnxc_options options = {};
   options.struct_size = sizeof options;
   options.threads = threads;
   options.device = device == "hip" ? ONNXC_HIP : ONNXC_CPU;
+  if (hip_graph) options.flags |= ONNXC_HIP_GRAPH;
   char error[ONNXC_ERROR_SIZE] = "";
   if (api().create(&options, &instance_, error, sizeof error) != ONNXC_OK)
     user_error("{}: {}", quote(library.path().string()), error);

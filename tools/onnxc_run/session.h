@@ -44,7 +44,7 @@ using StepHook = std::function<void(int32_t step, int32_t when)>;
 // An instance of a model. Errors of the runtime become UserError with its text.
 class Session {
  public:
-  Session(const ModelLibrary& library, int threads, const std::string& device);
+  Session(const ModelLibrary& library, int threads, const std::string& device, bool hip_graph = false);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

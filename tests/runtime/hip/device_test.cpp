@@ -2,8 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <map>
 
-#include "runtime/loaded_model.h"
+#include "runtime/levels_run.h"
 
 namespace onnxc {
 namespace {
@@ -30,6 +31,7 @@ class FakeHip {
     symbol<int (*)(int)>("hipSetDevice")(0);
     reset(-1);
   }
+  void lose_device() { symbol<void (*)()>("fake_hip_lose_device")(); }
   int alive() { return symbol<int (*)()>("fake_hip_alive")(); }
   std::string failed_call() { return symbol<const char* (*)()>("fake_hip_failed_call")(); }
 
@@ -41,32 +43,56 @@ class FakeHip {
   void* library_;
 };
 
+// Makes an instance on a GPU; where that fails, `error` gets the text.
+onnxc_status create_on_device(const LoadedModel& model, onnxc_instance*& instance, std::string& error,
+                              uint32_t flags = 0, int device_index = 0) {
+  onnxc_options options = {};
+  options.struct_size = sizeof options;
+  options.flags = flags;
+  options.device = ONNXC_HIP;
+  options.device_index = device_index;
+  char text[ONNXC_ERROR_SIZE] = "";
+  const onnxc_status status = model->create(&options, &instance, text, sizeof text);
+  error = text;
+  return status;
+}
+
 class Device : public ::testing::Test {
  protected:
-  onnxc_status create(int device_index = 0) {
-    onnxc_options options = {};
-    options.struct_size = sizeof options;
-    options.device = ONNXC_HIP;
-    options.device_index = device_index;
-    char text[ONNXC_ERROR_SIZE] = "";
-    const onnxc_status status = model->create(&options, &instance, text, sizeof text);
-    error = text;
-    return status;
+  onnxc_status create(uint32_t flags = 0, int device_index = 0) {
+    return create_on_device(model, instance, error, flags, device_index);
   }
 
-  onnxc_status run(int64_t rows, const onnxc_run_options* options = nullptr) {
+  onnxc_status run(int64_t rows, const onnxc_run_options* options = nullptr, float first = -8) {
+    std::vector<float> memory(static_cast<size_t>(rows) * 4);
+    return run_in(memory, ONNXC_CPU, rows, options, first);
+  }
+
+  // x lies in `x`, and that on the device or not.
+  onnxc_status run_in(std::vector<float>& x, int32_t x_device, int64_t rows, const onnxc_run_options* options = nullptr,
+                      float first = -8) {
     const int64_t x_dims[] = {rows, 4}, k_dims[] = {4};
-    std::vector<float> x(static_cast<size_t>(rows) * 4), k = {10, 20, 30, 40};
-    y.assign(x.size(), -1);
-    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 17) - 8;
+    std::vector<float> k = {10, 20, 30, 40};
+    const auto size = static_cast<size_t>(rows) * 4;
+    y.assign(size, -1);
+    for (size_t i = 0; i < size; ++i) x[i] = static_cast<float>(i % 17) + first;
     expected.clear();
-    for (size_t i = 0; i < x.size(); ++i) expected.push_back(x[i] * static_cast<float>(i % 4 + 1) + k[i % 4]);
-    const onnxc_value inputs[] = {FakeRun::value(2, x_dims, x), FakeRun::value(1, k_dims, k)};
+    for (size_t i = 0; i < size; ++i) expected.push_back(x[i] * static_cast<float>(i % 4 + 1) + k[i % 4]);
+    onnxc_value inputs[] = {FakeRun::value(2, x_dims, x), FakeRun::value(1, k_dims, k)};
+    inputs[0].device = x_device;
     const onnxc_value output = FakeRun::value(0, nullptr, y);
     const onnxc_status status = model->run(instance, inputs, 2, &output, 1, options);
     error = model->last_error(instance);
     return status;
   }
+
+  void expect_right(int64_t rows, float first = -8) {
+    ASSERT_EQ(run(rows, nullptr, first), ONNXC_OK) << error;
+    EXPECT_EQ(y, expected) << rows << " rows";
+  }
+
+  // Each call of create and of two runs of other sizes fails once: it is named, and everything given back.
+  int expect_failures_to_be_told(uint32_t flags);
 
   void destroy() {
     model->destroy(instance);
@@ -92,36 +118,112 @@ TEST_F(Device, RunsWithDimsThatChangeAndGivesEverythingBack) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
-TEST_F(Device, TellsOfEachCallThatFailsAndGivesEverythingBack) {
-  int failures = 0;
+int Device::expect_failures_to_be_told(uint32_t flags) {
   for (int call = 0;; ++call) {
-    ASSERT_LT(call, 100);
     hip.reset(call);
-    onnxc_status status = create();
+    onnxc_status status = create(flags);
     if (status == ONNXC_OK) status = run(5);
+    if (status == ONNXC_OK) status = run(70);
     const std::string failed = hip.failed_call();
     if (failed.empty()) {
-      ASSERT_EQ(status, ONNXC_OK) << error;
+      EXPECT_EQ(status, ONNXC_OK) << error;
       destroy();
-      break;
+      EXPECT_EQ(hip.alive(), 0);
+      return call;
     }
-    ++failures;
     EXPECT_NE(status, ONNXC_OK) << failed;
     EXPECT_THAT(error, testing::HasSubstr(failed));
     if (failed != "hipGetDeviceCount" && failed != "hipInit") {
       EXPECT_THAT(error, testing::HasSubstr("out of memory (HIP error 2)"));
     }
+    if (failed == "hipMalloc") {
+      EXPECT_EQ(status, ONNXC_OUT_OF_MEMORY);
+    }
     // A run that failed leaves the instance usable.
     if (instance != nullptr) {
       hip.reset(-1);
-      EXPECT_EQ(run(5), ONNXC_OK) << failed << ": " << error;
-      EXPECT_EQ(y, expected);
+      expect_right(5);
+      expect_right(70);
     }
     destroy();
     EXPECT_EQ(hip.alive(), 0) << failed;
   }
+}
+
+TEST_F(Device, TellsOfEachCallThatFailsAndGivesEverythingBack) {
   // Of init, the module, its functions, memory, copies, launches and the stream.
-  EXPECT_GE(failures, 15);
+  EXPECT_GE(expect_failures_to_be_told(0), 23);
+}
+
+TEST_F(Device, TellsOfEachCallThatFailsWithGraphs) {
+  // And of beginning and ending a capture, making its graph and launching it, twice.
+  EXPECT_GE(expect_failures_to_be_told(ONNXC_HIP_GRAPH), 23 + 8);
+}
+
+TEST_F(Device, ReplaysAGraphWhileDimsAndPointersStay) {
+  hip.reset(-1);
+  ASSERT_EQ(create(ONNXC_HIP_GRAPH), ONNXC_OK) << error;
+  EXPECT_EQ(model->captured_graphs(instance), 0);
+  for (float first : {-8.0F, 3.0F, 5.0F}) {
+    expect_right(64, first);
+    EXPECT_EQ(model->captured_graphs(instance), 1);
+  }
+  expect_right(7);
+  EXPECT_EQ(model->captured_graphs(instance), 2);
+  expect_right(64, 9);  // the graph of before
+  EXPECT_EQ(model->captured_graphs(instance), 2);
+  std::vector<float> other(64 * 4), another(64 * 4);
+  for (auto* x : {&other, &another, &other, &another}) {
+    ASSERT_EQ(run_in(*x, ONNXC_HIP, 64), ONNXC_OK) << error;
+    EXPECT_EQ(y, expected);
+  }
+  EXPECT_EQ(model->captured_graphs(instance), 4);
+  // More than are kept: the arena stays, and the oldest have to go.
+  const int alive = hip.alive();
+  for (int round = 0; round < 2; ++round)
+    for (int64_t rows = 10; rows < 30; ++rows) expect_right(rows);
+  EXPECT_EQ(model->captured_graphs(instance), 4 + 40);
+  EXPECT_EQ(hip.alive(), alive + 8 - 4);
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
+TEST_F(Device, AGraphOfNoLaunchIsNone) {
+  hip.reset(-1);
+  ASSERT_EQ(create(ONNXC_HIP_GRAPH), ONNXC_OK) << error;
+  for (int64_t rows : {3, 0, 0, 3, 0}) expect_right(rows);
+  EXPECT_EQ(model->captured_graphs(instance), 2);
+  destroy();
+}
+
+TEST_F(Device, GraphsAreAskedForAndForAGpu) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  expect_right(5);
+  EXPECT_EQ(model->captured_graphs(instance), 0);
+  destroy();
+  onnxc_options options = {};
+  options.struct_size = sizeof options;
+  options.flags = ONNXC_HIP_GRAPH;
+  char text[ONNXC_ERROR_SIZE] = "";
+  EXPECT_EQ(model->create(&options, &instance, text, sizeof text), ONNXC_INVALID_ARGUMENT);
+  EXPECT_STREQ(text, "onnxc_options.flags has ONNXC_HIP_GRAPH, and this instance is to run on the CPU");
+  EXPECT_EQ(model->captured_graphs(nullptr), 0);
+}
+
+TEST_F(Device, ADeviceThatIsLostIsTold) {
+  for (uint32_t flags : {uint32_t{0}, uint32_t{ONNXC_HIP_GRAPH}}) {
+    hip.reset(-1);
+    ASSERT_EQ(create(flags), ONNXC_OK) << error;
+    expect_right(5);
+    hip.lose_device();
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(run(5), ONNXC_UNSUPPORTED_DEVICE);
+      EXPECT_EQ(error, "hipSetDevice: unspecified launch failure (HIP error 719)");
+    }
+    destroy();
+    EXPECT_EQ(hip.alive(), 0);
+  }
 }
 
 TEST_F(Device, AnErrorThatTheCallerLeftBehindIsNotOfItsLaunches) {
@@ -167,10 +269,11 @@ struct StepReader {
 
 TEST_F(Device, AHookReadsWhatEachStepHasWritten) {
   hip.reset(-1);
-  ASSERT_EQ(create(), ONNXC_OK) << error;
+  ASSERT_EQ(create(ONNXC_HIP_GRAPH), ONNXC_OK) << error;  // which a hook leaves aside
   StepReader reader{*model.operator->(), {}, {}, {}};
   const onnxc_run_options options = reader.options();
   ASSERT_EQ(run(5, &options), ONNXC_OK) << error;
+  EXPECT_EQ(model->captured_graphs(instance), 0);
   EXPECT_THAT(reader.names, testing::ElementsAre("t", "y"));
   std::vector<float> t = expected;
   for (size_t i = 0; i < t.size(); ++i) t[i] -= static_cast<float>(10 * (i % 4 + 1));
@@ -224,19 +327,102 @@ TEST_F(Device, RefusesAnotherArchitecture) {
 
 TEST_F(Device, RefusesAGpuThatIsNotThere) {
   hip.reset(-1);
-  EXPECT_EQ(create(3), ONNXC_UNSUPPORTED_DEVICE);
+  EXPECT_EQ(create(0, 3), ONNXC_UNSUPPORTED_DEVICE);
   EXPECT_EQ(error, "there is no GPU 3: HIP sees 1; run the model on the CPU, or choose another device_index");
+}
+
+// Sizes that a run binds, an If and a loop, in which the host decides by what it reads from the GPU.
+class DeviceLevels : public ::testing::Test {
+ protected:
+  onnxc_status run(LevelsRun& values) {
+    const onnxc_status status = values.run(model.operator->(), instance, false);
+    error = model->last_error(instance);
+    return status;
+  }
+
+  FakeHip hip;
+  LoadedModel model{"fake_levels.so"};
+  onnxc_instance* instance = nullptr;
+  std::string error;
+};
+
+TEST_F(DeviceLevels, RunAsOnTheCpu) {
+  // A graph cannot hold what the host decides.
+  for (uint32_t flags : {uint32_t{0}, uint32_t{ONNXC_HIP_GRAPH}, uint32_t{ONNXC_POISON}}) {
+    hip.reset(-1);
+    ASSERT_EQ(create_on_device(model, instance, error, flags), ONNXC_OK) << error;
+    for (int64_t size : {3, 200, 0, 4})
+      for (int64_t rounds : {0, 1, 4})
+        for (bool negates : {false, true}) {
+          LevelsRun values(5, size, rounds, negates);
+          ASSERT_EQ(run(values), ONNXC_OK) << error;
+          EXPECT_EQ(values.y, values.expected_y) << size << " " << rounds << " " << negates;
+          EXPECT_EQ(values.z, values.expected_z) << size << " " << rounds << " " << negates;
+        }
+    EXPECT_EQ(model->captured_graphs(instance), 0);
+    model->destroy(instance);
+    EXPECT_EQ(hip.alive(), 0);
+  }
+}
+
+TEST_F(DeviceLevels, EachCallThatFailsIsTold) {
+  std::map<std::string, int> failures;
+  for (int call = 0;; ++call) {
+    ASSERT_LT(call, 200);
+    hip.reset(-1);
+    ASSERT_EQ(create_on_device(model, instance, error), ONNXC_OK) << error;
+    hip.reset(call);
+    LevelsRun values(5, 3, 2, true);
+    const onnxc_status status = run(values);
+    const std::string failed = hip.failed_call();
+    if (failed.empty()) {
+      EXPECT_EQ(status, ONNXC_OK) << error;
+    } else {
+      ++failures[failed];
+      EXPECT_EQ(status, ONNXC_OUT_OF_MEMORY) << failed;
+      EXPECT_THAT(error, testing::AllOf(testing::HasSubstr(failed), testing::HasSubstr("(HIP error 2)")));
+      LevelsRun again(5, 3, 2, true);
+      ASSERT_EQ(run(again), ONNXC_OK) << failed << ": " << error;
+      EXPECT_EQ(again.y, again.expected_y);
+      EXPECT_EQ(again.z, again.expected_z);
+    }
+    model->destroy(instance);
+    EXPECT_EQ(hip.alive(), 0) << failed;
+    if (failed.empty()) break;
+  }
+  // Memory of four levels; x and k copied, k read for the size, for the If, and twice for a round, once to end; y and
+  // z.
+  EXPECT_EQ(failures["hipMalloc"], 4);
+  EXPECT_EQ(failures["hipMemcpyAsync"], 2 + 1 + 1 + 2 * 2 + 1 + 2);
+  EXPECT_EQ(failures["hipModuleLaunchKernel"], 3 + 2 * 2 + 2);
+}
+
+TEST_F(DeviceLevels, ADeviceThatIsLostInALoopIsTold) {
+  hip.reset(-1);
+  ASSERT_EQ(create_on_device(model, instance, error), ONNXC_OK) << error;
+  LevelsRun values(5, 3, 2, true);
+  onnxc_run_options options = {};
+  options.struct_size = sizeof options;
+  options.hook_context = &hip;
+  options.hook = [](void* context, onnxc_instance*, int32_t step, int32_t when) -> int32_t {
+    if (step == 5 && when == ONNXC_BEFORE_STEP) static_cast<FakeHip*>(context)->lose_device();
+    return 0;
+  };
+  std::vector<float> y(3), z(2);
+  const onnxc_value outputs[] = {FakeRun::value(0, nullptr, y), FakeRun::value(0, nullptr, z)};
+  EXPECT_EQ(model->run(instance, values.inputs, 2, outputs, 2, &options), ONNXC_UNSUPPORTED_DEVICE);
+  EXPECT_STREQ(model->last_error(instance),
+               "hipModuleLaunchKernel of step 5 'loops grow': unspecified launch failure (HIP error 719)");
+  model->destroy(instance);
+  EXPECT_EQ(hip.alive(), 0);
 }
 
 TEST(DeviceLibrary, SaysWhatIsMissing) {
   setenv("ONNXC_HIP_LIBRARY", "/nonexistent/libamdhip64.so", 1);
   LoadedModel model("fake_device_model.so");
-  onnxc_options options = {};
-  options.struct_size = sizeof options;
-  options.device = ONNXC_HIP;
   onnxc_instance* instance = nullptr;
-  char error[ONNXC_ERROR_SIZE] = "";
-  EXPECT_EQ(model->create(&options, &instance, error, sizeof error), ONNXC_UNSUPPORTED_DEVICE);
+  std::string error;
+  EXPECT_EQ(create_on_device(model, instance, error), ONNXC_UNSUPPORTED_DEVICE);
   EXPECT_THAT(error, testing::StartsWith("ONNXC_HIP_LIBRARY: /nonexistent/libamdhip64.so: cannot open"));
 }
 

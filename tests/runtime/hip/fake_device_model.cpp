@@ -2,6 +2,7 @@
 //   t[N, 4] = x[N, 4] * weights[4]          kernel "multiply"
 //   y[N, 4] = t[N, 4] + k[4]                kernel "add"
 #include "hip/backend.h"
+#include "runtime/hip/fake_kernels.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -37,13 +38,8 @@ const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},
                                      {BufferKind::temporary, 0, 0, 1, 0}};
 alignas(64) const float weights[] = {1, 2, 3, 4};
 
-struct RowArguments {
-  int64_t points, point_stride;
-  const float *left, *right;
-  float* result;
-};
 void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage right, Storage result) {
-  RowArguments arguments;
+  FakeArguments arguments = {};
   arguments.points = frame.symbols[0] * 4;
   arguments.left = static_cast<float*>(frame.buffers[left]);
   arguments.right = static_cast<float*>(frame.buffers[right]);

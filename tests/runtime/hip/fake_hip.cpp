@@ -6,35 +6,72 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/hip/fake_kernels.h"
 
 namespace {
 
-constexpr int out_of_memory = 2, invalid_value = 1, no_such_kernel = 500;
+using onnxc::FakeArguments;
 
-struct Row {  // the arguments of both kernels of fake_device_model
-  int64_t points, point_stride;
-  const float *left, *right;
-  float* result;
-};
+constexpr int invalid_value = 1, out_of_memory = 2, illegal_state = 401, no_such_kernel = 500, launch_failure = 719,
+              not_while_capturing = 900;
 
 int calls = 0, fail_at = -1, alive = 0, last_error = 0;
+bool is_lost = false;
 std::string architecture = "gfx942:sramecc+:xnack-";
 std::string failed_call;
 
+using Kernel = void (*)(const FakeArguments&);
+struct Graph {
+  std::vector<std::pair<Kernel, FakeArguments>> launches;
+};
+Graph* captured = nullptr;  // while a stream captures
+
 // 0, or the error that this call is to fail with.
 int enter(const char* name) {
+  if (is_lost) return last_error = launch_failure;
   if (calls++ != fail_at) return 0;
   failed_call = name;
   return last_error = out_of_memory;
 }
 
-void multiply(const Row& row) {
+// For a call that a capture does not allow.
+int enter_outside(const char* name) {
+  if (captured != nullptr) return last_error = not_while_capturing;
+  return enter(name);
+}
+
+void multiply(const FakeArguments& row) {
   for (int64_t i = 0; i < row.points; ++i) row.result[i] = row.left[i] * row.right[i % 4];
 }
-void add(const Row& row) {
+void add(const FakeArguments& row) {
   for (int64_t i = 0; i < row.points; ++i) row.result[i] = row.left[i] + row.right[i % 4];
 }
-const std::map<std::string, void (*)(const Row&)> kernels = {{"multiply", multiply}, {"add", add}};
+void twice(const FakeArguments& row) {
+  for (int64_t i = 0; i < row.points; ++i) row.result[i] = 2 * row.left[i];
+}
+void negate(const FakeArguments& row) {
+  for (int64_t i = 0; i < row.points; ++i) row.result[i] = -row.left[i];
+}
+void take(const FakeArguments& row) {
+  for (int64_t i = 0; i < row.points; ++i) row.result[i] = i < row.limit ? row.left[i] : 0;
+}
+void ones(const FakeArguments& row) {
+  for (int64_t i = 0; i < row.points; ++i) row.result[i] = 1;
+}
+void add_sum(const FakeArguments& row) {
+  float sum = 0;
+  for (int64_t i = 0; i < row.limit; ++i) sum += row.left[i];
+  for (int64_t i = 0; i < row.points; ++i) row.result[i] += sum;
+}
+void count(const FakeArguments& row) {
+  for (int64_t i = 0; i < row.points; ++i) row.result[i] = static_cast<float>(i);
+}
+const std::map<std::string, Kernel> kernels = {{"multiply", multiply}, {"add", add},    {"twice", twice},
+                                               {"negate", negate},     {"take", take},  {"ones", ones},
+                                               {"add_sum", add_sum},   {"count", count}};
 
 }  // namespace
 
@@ -46,13 +83,16 @@ void fake_hip_reset(int call_that_fails, const char* gpu) {
   fail_at = call_that_fails;
   architecture = gpu;
   failed_call.clear();
+  is_lost = false;
 }
-int fake_hip_alive() { return alive; }
+// Every call fails from now on.
+void fake_hip_lose_device() { is_lost = true; }
+int fake_hip_alive() { return alive + (captured != nullptr ? 1 : 0); }
 const char* fake_hip_failed_call() { return failed_call.c_str(); }
 
 int hipInit(unsigned) { return enter("hipInit"); }
-int hipGetDeviceCount(int* count) {
-  *count = 1;
+int hipGetDeviceCount(int* count_of_devices) {
+  *count_of_devices = 1;
   return enter("hipGetDeviceCount");
 }
 int hipSetDevice(int device) {
@@ -66,7 +106,7 @@ int hipGetDevicePropertiesR0600(void* properties, int) {
   return 0;
 }
 int hipModuleLoadData(void** module, const void* code) {
-  if (const int error = enter("hipModuleLoadData")) return error;
+  if (const int error = enter_outside("hipModuleLoadData")) return error;
   if (strcmp(static_cast<const char*>(code), "code") != 0) return invalid_value;
   *module = &alive;
   ++alive;
@@ -74,7 +114,7 @@ int hipModuleLoadData(void** module, const void* code) {
 }
 int hipModuleUnload(void*) {
   --alive;
-  return 0;
+  return is_lost ? launch_failure : 0;
 }
 int hipModuleGetFunction(void** function, void*, const char* name) {
   if (const int error = enter("hipModuleGetFunction")) return error;
@@ -86,14 +126,18 @@ int hipModuleGetFunction(void** function, void*, const char* name) {
 int hipModuleLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                           unsigned, void*, void**, void** extra) {
   if (const int error = enter("hipModuleLaunchKernel")) return error;
-  const Row& row = *static_cast<const Row*>(extra[1]);
-  if (*static_cast<size_t*>(extra[3]) != sizeof(Row)) return invalid_value;
+  const FakeArguments& row = *static_cast<const FakeArguments*>(extra[1]);
+  if (*static_cast<size_t*>(extra[3]) != sizeof(FakeArguments)) return invalid_value;
   if (row.point_stride != static_cast<int64_t>(blocks) * threads) return invalid_value;
-  reinterpret_cast<void (*)(const Row&)>(function)(row);
+  const auto kernel = reinterpret_cast<Kernel>(function);
+  if (captured != nullptr)
+    captured->launches.emplace_back(kernel, row);
+  else
+    kernel(row);
   return 0;
 }
 int hipMalloc(void** pointer, size_t bytes) {
-  if (const int error = enter("hipMalloc")) return error;
+  if (const int error = enter_outside("hipMalloc")) return error;
   *pointer = aligned_alloc(256, (bytes + 255) / 256 * 256);
   ++alive;
   return 0;
@@ -101,33 +145,69 @@ int hipMalloc(void** pointer, size_t bytes) {
 int hipFree(void* pointer) {
   free(pointer);
   --alive;
-  return 0;
+  return is_lost ? launch_failure : 0;
 }
 int hipMemcpyAsync(void* to, const void* from, size_t bytes, int, void*) {
-  if (const int error = enter("hipMemcpyAsync")) return error;
+  if (const int error = enter_outside("hipMemcpyAsync")) return error;
   memcpy(to, from, bytes);
   return 0;
 }
 int hipMemsetAsync(void* to, int value, size_t bytes, void*) {
-  if (const int error = enter("hipMemsetAsync")) return error;
+  if (const int error = enter_outside("hipMemsetAsync")) return error;
   memset(to, value, bytes);
   return 0;
 }
 int hipStreamCreateWithFlags(void** stream, unsigned) {
-  if (const int error = enter("hipStreamCreateWithFlags")) return error;
+  if (const int error = enter_outside("hipStreamCreateWithFlags")) return error;
   *stream = &calls;
   ++alive;
   return 0;
 }
-int hipStreamSynchronize(void*) { return enter("hipStreamSynchronize"); }
+int hipStreamSynchronize(void*) { return enter_outside("hipStreamSynchronize"); }
 int hipStreamDestroy(void*) {
+  --alive;
+  return is_lost ? launch_failure : 0;
+}
+int hipStreamBeginCapture(void* stream, int mode) {
+  if (const int error = enter_outside("hipStreamBeginCapture")) return error;
+  if (stream == nullptr || mode != 1) return invalid_value;
+  captured = new Graph;
+  return 0;
+}
+int hipStreamEndCapture(void*, Graph** graph) {
+  if (captured == nullptr) return illegal_state;
+  *graph = std::exchange(captured, nullptr);
+  const int error = enter("hipStreamEndCapture");
+  if (error == 0) ++alive;
+  if (error != 0) delete std::exchange(*graph, nullptr);
+  return error;
+}
+int hipGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigned long long) {
+  if (const int error = enter("hipGraphInstantiateWithFlags")) return error;
+  if (graph->launches.empty()) return invalid_value;
+  *executable = new Graph(*graph);
+  ++alive;
+  return 0;
+}
+int hipGraphLaunch(const Graph* executable, void*) {
+  if (const int error = enter("hipGraphLaunch")) return error;
+  for (const auto& [kernel, arguments] : executable->launches) kernel(arguments);
+  return 0;
+}
+int hipGraphDestroy(Graph* graph) {
+  delete graph;
   --alive;
   return 0;
 }
-int hipGetLastError() {
-  const int error = last_error;
-  last_error = 0;
-  return error;
+int hipGraphExecDestroy(Graph* executable) {
+  delete executable;
+  --alive;
+  return is_lost ? launch_failure : 0;
 }
-const char* hipGetErrorString(int error) { return error == out_of_memory ? "out of memory" : "another error"; }
+int hipGetLastError() { return std::exchange(last_error, 0); }
+const char* hipGetErrorString(int error) {
+  return error == out_of_memory    ? "out of memory"
+         : error == launch_failure ? "unspecified launch failure"
+                                   : "another error";
+}
 }

@@ -180,7 +180,12 @@ constexpr ErrorText error_texts[] = {
     {hipErrorInvalidResourceHandle, "hipErrorInvalidResourceHandle", "invalid resource handle"},
     {hipErrorNotFound, "hipErrorNotFound", "named symbol not found"},
     {hipErrorLaunchFailure, "hipErrorLaunchFailure", "unspecified launch failure"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported", "operation not permitted while capturing"},
+    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated", "the capture was invalidated"},
     {hipErrorStreamCaptureUnmatched, "hipErrorStreamCaptureUnmatched", "the stream does not capture"},
+    {hipErrorStreamCaptureImplicit, "hipErrorStreamCaptureImplicit", "the null stream would depend on a capture"},
+    {hipErrorCapturedEvent, "hipErrorCapturedEvent", "operation not permitted on an event of a capture"},
+    {hipErrorStreamCaptureWrongThread, "hipErrorStreamCaptureWrongThread", "the capture was begun by another thread"},
     {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
 };
 
@@ -257,7 +262,9 @@ hipError_t hipGetDevicePropertiesR0600(void* properties, int device) {
   });
 }
 
-hipError_t hipDeviceSynchronize() { return hipSuccess; }
+hipError_t hipDeviceSynchronize() {
+  return call("hipDeviceSynchronize", [&](SimulatedDevice& device) { device.refuse_while_capturing(); });
+}
 
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return call("hipMemGetInfo", [&](SimulatedDevice& device) {
@@ -270,11 +277,17 @@ hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
 // -------------------------------------------------------------------------------------------------------------
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
-  return call("hipMalloc", [&](SimulatedDevice& device) { *pointer = device.allocate(bytes); });
+  return call("hipMalloc", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    *pointer = device.allocate(bytes);
+  });
 }
 
 hipError_t hipFree(void* pointer) {
-  return call("hipFree", [&](SimulatedDevice& device) { device.release(pointer); });
+  return call("hipFree", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    device.release(pointer);
+  });
 }
 
 hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t) { return hipMalloc(pointer, bytes); }
@@ -282,11 +295,17 @@ hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t) { return hi
 hipError_t hipFreeAsync(void* pointer, hipStream_t) { return hipFree(pointer); }
 
 hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned int) {
-  return call("hipHostMalloc", [&](SimulatedDevice& device) { *pointer = device.allocate_host(bytes); });
+  return call("hipHostMalloc", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    *pointer = device.allocate_host(bytes);
+  });
 }
 
 hipError_t hipHostFree(void* pointer) {
-  return call("hipHostFree", [&](SimulatedDevice& device) { device.release_host(pointer); });
+  return call("hipHostFree", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    device.release_host(pointer);
+  });
 }
 
 hipError_t hipMemcpyAsync(void* destination, const void* source, size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
@@ -295,7 +314,10 @@ hipError_t hipMemcpyAsync(void* destination, const void* source, size_t bytes, h
 }
 
 hipError_t hipMemcpy(void* destination, const void* source, size_t bytes, hipMemcpyKind kind) {
-  return hipMemcpyAsync(destination, source, bytes, kind, nullptr);
+  return call("hipMemcpy", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    return enqueue_copy(device, destination, source, bytes, kind, nullptr);
+  });
 }
 
 hipError_t hipMemcpyHtoD(hipDeviceptr_t destination, void* source, size_t bytes) {
@@ -320,15 +342,20 @@ hipError_t hipMemsetAsync(void* destination, int value, size_t bytes, hipStream_
 }
 
 hipError_t hipMemset(void* destination, int value, size_t bytes) {
-  return hipMemsetAsync(destination, value, bytes, nullptr);
+  return call("hipMemset", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    device.fill(destination, value, bytes);
+  });
 }
 
 // --- modules and kernels
 // ------------------------------------------------------------------------------------------------
 
 hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
-  return call("hipModuleLoadData",
-              [&](SimulatedDevice& device) { *module = reinterpret_cast<hipModule_t>(device.load(image)); });
+  return call("hipModuleLoadData", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    *module = reinterpret_cast<hipModule_t>(device.load(image));
+  });
 }
 
 hipError_t hipModuleLoadDataEx(hipModule_t* module, const void* image, unsigned int, hipJitOption*, void**) {
@@ -343,7 +370,10 @@ hipError_t hipModuleLoad(hipModule_t* module, const char* file) {
 }
 
 hipError_t hipModuleUnload(hipModule_t module) {
-  return call("hipModuleUnload", [&](SimulatedDevice& device) { device.unload(reinterpret_cast<Module*>(module)); });
+  return call("hipModuleUnload", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    device.unload(reinterpret_cast<Module*>(module));
+  });
 }
 
 hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char* name) {
@@ -371,30 +401,35 @@ hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned int grid_x, unsi
 // --- streams and events
 // -------------------------------------------------------------------------------------------------
 
-hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned int) {
-  return call("hipStreamCreate", [&](SimulatedDevice& device) { create(device.streams, stream); });
+hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned int flags) {
+  return call("hipStreamCreate", [&](SimulatedDevice& device) {
+    create(device.streams, stream);
+    device.stream_of(*stream)->waits_for_null_stream = (flags & hipStreamNonBlocking) == 0;
+  });
 }
 
 hipError_t hipStreamCreate(hipStream_t* stream) { return hipStreamCreateWithFlags(stream, hipStreamDefault); }
 
 hipError_t hipStreamDestroy(hipStream_t stream) {
-  return call("hipStreamDestroy",
-              [&](SimulatedDevice& device) { device.streams.erase(&known(device.streams, stream, "stream")); });
+  return call("hipStreamDestroy", [&](SimulatedDevice& device) {
+    Stream& found = known(device.streams, stream, "stream");
+    device.refuse_while_capturing(&found);
+    device.streams.erase(&found);
+  });
 }
 
 hipError_t hipStreamSynchronize(hipStream_t stream) {
-  return call("hipStreamSynchronize", [&](SimulatedDevice& device) {
-    const Stream* found = device.stream_of(stream);
-    require(found == nullptr || !found->capture, hipErrorStreamCaptureUnsupported, "the stream captures");
-  });
+  return call("hipStreamSynchronize",
+              [&](SimulatedDevice& device) { device.refuse_while_capturing(device.stream_of(stream)); });
 }
 
 hipError_t hipStreamQuery(hipStream_t stream) { return hipStreamSynchronize(stream); }
 
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int) {
   return call("hipStreamWaitEvent", [&](SimulatedDevice& device) {
-    device.stream_of(stream);
-    known(device.events, event, "event");
+    const Stream* captured_in = known(device.events, event, "event").captured_in;
+    require(captured_in == nullptr || captured_in == device.stream_of(stream), hipErrorNotSupported,
+            "the simulator captures one stream alone, and this would join another to it");
   });
 }
 
@@ -411,7 +446,9 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return call("hipEventRecord", [&](SimulatedDevice& device) {
-    known(device.events, event, "event");
+    const Stream* recorded_in = device.stream_of(stream);
+    known(device.events, event, "event").captured_in =
+        recorded_in != nullptr && recorded_in->capture ? recorded_in : nullptr;
     return device.enqueue(stream, [=, &device] {
       Event& found = known(device.events, event, "event");
       found.recorded = true;
@@ -422,7 +459,10 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
 }
 
 hipError_t hipEventSynchronize(hipEvent_t event) {
-  return call("hipEventSynchronize", [&](SimulatedDevice& device) { known(device.events, event, "event"); });
+  return call("hipEventSynchronize", [&](SimulatedDevice& device) {
+    require(known(device.events, event, "event").captured_in == nullptr, hipErrorCapturedEvent,
+            "the event was recorded by a capture");
+  });
 }
 
 hipError_t hipEventQuery(hipEvent_t event) { return hipEventSynchronize(event); }
@@ -439,45 +479,48 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
 // --- graphs
 // -------------------------------------------------------------------------------------------------------------
 
-hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
   return call("hipStreamBeginCapture", [&](SimulatedDevice& device) {
     Stream* found = device.stream_of(stream);
     require(found != nullptr, hipErrorStreamCaptureUnsupported, "the null stream cannot capture");
     require(!found->capture, hipErrorIllegalState, "the stream captures already");
-    found->capture = std::make_unique<Graph>();
+    found->capture = std::make_unique<Capture>();
+    found->capture->mode = mode;
   });
 }
 
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
-  return call("hipStreamEndCapture", [&](SimulatedDevice& device) {
-    Stream* found = device.stream_of(stream);
-    require(found != nullptr && found->capture, hipErrorStreamCaptureUnmatched, "the stream does not capture");
-    Graph* handle = found->capture.get();
-    device.graphs[handle] = std::move(found->capture);
-    *graph = reinterpret_cast<hipGraph_t>(handle);
-  });
+  *graph = nullptr;
+  return call("hipStreamEndCapture",
+              [&](SimulatedDevice& device) { *graph = reinterpret_cast<hipGraph_t>(device.end_capture(stream)); });
 }
 
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
   return call("hipStreamIsCapturing", [&](SimulatedDevice& device) {
     const Stream* found = device.stream_of(stream);
-    *status = found != nullptr && found->capture ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
+    *status = found == nullptr || !found->capture ? hipStreamCaptureStatusNone
+              : found->capture->is_invalid        ? hipStreamCaptureStatusInvalidated
+                                                  : hipStreamCaptureStatusActive;
+  });
+}
+
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* executable, hipGraph_t graph, unsigned long long) {
+  return call("hipGraphInstantiate", [&](SimulatedDevice& device) {
+    const Graph& source = known(device.graphs, graph, "graph");
+    create(device.executable_graphs, executable);
+    known(device.executable_graphs, *executable, "executable graph").work = source.work;
   });
 }
 
 hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hipGraphNode_t*, char*, size_t) {
-  return call("hipGraphInstantiate", [&](SimulatedDevice& device) {
-    const Graph& source = known(device.graphs, graph, "graph");
-    create(device.graphs, executable);
-    known(device.graphs, *executable, "graph").work = source.work;
-  });
+  return hipGraphInstantiateWithFlags(executable, graph, 0);
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
   return call("hipGraphLaunch", [&](SimulatedDevice& device) {
-    device.stream_of(stream);
-    for (const Work& work : known(device.graphs, executable, "executable graph").work)
-      if (const hipError_t result = work(); result != hipSuccess) return result;
+    // A stream that captures takes them into its own graph.
+    for (const Work& work : known(device.executable_graphs, executable, "executable graph").work)
+      if (const hipError_t result = device.enqueue(stream, work); result != hipSuccess) return result;
     return hipSuccess;
   });
 }
@@ -489,7 +532,7 @@ hipError_t hipGraphDestroy(hipGraph_t graph) {
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t executable) {
   return call("hipGraphExecDestroy", [&](SimulatedDevice& device) {
-    device.graphs.erase(&known(device.graphs, executable, "executable graph"));
+    device.executable_graphs.erase(&known(device.executable_graphs, executable, "executable graph"));
   });
 }
 

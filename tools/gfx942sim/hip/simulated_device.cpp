@@ -146,8 +146,14 @@ Function* SimulatedDevice::function(Module* module, const char* name) {
   return &found->second;
 }
 
+bool SimulatedDevice::is_loaded(const LoadedModule* module) const {
+  return std::ranges::any_of(modules_, [&](const auto& entry) { return entry.first->loaded.get() == module; });
+}
+
 hipError_t SimulatedDevice::launch(const Function& function, const Launch& geometry,
                                    const std::vector<std::byte>& arguments) {
+  // A graph may outlive the module that it was captured from.
+  if (!is_loaded(function.module)) throw Refusal(hipErrorInvalidResourceHandle, "the kernel's module is not loaded");
   try {
     const Counts counts = dispatch(memory_, *function.module, geometry, arguments, options_);
     log_launch(to_json(geometry, counts));
@@ -179,11 +185,53 @@ Stream* SimulatedDevice::stream_of(hipStream_t handle) {
   return stream;
 }
 
+void SimulatedDevice::refuse_while_capturing() {
+  for (const auto& [stream, owner] : streams) {
+    Capture* capture = stream->capture.get();
+    if (capture == nullptr || capture->mode == hipStreamCaptureModeRelaxed) continue;
+    if (capture->mode == hipStreamCaptureModeThreadLocal && capture->thread != std::this_thread::get_id()) continue;
+    capture->is_invalid = true;
+    throw Refusal(hipErrorStreamCaptureUnsupported, "not while a stream captures");
+  }
+}
+
+void SimulatedDevice::refuse_while_capturing(Stream* stream) {
+  if (stream == nullptr || !stream->capture) return;
+  stream->capture->is_invalid = true;
+  throw Refusal(hipErrorStreamCaptureUnsupported, "not for a stream that captures");
+}
+
 hipError_t SimulatedDevice::enqueue(hipStream_t handle, Work work) {
   Stream* stream = stream_of(handle);
+  if (stream == nullptr) {
+    // It waits for all streams but those that were made not to be waited for.
+    for (const auto& [other, owner] : streams) {
+      if (!other->capture || !other->waits_for_null_stream) continue;
+      other->capture->is_invalid = true;
+      throw Refusal(hipErrorStreamCaptureImplicit, "the null stream would wait for a stream that captures");
+    }
+  }
   if (stream == nullptr || !stream->capture) return work();
-  stream->capture->work.push_back(std::move(work));
+  if (stream->capture->is_invalid)
+    throw Refusal(hipErrorStreamCaptureInvalidated, "the capture was spoilt by a call that no capture allows");
+  stream->capture->graph->work.push_back(std::move(work));
   return hipSuccess;
+}
+
+Graph* SimulatedDevice::end_capture(hipStream_t handle) {
+  Stream* stream = stream_of(handle);
+  if (stream == nullptr || !stream->capture)
+    throw Refusal(hipErrorStreamCaptureUnmatched, "the stream does not capture");
+  if (stream->capture->mode != hipStreamCaptureModeRelaxed && stream->capture->thread != std::this_thread::get_id())
+    throw Refusal(hipErrorStreamCaptureWrongThread, "another thread began this capture");
+  const std::unique_ptr<Capture> capture = std::move(stream->capture);
+  for (const auto& [event, owner] : events)
+    if (event->captured_in == stream) event->captured_in = nullptr;
+  if (capture->is_invalid)
+    throw Refusal(hipErrorStreamCaptureInvalidated, "the capture was spoilt by a call that no capture allows");
+  Graph* graph = capture->graph.get();
+  graphs[graph] = std::move(capture->graph);
+  return graph;
 }
 
 }  // namespace gfx942sim::hip

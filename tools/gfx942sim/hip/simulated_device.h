@@ -1,5 +1,6 @@
 // The one GPU that the stand-in for libamdhip64 offers: its memory, modules and streams. Work is done when it is
-// enqueued, so a stream is always idle; while a stream captures, its operations are noted in a graph instead.
+// enqueued, so a stream is always idle; while a stream captures, its operations are noted in a graph instead, and what
+// HIP does not allow then is refused and spoils the capture.
 #pragma once
 
 #define __HIP_PLATFORM_AMD__ 1
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gfx942sim/dispatch.h"
@@ -29,12 +31,23 @@ using Work = std::function<hipError_t()>;
 struct Graph {
   std::vector<Work> work;
 };
+struct ExecutableGraph {
+  std::vector<Work> work;
+};
+struct Capture {
+  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
+  hipStreamCaptureMode mode;
+  std::thread::id thread = std::this_thread::get_id();
+  bool is_invalid = false;
+};
 struct Stream {
-  std::unique_ptr<Graph> capture;  // being captured
+  bool waits_for_null_stream = true;
+  std::unique_ptr<Capture> capture;  // null while the stream runs what it gets
 };
 struct Event {
   bool recorded = false;
-  double milliseconds = 0;  // when it was recorded
+  const Stream* captured_in = nullptr;  // recorded in a graph, so it says nothing of the device
+  double milliseconds = 0;              // when it was recorded
 };
 
 // A call that HIP refuses: its error code; the text goes to stderr.
@@ -74,16 +87,24 @@ class SimulatedDevice {
 
   // Does the work, or notes it if the stream captures.
   hipError_t enqueue(hipStream_t stream, Work work);
+  // For calls that are not of a stream: refused while this thread captures one, or any thread one for all threads.
+  void refuse_while_capturing();
+  // For calls that wait for a stream.
+  void refuse_while_capturing(Stream* stream);
+  Graph* end_capture(hipStream_t stream);
   Stream* stream_of(hipStream_t handle);
 
   std::map<Stream*, std::unique_ptr<Stream>> streams;
   std::map<Event*, std::unique_ptr<Event>> events;
-  std::map<Graph*, std::unique_ptr<Graph>> graphs;  // and instantiated ones
+  std::map<Graph*, std::unique_ptr<Graph>> graphs;
+  std::map<ExecutableGraph*, std::unique_ptr<ExecutableGraph>> executable_graphs;
 
  private:
   SimulatedDevice();
   // The host's address of bytes on the device.
   std::byte* device_bytes(const void* pointer, size_t bytes, const char* what);
+
+  bool is_loaded(const LoadedModule* module) const;
 
   DeviceMemory memory_;
   std::map<void*, std::unique_ptr<std::byte[]>> host_memory_;

@@ -1,0 +1,42 @@
+// The kernel launches of whole runs as HIP graphs: a run whose kernels get the arguments of an earlier one is one call.
+#pragma once
+
+#include "cpu/array.h"
+#include "hip/hip_library.h"
+
+namespace onnxc::runtime {
+
+// What all arguments of a run's launches follow from: where its buffers lie, and the values of its symbols.
+struct LaunchKey {
+  void* const* buffers;
+  int64_t buffer_count;
+  const int64_t* symbols;
+  int64_t symbol_count;
+};
+
+class CapturedGraphs {
+ public:
+  struct Entry {
+    hipGraphExec_t executable;  // null where the run launches nothing
+    Array<char> key;
+  };
+
+  // Null where no run with this key was captured, or where others have taken its place since.
+  const Entry* find(const LaunchKey& key) const;
+  // Makes an entry of what was captured (null: no launch), in the place of the oldest where there is no other. No graph
+  // of an earlier run may still be running.
+  onnxc_status add(const HipLibrary& hip, const LaunchKey& key, hipGraph_t graph, const Entry*& entry,
+                   ErrorText& error);
+  void destroy(const HipLibrary& hip);
+  // How many were ever added.
+  int64_t count() const { return count_; }
+
+ private:
+  // Enough for callers that take turns with two or three sets of buffers or of dims.
+  static constexpr int64_t most_entries = 8;
+
+  Entry entries_[most_entries] = {};
+  int64_t count_ = 0;
+};
+
+}  // namespace onnxc::runtime

@@ -164,7 +164,7 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
     emitted = emit_cpu(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr});
   });
   emitted.device = std::move(device);
-  ToolchainOptions toolchain{architecture, options.jobs, options.optimization, reports_kernels};
+  ToolchainOptions toolchain{architecture, options.jobs, options.optimization, reports_kernels, options.keep_refused};
   std::string said;
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
   if (reports_kernels) fmt::print("{}", kernels_table(device_kernels, parse_resources(said)));

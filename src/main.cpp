@@ -74,6 +74,8 @@ struct CommandLine {
     app.add_option("-j,--jobs", options.jobs, "run this many compilers at once (default: one a core)")
         ->check(CLI::Range(1, 1024))
         ->option_text("N");
+    app.add_flag("--keep-refused", options.keep_refused,
+                 "keep the generated sources where a compiler refuses them, and say where");
     app.add_option("--max-memory", options.limits.max_memory, "refuse a model that needs more to compile, such as 8GB")
         ->transform(CLI::AsSizeValue(false))
         ->option_text("SIZE");

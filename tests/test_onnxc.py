@@ -309,10 +309,18 @@ def test_a_compiler_that_refuses_the_source_is_our_bug(model: Path, tmp_path: Pa
     compiler.chmod(0o700)
     (tmp_path / "out").mkdir()
     (tmp_path / "tmp").mkdir()
-    done = onnxc(model, "-o", tmp_path / "out" / "m.so", code=3, ONNXC_CXX=str(compiler), TMPDIR=str(tmp_path / "tmp"))
+    words = (model, "-o", tmp_path / "out" / "m.so")
+    environment = {"ONNXC_CXX": str(compiler), "TMPDIR": str(tmp_path / "tmp")}
+    done = onnxc(*words, code=3, **environment)
     assert "refused" in done.stderr
     assert "This is a bug of onnxc" in done.stderr
-    assert "The source is kept; repeat with:" in done.stderr
+    assert "With --keep-refused its source is kept." in done.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []
+    kept = onnxc(*words, "--keep-refused", code=3, **environment)
+    assert "The source is kept; repeat with:" in kept.stderr
+    [folder] = (tmp_path / "tmp").iterdir()
+    assert str(folder / "model.cpp") in kept.stderr
+    assert (folder / "model.cpp").exists()
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -127,10 +127,12 @@ class Build {
     if (result.succeeded()) return std::move(result.errors);
     if (result.errors.find("No space left on device") != std::string::npos)
       user_error("the disk is full: {}", printable_message(result.errors));
-    folder_.keep();
-    throw InternalError(
-        fmt::format("the C++ compiler refused generated code ({}):\n{}\nThe source is kept; repeat with:\n{}",
-                    result.describe(), printable_message(result.errors), fmt::join(command, " ")));
+    if (options_.keeps_refused) folder_.keep();
+    const std::string next = options_.keeps_refused
+                                 ? fmt::format("The source is kept; repeat with:\n{}", fmt::join(command, " "))
+                                 : "With --keep-refused its source is kept.";
+    throw InternalError(fmt::format("the C++ compiler refused generated code ({}):\n{}\n{}", result.describe(),
+                                    printable_message(result.errors), next));
   }
 
   // Runs the commands on `jobs` threads; the first failure, in their order, is thrown.

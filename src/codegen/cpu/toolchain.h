@@ -36,11 +36,12 @@ struct ToolchainOptions {
   int jobs = 0;  // 0: as many as there are cores
   int optimization = 3;
   bool reports_kernels = false;
+  bool keeps_refused = false;  // the sources, where a compiler refuses them
 };
 
 // Writes `output` by a temporary file and a rename. UserError when there is no compiler or the disk is full;
-// InternalError, with the source kept and the command that repeats it, when the compiler refuses our source.
-// They return what the compilers said; with `reports_kernels` also what each kernel of a GPU needs
+// InternalError when the compiler refuses our source; with `keeps_refused` it is kept, and the text has the command
+// that repeats it. They return what the compilers said; with `reports_kernels` also what each kernel of a GPU needs
 // (codegen/hip/kernel_report.h reads it).
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options,
                                 const std::filesystem::path& output);

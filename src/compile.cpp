@@ -24,6 +24,7 @@
 #include "passes/simplify.h"
 #include "passes/split_reductions.h"
 #include "report/nodes.h"
+#include "report/report.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
@@ -123,7 +124,7 @@ std::string describe(const Options& options, const CpuArchitecture& architecture
 
 void compile_model(const Options& options, PassRunner& passes, const ImportedModel& model) {
   Graph& graph = *model.graph;
-  std::vector<Origin> nodes = origins(graph);
+  Report report(options.report, options.json, origins(graph));
   // Everything after asks for shapes.
   infer_and_dump_shapes(options, passes, model);
   if (only_shows_shapes(options)) return;
@@ -134,10 +135,13 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   Program program = lower_graph(options, passes, graph, target);
   passes.check_dump();
   // Beyond this point the graph is not looked at.
-  if (options.report) fmt::print("{}", options.json ? nodes_json(nodes, program) : nodes_table(nodes, program));
-  const bool reports_kernels = options.report && !options.json && options.target == "hip";
-  if (options.output.empty() && !reports_kernels) return;
-  if (options.emit == Emit::ir) return write_file(options.output, to_string(program));
+  report.add_cpu(program);
+  const bool reports_kernels = options.report && options.target == "hip" && options.emit != Emit::ir;
+  if (options.output.empty() && !reports_kernels) return report.finish();
+  if (options.emit == Emit::ir) {
+    report.finish();
+    return write_file(options.output, to_string(program));
+  }
 
   const std::string described = describe(options, architecture);
   std::optional<EmittedDevice> device;
@@ -151,13 +155,12 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
         "as many levels on the GPU as on the CPU");
     passes.time("emit for hip",
                 [&] { device = emit_hip(device_program, {options.gpu_arch, model.facts.sha256, described}); });
-    if (reports_kernels)
-      fmt::print("\nOn the GPU:\n{}{}", nodes_table(nodes, device_program), transfers_table(device_program));
+    report.add_gpu(options.gpu_arch, device_program);
   }
   const std::vector<DeviceKernel> device_kernels = device ? device->kernels : std::vector<DeviceKernel>();
   if (options.output.empty()) {
-    fmt::print("{}", kernels_table(device_kernels, {}));
-    return;
+    report.add_kernels(device_kernels, {});
+    return report.finish();
   }
   EmittedModel emitted;
   passes.time("emit", [&] {
@@ -167,7 +170,8 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   ToolchainOptions toolchain{architecture, options.jobs, options.optimization, reports_kernels, options.keep_refused};
   std::string said;
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
-  if (reports_kernels) fmt::print("{}", kernels_table(device_kernels, parse_resources(said)));
+  if (reports_kernels) report.add_kernels(device_kernels, parse_resources(said));
+  report.finish();
 }
 
 }  // namespace

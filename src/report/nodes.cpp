@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -104,19 +103,19 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
   return text + "\n";
 }
 
-std::string nodes_json(const std::vector<Origin>& nodes, const Program& program) {
-  ordered_json report{{"format", "onnxc-report"}, {"version", 1}, {"nodes", ordered_json::array()}};
+ordered_json nodes_json(const std::vector<Origin>& nodes, const Program& program) {
+  ordered_json report = ordered_json::array();
   std::vector<Fate> all = fates(nodes, program);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Fate& fate = all[i];
-    report["nodes"].push_back({{"name", nodes[i].name},
-                               {"op_type", nodes[i].type},
-                               {"became", fate.became},
-                               {"step", fate.step ? ordered_json(*fate.step) : ordered_json(nullptr)},
-                               {"description", fate.description},
-                               {"fused_with", fate.fused_with}});
+    report.push_back({{"name", nodes[i].name},
+                      {"op_type", nodes[i].type},
+                      {"became", fate.became},
+                      {"step", fate.step ? ordered_json(*fate.step) : ordered_json(nullptr)},
+                      {"description", fate.description},
+                      {"fused_with", fate.fused_with}});
   }
-  return report.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return report;
 }
 
 }  // namespace onnxc

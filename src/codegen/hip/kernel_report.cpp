@@ -13,6 +13,28 @@
 namespace onnxc {
 namespace {
 
+using nlohmann::ordered_json;
+
+// A step for which the host waits.
+struct HostRead {
+  size_t step;
+  std::vector<Origin> nodes;
+  std::string tensor;
+  Expr bytes;
+};
+
+std::vector<HostRead> host_reads(const Program& program) {
+  std::vector<HostRead> found;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const std::optional<BufferId> read = read_by_host(program.steps[i]);
+    if (!read) continue;
+    const Buffer& buffer = program.buffer(program.storage(*read));
+    const Expr bytes = buffer.layout.element_count(buffer.shape) * info(buffer.dtype).size;
+    found.push_back({i, program.steps[i].origins, buffer.name, bytes});
+  }
+  return found;
+}
+
 // "... remark:     VGPRs: 56 [-Rpass...]" gives 56.
 int64_t number_behind(std::string_view line, std::string_view label) {
   const size_t start = line.find(label) + label.size();
@@ -38,8 +60,9 @@ std::map<std::string, KernelResources> parse_resources(const std::string& remark
       current = &resources[std::string(name.substr(0, name.find(' ')))];
     }
     if (current == nullptr) continue;
-    if (has(" VGPRs: ")) current->vector_registers += number_behind(line, " VGPRs: ");
-    if (has(" AGPRs: ")) current->vector_registers += number_behind(line, " AGPRs: ");
+    if (has(" VGPRs: ")) current->vector_registers = number_behind(line, " VGPRs: ");
+    if (has(" AGPRs: ")) current->accumulation_registers = number_behind(line, " AGPRs: ");
+    if (has(" SGPRs: ")) current->scalar_registers = number_behind(line, " SGPRs: ");
     for (const std::string_view label : {"VGPRs Spill: ", "SGPRs Spill: "})
       if (has(label)) current->spilled_registers += number_behind(line, label);
     if (has("ScratchSize [bytes/lane]: ")) current->scratch_bytes = number_behind(line, "ScratchSize [bytes/lane]: ");
@@ -63,7 +86,10 @@ std::string kernels_table(const std::vector<DeviceKernel>& kernels,
     const std::string lds = made != nullptr  ? std::to_string(made->lds_bytes)
                             : kernel.figures ? std::to_string(kernel.figures->lds_bytes)
                                              : "-";
-    rows.push_back({kernel.name, std::to_string(kernel.steps.size()), lds, number(&KernelResources::vector_registers),
+    // Both kinds are of one file.
+    const std::string registers =
+        made != nullptr ? std::to_string(made->vector_registers + made->accumulation_registers) : "-";
+    rows.push_back({kernel.name, std::to_string(kernel.steps.size()), lds, registers,
                     made != nullptr ? std::to_string(made->spilled_registers + made->scratch_bytes) : "-",
                     number(&KernelResources::waves),
                     kernel.figures ? fmt::format("{:.1f}", kernel.figures->microseconds) : "-",
@@ -81,16 +107,58 @@ std::string kernels_table(const std::vector<DeviceKernel>& kernels,
   return text;
 }
 
-std::string transfers_table(const Program& program) {
+ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
+                          const std::map<std::string, KernelResources>& resources) {
+  ordered_json list = ordered_json::array();
+  for (const DeviceKernel& kernel : kernels) {
+    const auto found = resources.find(kernel.name);
+    auto made = [&](int64_t KernelResources::* member) {
+      return found != resources.end() ? ordered_json(found->second.*member) : ordered_json(nullptr);
+    };
+    auto planned = [&](auto KernelFigures::* member) {
+      return kernel.figures ? ordered_json(*kernel.figures.*member) : ordered_json(nullptr);
+    };
+    list.push_back({{"name", kernel.name},
+                    {"description", kernel.description},
+                    {"steps", kernel.steps},
+                    {"lds_bytes", made(&KernelResources::lds_bytes)},
+                    {"planned_lds_bytes", planned(&KernelFigures::lds_bytes)},
+                    {"vector_registers", made(&KernelResources::vector_registers)},
+                    {"accumulation_registers", made(&KernelResources::accumulation_registers)},
+                    {"scalar_registers", made(&KernelResources::scalar_registers)},
+                    {"spilled_registers", made(&KernelResources::spilled_registers)},
+                    {"scratch_bytes", made(&KernelResources::scratch_bytes)},
+                    {"waves", made(&KernelResources::waves)},
+                    {"modelled_us", planned(&KernelFigures::microseconds)},
+                    {"bound", planned(&KernelFigures::bound)}});
+  }
+  return list;
+}
+
+std::string host_reads_table(const Program& program) {
   std::string text;
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    const std::optional<BufferId> read = read_by_host(program.steps[i]);
-    if (!read) continue;
-    const Buffer& buffer = program.buffer(program.storage(*read));
-    const Expr bytes = buffer.layout.element_count(buffer.shape) * info(buffer.dtype).size;
-    text += fmt::format("step {} waits for {} bytes of {}\n", i, bytes.to_string(), quote(buffer.name));
+  for (const HostRead& read : host_reads(program)) {
+    std::string nodes;
+    for (const Origin& origin : read.nodes)
+      nodes += fmt::format("{}{} {}", nodes.empty() ? "" : ", ", printable(origin.type), quote(origin.name));
+    text += fmt::format("step {} waits for {} bytes of {}, for {}\n", read.step, read.bytes.to_string(),
+                        quote(read.tensor), nodes);
   }
   return text.empty() ? text : "\nSizes and conditions that the host reads from the GPU:\n" + text;
+}
+
+ordered_json host_reads_json(const Program& program) {
+  ordered_json list = ordered_json::array();
+  for (const HostRead& read : host_reads(program)) {
+    ordered_json nodes = ordered_json::array();
+    for (const Origin& origin : read.nodes) nodes.push_back({{"name", origin.name}, {"op_type", origin.type}});
+    const std::optional<int64_t> bytes = read.bytes.constant();
+    list.push_back({{"step", read.step},
+                    {"nodes", nodes},
+                    {"tensor", read.tensor},
+                    {"bytes", bytes ? ordered_json(*bytes) : ordered_json(read.bytes.to_string())}});
+  }
+  return list;
 }
 
 }  // namespace onnxc

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +22,8 @@ struct DeviceKernel {
 
 // As clang reports it (-Rpass-analysis=kernel-resource-usage).
 struct KernelResources {
-  int64_t vector_registers = 0, spilled_registers = 0, scratch_bytes = 0, lds_bytes = 0;
+  int64_t vector_registers = 0, accumulation_registers = 0, scalar_registers = 0;
+  int64_t spilled_registers = 0, scratch_bytes = 0, lds_bytes = 0;
   int64_t waves = 0;  // that a SIMD unit can hold at once
 };
 std::map<std::string, KernelResources> parse_resources(const std::string& remarks);
@@ -29,8 +31,13 @@ std::map<std::string, KernelResources> parse_resources(const std::string& remark
 // A line a kernel; without resources, where nothing was compiled, only what was planned.
 std::string kernels_table(const std::vector<DeviceKernel>& kernels,
                           const std::map<std::string, KernelResources>& resources);
+// The same as a list; what is not known is null.
+nlohmann::ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
+                                    const std::map<std::string, KernelResources>& resources);
 
-// The steps for which the host waits, and what it reads from the GPU for them; empty where there are none.
-std::string transfers_table(const Program& program);
+// The steps for which the host waits, the nodes that need it, and what it reads from the GPU for them; empty where
+// there are none.
+std::string host_reads_table(const Program& program);
+nlohmann::ordered_json host_reads_json(const Program& program);
 
 }  // namespace onnxc

@@ -23,7 +23,9 @@ TEST(KernelReport, ReadsWhatClangSaysOfEachKernel) {
   const auto resources = parse_resources(remarks);
   ASSERT_EQ(resources.size(), 2U);
   const KernelResources& kernel = resources.at("kernel1");
-  EXPECT_EQ(kernel.vector_registers, 60);
+  EXPECT_EQ(kernel.vector_registers, 56);
+  EXPECT_EQ(kernel.accumulation_registers, 4);
+  EXPECT_EQ(kernel.scalar_registers, 70);
   EXPECT_EQ(kernel.spilled_registers, 3);
   EXPECT_EQ(kernel.scratch_bytes, 8);
   EXPECT_EQ(kernel.lds_bytes, 10240);

@@ -198,7 +198,7 @@ class HipEmitter {
     };
     launch(kernel.number, spec->blocks());
     if (second) {
-      const SharedKernel next{kernel.number + 1, kernels_.at(kernel.number + 1)};
+      const SharedKernel next{kernel.number + 1, fmt::format("second{}", kernel.number + 1)};
       report(next, "sum of the parts of " + spec->describe());
       launch(next.number, second->blocks);
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "ops/normalization.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -58,6 +59,26 @@ BufferId add_constant(Program& program, std::string name, std::vector<float> val
   buffer.constant = Tensor::of(DType::float32, {count}, values);
   buffer.is_packed = is_packed;
   return program.add(std::move(buffer));
+}
+
+BufferId add_temporary(Program& program, std::string name, Shape shape) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.dtype = DType::float32;
+  buffer.layout = Layout::row_major(shape.size());
+  buffer.shape = std::move(shape);
+  return program.add(std::move(buffer));
+}
+
+void define_by_moments(const Node& node, const Expr& groups, BufferId moments, LoweringContext& context) {
+  const Program& program = context.program();
+  DefineContext define(node, context.program(), [&](const Value& value) { return context.buffer(value); });
+  const Operand statistics{moments, DType::float32, program.buffer(moments).shape};
+  define_normalized_by_instance(define, [&](const std::vector<Expr>& place) -> InstanceStatistics {
+    const Expr group = floor_div(place[1], floor_div(define.shape(0)[1], groups));
+    auto value = [&](int64_t which) { return statistics({which, place[0], group}); };
+    return {value(0), value(1), value(2)};
+  });
 }
 
 Epilogue plain_epilogue(const Value& output) {

@@ -29,6 +29,13 @@ std::vector<float> as_float(const Tensor& tensor);
 // A constant of the program's own. `is_packed` says that its order is a kernel's.
 BufferId add_constant(Program& program, std::string name, std::vector<float> values, bool is_packed);
 
+// Float32 that a kernel writes and another one reads.
+BufferId add_temporary(Program& program, std::string name, Shape shape);
+
+// The nests of an InstanceNormalization or GroupNormalization behind statistics that a kernel has made: float32 [3, N,
+// groups], the means, what is left of these, and the population variances.
+void define_by_moments(const Node& node, const Expr& groups, BufferId moments, LoweringContext& context);
+
 // The kernel's result in the type of the output, at each of its points.
 Epilogue plain_epilogue(const Value& output);
 // Of a MatMul the result alone; of a Gemm alpha * result + beta * C.

@@ -20,6 +20,9 @@ LONG_SUMS = 5e-5
 MOST_LDS = 65536
 # Registers of a lane: with more, two wavefronts would not fit on a SIMD unit.
 MOST_REGISTERS = 256
+# Of a kernel of rows: with more, fewer than three of its wavefronts would fit on a SIMD unit.
+MOST_ROW_REGISTERS = 168
+MOST_ROW_LDS = 2048
 INCLUDES = [f"-I{onnxc_commands.REPOSITORY / folder}" for folder in ("src", "runtime", "runtime/include")]
 
 ALWAYS = {row.name for row in SMALL if not row.slow}
@@ -70,6 +73,18 @@ def plans(device_source: str) -> dict[str, str]:
 def channelwise(device_source: str) -> set[str]:
     """The kernels that are convolutions of groups of few channels."""
     return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ channelwise<", device_source))
+
+
+def rows(device_source: str) -> set[str]:
+    """The kernels of rows that are normalised, and of the chunks of long ones."""
+    return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ (?:normalized_rows|partial_moments)<", device_source))
+
+
+def row_faults(kernel: Kernel) -> list[str]:
+    """Of a kernel of rows, which holds them in registers: two blocks and more share a compute unit."""
+    if kernel.vector_registers <= MOST_ROW_REGISTERS and kernel.lds <= MOST_ROW_LDS:
+        return []
+    return [f"{kernel.vector_registers} registers and {kernel.lds} bytes of LDS for a row"]
 
 
 def faults(kernel: Kernel) -> list[str]:
@@ -154,11 +169,13 @@ def test_gate(
     products = plans(device_source)
     assert found
     templates = {kernel.name for kernel in found if kernel.name.startswith("kernel")}
-    assert templates == products.keys() | channelwise(device_source)
+    normalizing = rows(device_source)
+    assert templates == products.keys() | channelwise(device_source) | normalizing
     problems = []
     for kernel in found:
         plan = products.get(kernel.name)
         wrong = faults(kernel) + (product_faults(kernel, plan) if plan else [])
+        wrong += row_faults(kernel) if kernel.name in normalizing else []
         problems += [f"{kernel.name}: {fault}" for fault in wrong]
     assert not problems, "\n".join(problems)
     check_argument_sizes(host_source, found)

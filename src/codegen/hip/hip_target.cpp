@@ -4,6 +4,7 @@
 #include "codegen/hip/calls/conv_kernel.h"
 #include "codegen/hip/calls/kernel_spec.h"
 #include "codegen/hip/calls/matmul_kernel.h"
+#include "codegen/hip/calls/row_kernel.h"
 #include "codegen/kernel_call.h"
 #include "support/diagnostics.h"
 
@@ -28,7 +29,7 @@ bool HipTarget::lower(const Node& node, LoweringContext& context) const {
   else if (takes_matrix_product(node))
     lower_matrix_product(node, products_, context);
   else
-    return false;
+    return lower_rows(node, context);
   return true;
 }
 
@@ -37,6 +38,8 @@ bool HipTarget::fits_epilogue(const Program& program, const KernelCall& call, co
                               BufferId output) const {
   const Layout &layout = program.buffer(output).layout, &own = program.buffer(call.output).layout;
   const auto* spec = dynamic_cast<const HipKernelSpec*>(call.spec.get());
+  // The output may have become part of another buffer.
+  if (program.buffer(output).view && !call.spec->accepts_views()) return false;
   const bool fits = layout == own || (layout.is_row_major() && spec != nullptr && spec->writes_row_major());
   return fits && is_kernel_type(epilogue.value.dtype());
 }

@@ -77,15 +77,6 @@ class MeanOfChannelsSpec : public MomentsSpec {
   Expr operations() const override { return 0; }
 };
 
-BufferId add_temporary(Program& program, std::string name, Shape shape) {
-  Buffer buffer;
-  buffer.name = std::move(name);
-  buffer.dtype = DType::float32;
-  buffer.layout = Layout::row_major(shape.size());
-  buffer.shape = std::move(shape);
-  return program.add(std::move(buffer));
-}
-
 BufferId emit_partial(const MomentsCall& moments, bool with_squares, Program& program) {
   const Buffer input = program.buffer(moments.input);
   const Expr voxels = product(Shape(input.shape.begin() + 2, input.shape.end()));

@@ -241,14 +241,8 @@ void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
     call.inputs.push_back(
         add_packed(context.program(), "zeros", Tensor::zeros(context.program().buffer(input).dtype, {count})));
   }
-  if (choice.workspace_count > 0) {
-    Buffer workspace;
-    workspace.name = node.outputs[0]->name + " in parts";
-    workspace.dtype = DType::float32;
-    workspace.shape = {choice.workspace_count};
-    workspace.layout = Layout::row_major(1);
-    call.workspace = context.program().add(std::move(workspace));
-  }
+  if (choice.workspace_count > 0)
+    call.workspace = add_temporary(context.program(), node.outputs[0]->name + " in parts", {choice.workspace_count});
   call.epilogue = std::move(epilogue);
   call.spec = std::make_shared<GemmSpec>(std::move(operation), choice);
   context.emit_kernel(std::move(call), *node.outputs[0], output_layout, node.origin);

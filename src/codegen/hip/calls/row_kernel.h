@@ -1,0 +1,13 @@
+// Softmax, LogSoftmax, and the normalisations that have statistics, by the kernels for rows
+// (kernels/normalized_rows.h).
+#pragma once
+
+#include "passes/lower.h"
+
+namespace onnxc {
+
+// Writes the call for a node of these; false where its loops are to be used: other types than the kernels', more axes
+// than they count, statistics that the model wants for itself.
+bool lower_rows(const Node& node, LoweringContext& context);
+
+}  // namespace onnxc

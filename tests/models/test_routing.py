@@ -7,6 +7,7 @@ of T tokens, K chosen experts, E experts and width D is known or not, in all 16 
 """
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,15 @@ TYPES: dict[str, tuple[int, Any, torch.dtype]] = {
 }
 INDEX_TYPES = {"int64": (TensorProto.INT64, np.int64), "int32": (TensorProto.INT32, np.int32)}
 RESULTS = ("elements", "nd", "one_hot", "sum_tokens", "sum_chosen")
-COMBINATIONS = list(itertools.product((False, True), repeat=len(KNOWN)))
+Known = tuple[bool, ...]  # of T, K, E and D
+COMBINATIONS: list[Known] = list(itertools.product((False, True), repeat=len(KNOWN)))
+# All known, none known, the mixture that was found wrong (K known), and one other.
+FEW_COMBINATIONS: list[Known] = [
+    (True, True, True, True),
+    (False, False, False, False),
+    (False, True, False, False),
+    (False, True, True, False),
+]
 
 
 class GraphWriter:
@@ -99,13 +108,13 @@ def write_routing(graph: GraphWriter, dtype: int) -> None:
     graph.named("ReduceSum", "sum_chosen", cube, none, keepdims=0)
 
 
-def prefix_of(known: tuple[bool, ...]) -> str:
+def prefix_of(known: Known) -> str:
     return "".join(name if is_known else name.lower() for name, is_known in zip(KNOWN, known, strict=True)) + "_"
 
 
-def build_model(dtype: int, index_type: int) -> onnx.ModelProto:
+def build_model(dtype: int, index_type: int, combinations: Sequence[Known]) -> onnx.ModelProto:
     nodes, inputs, outputs = [], [], []
-    for known in COMBINATIONS:
+    for known in combinations:
         prefix = prefix_of(known)
         dims: dict[str, int | str] = {
             name: KNOWN[name] if is_known else prefix + name for name, is_known in zip(KNOWN, known, strict=True)
@@ -154,12 +163,14 @@ def run_sizes() -> list[dict[str, int]]:
     ]
 
 
-def case_of(free: dict[str, int], type_name: str, index_name: str) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The inputs of all combinations where unknown dims have these sizes, and what is expected of them."""
+def case_of(
+    free: dict[str, int], type_name: str, index_name: str, combinations: Sequence[Known] = COMBINATIONS
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The inputs of the combinations where unknown dims have these sizes, and what is expected of them."""
     _, dtype, torch_type = TYPES[type_name]
     feed: dict[str, Array] = {}
     expected: dict[str, Array] = {}
-    for known in COMBINATIONS:
+    for known in combinations:
         sizes = {name: KNOWN[name] if is_known else free[name] for name, is_known in zip(KNOWN, known, strict=True)}
         sizes["E"] = max(sizes["E"], sizes["K"])
         part = feed_of(sizes, dtype, INDEX_TYPES[index_name][1])
@@ -173,8 +184,8 @@ def differs(result: Array, expected: Array) -> bool:
     return result.shape != expected.shape or not np.array_equal(result.astype(np.float64), expected.astype(np.float64))
 
 
-def save_model(type_name: str, index_name: str, folder: Path) -> Path:
-    onnx.save(build_model(TYPES[type_name][0], INDEX_TYPES[index_name][0]), folder / "model.onnx")
+def save_model(type_name: str, index_name: str, folder: Path, combinations: Sequence[Known] = COMBINATIONS) -> Path:
+    onnx.save(build_model(TYPES[type_name][0], INDEX_TYPES[index_name][0], combinations), folder / "model.onnx")
     return folder / "model.onnx"
 
 
@@ -193,17 +204,29 @@ def test_routing(type_name: str, index_name: str, tmp_path: Path) -> None:
     assert not failures, failures
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize(("type_name", "index_name"), [("float32", "int64"), ("float16", "int32")])
-def test_routing_on_the_gpu(type_name: str, index_name: str, tmp_path: Path) -> None:
+def gpu_failures(type_name: str, index_name: str, combinations: Sequence[Known], folder: Path) -> list[str]:
     """On the simulator, where most tokens of the list would take long."""
-    model = save_model(type_name, index_name, tmp_path)
-    shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--target", "hip")
+    model = save_model(type_name, index_name, folder, combinations)
+    shared_object = onnxc_commands.compile_model(model, folder / "model.so", "--target", "hip")
     failures = []
     for free in (sizes for sizes in run_sizes() if sizes["T"] in (0, 1, 3, 33, 65)):
-        feed, expected = case_of(free, type_name, index_name)
-        run = tmp_path / f"run_{free['T']}"
+        feed, expected = case_of(free, type_name, index_name, combinations)
+        run = folder / f"run_{free['T']}"
         results = onnxc_commands.run_arrays(shared_object, feed, list(expected), run, "--device", "hip")
         failures += [f"{name} with {free}" for name in expected if differs(results[name], expected[name])]
+    return failures
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(("type_name", "index_name"), [("float32", "int64"), ("bfloat16", "int32")])
+def test_routing_on_the_gpu(type_name: str, index_name: str, tmp_path: Path) -> None:
+    failures = gpu_failures(type_name, index_name, FEW_COMBINATIONS, tmp_path)
+    assert not failures, failures
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(("type_name", "index_name"), itertools.product(TYPES, INDEX_TYPES))
+def test_every_combination_on_the_gpu(type_name: str, index_name: str, tmp_path: Path) -> None:
+    failures = gpu_failures(type_name, index_name, COMBINATIONS, tmp_path)
     assert not failures, failures

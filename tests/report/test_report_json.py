@@ -105,9 +105,9 @@ def test_what_was_planned(model: Path, compiled: Json) -> None:
         assert kernel["bound"]
     assert any(kernel["modelled_us"] is None for name, kernel in kernels.items() if name.startswith("nest"))  # of N
     planned = report(model, "--target", "hip")
-    measured = ("lds_bytes", "scratch_bytes", "spilled_registers", "waves")
-    measured += ("vector_registers", "accumulation_registers", "scalar_registers")
-    expected = [{**kernel, **dict.fromkeys(measured)} for kernel in compiled["gpu"]["kernels"]]
+    registers = ("vector_registers", "accumulation_registers", "scalar_registers", "spilled_registers")
+    of_clang = dict.fromkeys(("lds_bytes", "scratch_bytes", "waves", *registers))
+    expected = [{**kernel, **of_clang} for kernel in compiled["gpu"]["kernels"]]
     assert planned["gpu"]["kernels"] == expected
     assert planned["nodes"] == compiled["nodes"]
 

@@ -36,6 +36,8 @@ const std::vector<AssemblyKernel> kernels = {
     {"unwritten_half_of_a_selection",
      "v_fma_mixlo_f16 v2, v0, v0, v0\nv_cmp_eq_u32 vcc, v0, v0\ns_nop 4\n"
      "v_cndmask_b32 v3, v2, v2, vcc\nv_add_f32 v4, v3, v3"},
+    {"half_of_a_pair", "v_mov_b32 v2, v0\nv_pk_add_f32 v[4:5], v[2:3], v[2:3]\nv_add_f32 v6, v4, v4"},
+    {"unwritten_half_of_a_pair", "v_mov_b32 v2, v0\nv_pk_add_f32 v[4:5], v[2:3], v[2:3]\nv_add_f32 v6, v5, v5"},
     {"unwritten_mask", "s_mov_b64 s[4:5], s[50:51]\nv_cndmask_b32 v1, 0, 1, s[4:5]"},
     {"unwritten_carry",
      "v_mov_b32 v2, 1\nv_mad_u64_u32 v[4:5], s[4:5], v2, v2, v[2:3]\ns_nop 4\nv_cndmask_b32 v1, 0, 1, s[4:5]"},
@@ -124,7 +126,8 @@ class Strictness : public testing::Test {
 TEST_F(Strictness, LetsGoodKernelsPass) {
   for (const char* kernel : {"copy", "exchange", "atomics_meet", "lds_from_memory"})
     EXPECT_EQ(fault(kernel, 128 - 64 * (std::string(kernel) == "lds_from_memory")).message, "") << kernel;
-  for (const char* kernel : {"unwritten_scalar_moves", "unwritten_mask_of_lanes_that_are_off", "selected_half"})
+  for (const char* kernel :
+       {"unwritten_scalar_moves", "unwritten_mask_of_lanes_that_are_off", "selected_half", "half_of_a_pair"})
     EXPECT_EQ(fault(kernel).message, "") << kernel;
   EXPECT_EQ(device().fault("arguments_padding_unused", 1, 64, uint64_t{1}, uint32_t{2}).message, "");
 }
@@ -167,6 +170,7 @@ TEST_F(Strictness, ReportsReadsOfWhatWasNeverWritten) {
   EXPECT_THAT(fault("unwritten_exec").message, HasSubstr("sets EXEC to bits that were never written"));
   EXPECT_THAT(fault("unwritten_mask").message, HasSubstr("reads s4, which was never written"));
   EXPECT_THAT(fault("unwritten_half_of_a_selection").message, HasSubstr("reads v3, which was never written"));
+  EXPECT_THAT(fault("unwritten_half_of_a_pair").message, HasSubstr("reads v5, which was never written"));
   EXPECT_THAT(fault("unwritten_carry").message, HasSubstr("reads s4, which was never written"));
   EXPECT_THAT(fault("unwritten_scc").message, HasSubstr("reads SCC, which was never written"));
   EXPECT_THAT(fault("unwritten_store").message, HasSubstr("reads v9, which was never written"));

@@ -71,6 +71,9 @@ void execute_packed_floats(Wave& wave, const Instruction& instruction) {
   constexpr size_t count = Signature<F>::count;
   const VectorContext context = begin_vector(wave, instruction);
   LaneWords results[2];
+  // Compilers put a lone float into a pair whose other half is of no use: a half that was never written gives such a
+  // half.
+  LaneBits unwritten[2] = {};
   for (int word = 0; word < 2; ++word) {
     const uint8_t selection = word ? instruction.op_sel_hi : instruction.op_sel;
     const uint8_t negation = word ? instruction.neg_hi : instruction.neg_lo;
@@ -79,8 +82,9 @@ void execute_packed_floats(Wave& wave, const Instruction& instruction) {
       const Operand& operand = instruction.operands[1 + i];
       const int half = selection >> i & 1;
       if (operand.kind == OperandKind::vector || operand.kind == OperandKind::accumulator) {
-        const LaneWords& words = wave.read_vector(operand, half, context.lanes);
-        for (int lane = 0; lane < wave_size; ++lane) sources[i][lane] = std::bit_cast<float>(words[lane]);
+        const VectorRegister& source = wave.peek_vector(operand, half);
+        for (const LaneBits written : source.written) unwritten[word] |= context.lanes & ~written;
+        for (int lane = 0; lane < wave_size; ++lane) sources[i][lane] = std::bit_cast<float>(source.lanes[lane]);
       } else {
         // A constant has one word, which serves both.
         sources[i].fill(
@@ -99,7 +103,10 @@ void execute_packed_floats(Wave& wave, const Instruction& instruction) {
       results[word][lane] = std::bit_cast<uint32_t>(value);
     }
   }
-  for (int word = 0; word < 2; ++word) wave.write_vector(instruction.operands[0], word, results[word], context.lanes);
+  for (int word = 0; word < 2; ++word) {
+    wave.write_vector(instruction.operands[0], word, results[word], context.lanes);
+    wave.mark_unwritten(instruction.operands[0], word, unwritten[word]);
+  }
 }
 
 template <class F>

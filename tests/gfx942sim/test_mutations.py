@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
+from tests.models.tensor_files import Array
 
 KERNELS = Path("codegen/hip/kernels")
 COMPILE = [
@@ -99,15 +100,15 @@ MUTATIONS = [
     ),
     Mutation(
         "tail of the convolution shifted by one",
-        [Change("first_row + index < grid.product()}", "first_row + index < grid.product() + 1}", BLOCK)],
+        [Change("< arguments.launch.rows}", "< arguments.launch.rows + 1}", BLOCK)],
         "behind the end of a device allocation",
     ),
     Mutation(
         "chunks of a row exchanged on one side only",
         [
             Change(
-                "lds_row_bytes + first_chunk;\n    columns",
-                "lds_row_bytes + chunk_bytes - first_chunk;\n    columns",
+                "shared.rows + lds_place(first_row(), chunk)",
+                "shared.rows + lds_place(first_row(), chunk ^ 1)",
                 TILE,
             )
         ],
@@ -148,9 +149,9 @@ MUTATIONS = [
         "row of LDS never written",
         [
             Change(
-                "    *reinterpret_cast<Chunk*>(operand + row * lds_row_bytes + chunk * chunk_bytes) = value;\n",
+                "    *reinterpret_cast<Chunk*>(operand + lds_place(row, chunk)) = value;\n",
                 "    if (thread_index() != 255)\n"
-                "    *reinterpret_cast<Chunk*>(operand + row * lds_row_bytes + chunk * chunk_bytes) = value;\n",
+                "    *reinterpret_cast<Chunk*>(operand + lds_place(row, chunk)) = value;\n",
                 TILE,
             )
         ],
@@ -196,8 +197,8 @@ MUTATIONS = [
     ),
     Mutation(
         "wait state removed",
-        [Change("s_nop 0\n\tv_readfirstlane", "v_readfirstlane")],
-        "0 wait states where 1 are needed",
+        [Change("s_nop 1\n\tv_addc_co_u32", "v_addc_co_u32")],
+        "0 wait states where 2 are needed",
         assembly=True,
     ),
 ]
@@ -205,10 +206,12 @@ MUTATIONS = [
 
 @dataclass
 class Model:
-    """A convolution whose tiles have tails on all sides, a transpose, and what the convolution gives."""
+    """A compiled model in its folder, its device source, its inputs, and what outputs the CPU gives."""
 
     folder: Path
     source: str
+    inputs: list[str]
+    outputs: list[str]
 
     def compile(self, source: str, kernels: Path | None, *options: str) -> Path:
         """The device source, and changed kernel headers in front of the others."""
@@ -232,9 +235,13 @@ class Model:
             "ONNXC_HIP_LIBRARY": str(LIBRARY),
             "GFX942SIM_CODE_OBJECT": str(code_object),
         }
-        command = [str(onnxc_commands.BINARIES / "onnxc-run"), "model.so", "--device", "hip", "--input", "x=x.npy"]
+        command = [str(onnxc_commands.BINARIES / "onnxc-run"), "model.so", "--device", "hip"]
+        for name in self.inputs:
+            command += ["--input", f"{name}={name}.npy"]
+        for name in self.outputs:
+            command += ["--expect", f"{name}=cpu/{name}.npy"]
         return subprocess.run(
-            [*command, "--expect", "y=cpu/y.npy"],
+            command,
             cwd=self.folder,
             env=environment,
             capture_output=True,
@@ -243,8 +250,20 @@ class Model:
         )
 
 
+def make_model(folder: Path, graph: onnx.GraphProto, inputs: dict[str, Array], outputs: list[str]) -> Model:
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "model.onnx"))
+    onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "hip")
+    onnxc_commands.compile_model(folder / "model.onnx", folder / "source", "--target", "hip", "--emit", "source")
+    for name, array in inputs.items():
+        np.save(folder / f"{name}.npy", array)
+    files = {name: folder / f"{name}.npy" for name in inputs}
+    onnxc_commands.run_files(folder / "model.so", files, outputs, folder / "cpu")
+    return Model(folder, (folder / "source.device.hip").read_text(), list(inputs), outputs)
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """A convolution whose tiles have tails on all sides, and a transpose; what the convolution gives is compared."""
     folder = tmp_path_factory.mktemp("mutations")
     random = np.random.default_rng(0)
     weights = random.integers(-3, 4, (72, 20, 3, 3, 3)).astype(np.float32)
@@ -262,12 +281,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
         ],
         [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(bias, "b")],
     )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "model.onnx"))
-    np.save(folder / "x.npy", random.integers(-4, 5, (1, 20, 3, 7, 9)).astype(np.float32))
-    onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "hip")
-    onnxc_commands.compile_model(folder / "model.onnx", folder / "source", "--target", "hip", "--emit", "source")
-    onnxc_commands.run_files(folder / "model.so", {"x": folder / "x.npy"}, ["y"], folder / "cpu")
-    return Model(folder, (folder / "source.device.hip").read_text())
+    x = random.integers(-4, 5, (1, 20, 3, 7, 9)).astype(np.float32)
+    return make_model(folder, graph, {"x": x}, ["y"])
 
 
 def replaced(text: str, change: Change) -> str:
@@ -282,7 +297,8 @@ def changed_kernels(model: Model, mutation: Mutation) -> Path:
     for change in mutation.changes:
         header = folder / KERNELS / change.file
         header.parent.mkdir(parents=True, exist_ok=True)
-        header.write_text(replaced((REPOSITORY / "src" / KERNELS / change.file).read_text(), change))
+        before = header if header.exists() else REPOSITORY / "src" / KERNELS / change.file
+        header.write_text(replaced(before.read_text(), change))
     return folder
 
 
@@ -293,18 +309,27 @@ def changed_assembly(text: str, change: Change) -> str:
     return text[:at] + change.after + text[at + len(change.before) :]
 
 
-def test_unchanged_kernels_pass(model: Model) -> None:
+def check_unchanged(model: Model) -> None:
     for code_object in (
         model.compile(model.source, None),
         model.assemble(model.compile(model.source, None, "-S").read_text()),
     ):
         done = model.run(code_object)
         assert done.returncode == 0, done.stderr
-        assert "output 'y': equal" in done.stdout
+        for name in model.outputs:
+            assert f"output '{name}': equal" in done.stdout
+
+
+def test_unchanged_kernels_pass(model: Model) -> None:
+    check_unchanged(model)
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
 def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
+    check_found(model, mutation)
+
+
+def check_found(model: Model, mutation: Mutation) -> None:
     if mutation.assembly:
         text = model.compile(model.source, None, "-S").read_text()
         code_object = model.assemble(changed_assembly(text, mutation.changes[0]))

@@ -101,7 +101,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     source = (folder / "source.device.hip").read_text()
     assert "partial_moments<" in source
     assert "normalized_rows<" in source
-    return Model(folder, source)
+    return Model(folder, source, ["x"], ["y"])
 
 
 def compiled(model: Model, kernels: Path | None) -> Path:

@@ -80,9 +80,6 @@ std::string kernels_table(const std::vector<DeviceKernel>& kernels,
   for (const DeviceKernel& kernel : kernels) {
     const auto found = resources.find(kernel.name);
     const KernelResources* made = found != resources.end() ? &found->second : nullptr;
-    auto number = [&](int64_t KernelResources::* member) {
-      return made != nullptr ? std::to_string(made->*member) : std::string("-");
-    };
     const std::string lds = made != nullptr  ? std::to_string(made->lds_bytes)
                             : kernel.figures ? std::to_string(kernel.figures->lds_bytes)
                                              : "-";
@@ -91,7 +88,9 @@ std::string kernels_table(const std::vector<DeviceKernel>& kernels,
         made != nullptr ? std::to_string(made->vector_registers + made->accumulation_registers) : "-";
     rows.push_back({kernel.name, std::to_string(kernel.steps.size()), lds, registers,
                     made != nullptr ? std::to_string(made->spilled_registers + made->scratch_bytes) : "-",
-                    number(&KernelResources::waves),
+                    made != nullptr  ? std::to_string(made->waves)
+                    : kernel.figures ? std::to_string(kernel.figures->waves)
+                                     : "-",
                     kernel.figures ? fmt::format("{:.1f}", kernel.figures->microseconds) : "-",
                     kernel.figures ? kernel.figures->bound : "-", printable(kernel.description, longest)});
   }

@@ -55,15 +55,14 @@ TEST(GemmGeometry, EvenPartsOfAStepAreAtOneTapWhereTheKernelCountsOn) {
 }
 
 TEST(GemmGeometry, BlocksAreDealtToXcdsOnceEach) {
-  for (const int64_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
-    std::set<int64_t> seen;
-    for (int64_t dealt = 0; dealt < blocks; ++dealt) {
-      const int64_t block = kernels::block_of_xcd(dealt, blocks);
-      EXPECT_GE(block, 0);
+  for (const uint32_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
+    std::set<uint32_t> seen;
+    for (uint32_t dealt = 0; dealt < blocks; ++dealt) {
+      const uint32_t block = kernels::block_of_xcd(dealt, blocks);
       EXPECT_LT(block, blocks);
       seen.insert(block);
     }
-    EXPECT_EQ(static_cast<int64_t>(seen.size()), blocks);
+    EXPECT_EQ(seen.size(), blocks);
   }
   // Those that one XCD gets follow one another.
   EXPECT_EQ(kernels::block_of_xcd(8, 80), kernels::block_of_xcd(0, 80) + 1);
@@ -100,21 +99,22 @@ TEST(GemmGeometry, PartsFillTheGpuAndAreNotTooShort) {
 TEST(GemmChoice, FitsTheLimitsForEveryShape) {
   for (const GemmPlan& plan : plans())
     for (const int64_t count : {0, 1, 63, 64, 65, 4096, 1 << 20}) {
-      const std::optional sizes = count == 0 ? std::nullopt : std::optional(rows(count));
-      const GemmChoice choice = choose_gemm(plan, sizes);
-      EXPECT_LE(choice.lds_bytes, 65536);
-      EXPECT_LE(choice.threads, 1024);
-      EXPECT_GT(choice.estimate.microseconds, 0);
-      EXPECT_EQ(choice.lds_bytes, kernels::gemm_lds_bytes(choice.plan.tile));
-      EXPECT_EQ(choice.workspace_count,
-                sizes ? choice.plan.workspace_count(choice.plan.tiles(*sizes)) : choice.plan.most_workspace_count());
+      for (const bool are_known : {true, false}) {
+        const GemmChoice choice = choose_gemm(plan, {rows(count), are_known});
+        EXPECT_LE(choice.lds_bytes, 65536);
+        EXPECT_LE(choice.threads, 1024);
+        EXPECT_GT(choice.estimate.microseconds, 0);
+        EXPECT_EQ(choice.lds_bytes, kernels::gemm_lds_bytes(choice.plan.tile));
+        EXPECT_EQ(choice.workspace_count, are_known ? choice.plan.workspace_count(choice.plan.tiles(rows(count)))
+                                                    : choice.plan.most_workspace_count());
+      }
     }
 }
 
 TEST(GemmChoice, TakesLargeTilesForLargeProductsAndSmallOnesForSmall) {
   auto tile = [](int64_t channels, int64_t filters, int64_t count, Products products) {
     const GemmPlan plan{.shape = {channels, filters, 1, {3, 3, 3}}, .products = products};
-    return choose_gemm(plan, rows(count)).plan.tile;
+    return choose_gemm(plan, {rows(count), true}).plan.tile;
   };
   EXPECT_EQ(tile(512, 512, 1 << 20, Products::float16), (kernels::GemmTile{256, 128}));
   EXPECT_EQ(tile(512, 512, 256, Products::float32), (kernels::GemmTile{64, 64}));
@@ -124,19 +124,19 @@ TEST(GemmChoice, TakesLargeTilesForLargeProductsAndSmallOnesForSmall) {
 
 TEST(GemmChoice, CutsTheReductionWhereTilesAreFew) {
   const GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}};
-  EXPECT_TRUE(choose_gemm(plan, rows(784)).plan.is_split);
-  EXPECT_FALSE(choose_gemm(plan, rows(1 << 20)).plan.is_split);
-  EXPECT_TRUE(choose_gemm(plan, std::nullopt).plan.is_split);
+  EXPECT_TRUE(choose_gemm(plan, {rows(784), true}).plan.is_split);
+  EXPECT_FALSE(choose_gemm(plan, {rows(1 << 20), true}).plan.is_split);
+  EXPECT_TRUE(choose_gemm(plan, {rows(1 << 20), false}).plan.is_split);
   const GemmPlan pointwise{.shape = {64, 64}};
-  EXPECT_FALSE(choose_gemm(pointwise, rows(100)).plan.is_split);
-  EXPECT_FALSE(choose_gemm(pointwise, std::nullopt).plan.is_split);
+  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), true}).plan.is_split);
+  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), false}).plan.is_split);
 }
 
 TEST(GemmChoice, ADynamicBoundIsNamed) {
   const GemmPlan pointwise{.shape = {16, 16, 1, {1, 1, 1}}, .products = Products::float16};
-  EXPECT_EQ(choose_gemm(pointwise, rows(1 << 26)).estimate.bound, GpuBound::latency);
+  EXPECT_EQ(choose_gemm(pointwise, {rows(1 << 26), true}).estimate.bound, GpuBound::latency);
   const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
-  EXPECT_EQ(choose_gemm(deep, rows(1 << 20)).estimate.bound, GpuBound::mfma);
+  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}).estimate.bound, GpuBound::mfma);
 }
 
 }  // namespace

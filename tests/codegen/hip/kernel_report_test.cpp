@@ -35,11 +35,11 @@ TEST(KernelReport, ReadsWhatClangSaysOfEachKernel) {
 
 TEST(KernelReport, ShowsPlansWhereNothingWasCompiled) {
   const std::vector<DeviceKernel> kernels = {
-      {"kernel1", "conv 3x3x3 6->5", {3, 4}, KernelFigures{20480, 256, 8.04, "MFMA", true}},
+      {"kernel1", "conv 3x3x3 6->5", {3, 4}, KernelFigures{20480, 4, 8.04, "MFMA"}},
       {"nest2", "loops copy", {5}, std::nullopt}};
   const std::string planned = kernels_table(kernels, {});
   EXPECT_THAT(planned,
-              testing::HasSubstr("kernel1      2  20480          -        -      -  8.0  MFMA   conv 3x3x3 6->5"));
+              testing::HasSubstr("kernel1      2  20480          -        -      4  8.0  MFMA   conv 3x3x3 6->5"));
   EXPECT_THAT(planned, testing::HasSubstr("nest2        1      -          -        -      -    -  -      loops copy"));
   const std::string made = kernels_table(kernels, parse_resources(remarks));
   EXPECT_THAT(made,

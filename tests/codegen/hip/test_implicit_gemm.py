@@ -4,6 +4,7 @@ Small integers are exact in every way; random values are held against float64 wi
 explain.
 """
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -71,9 +72,48 @@ def test_largest_floats_stay_finite_when_split(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(largest, tmp_path, "--fp32=bf16x3"), x, rtol=2.0**-14)
 
 
+@pytest.fixture
+def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the simulator counts what each launch did."""
+    log = tmp_path / "launches"
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_LOG", str(log))
+    return log
+
+
+def conflicts(log: Path) -> list[int]:
+    """The cycles that bank conflicts of LDS cost, of each launch of a kernel of a template that uses LDS."""
+    counts = [json.loads(line) for line in log.read_text().splitlines()]
+    return [one["lds_conflict_cycles"] for one in counts if one["kernel"].startswith("kernel") and one["lds_cycles"]]
+
+
+def orders(dtype: Any) -> dict[str, Case]:
+    """Each order in which an operand is read, and so written to LDS."""
+    a, b = small_integers(2, 70, 40, dtype=dtype), small_integers(2, 40, 70, dtype=dtype, seed=1)
+    return {
+        "blocks": conv_case("", "Conv", (1, 20, 9, 17), (40, 20, 3, 3), dtype=dtype),
+        "planar": conv_case("", "Conv", (1, 3, 9, 17), (40, 3, 3, 3), dtype=dtype),
+        "elements": conv_case("", "Conv", (1, 12, 9, 17), (36, 4, 3, 3), dtype=dtype, group=3),
+        "strided": case("MatMul", a, b, expected=[a @ b]),
+    }
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("products", [*PRODUCTS, "float16"])
+def test_no_bank_conflicts(products: str, launches: Path, tmp_path: Path) -> None:
+    half = products == "float16"
+    for order, one in orders(np.float16 if half else np.float32).items():
+        run(one, tmp_path, *([] if half else [f"--fp32={products}"]))
+        plan = plan_of(tmp_path, *([] if half else [f"--fp32={products}"]))
+        assert ("WeightOrder::strided" if order == "strided" else f"InputOrder::{order}") in plan
+    # Of bf16x3 a wavefront that has one chunk of its rows writes 8 bytes of each 16, so that half of the banks work.
+    found = dict(zip(orders(np.float32), conflicts(launches), strict=True))
+    assert not any(found[order] for order in found if products != "bf16x3" or order != "planar"), found
+
+
 TILES: dict[str, tuple[int, int, int, Any]] = {
     # channels, filters, rows: what the cost model gives the tile to
     "64, 64": (20, 40, 150, np.float32),
+    "128, 32": (20, 30, 19500, np.float32),
     "128, 64": (16, 60, 19500, np.float32),
     "128, 128": (16, 120, 19500, np.float32),
     "256, 128": (16, 60, 39000, np.float16),
@@ -84,13 +124,14 @@ TILES: dict[str, tuple[int, int, int, Any]] = {
 @pytest.mark.slow
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("tile", TILES)
-def test_each_tile(tile: str, tmp_path: Path) -> None:
+def test_each_tile(tile: str, launches: Path, tmp_path: Path) -> None:
     """Of several images, so that the last tile of each is ragged."""
     channels, filters, rows, dtype = TILES[tile]
     one = conv_case("", "Conv", (2, channels, rows // 2 - 3), (filters, channels, 1), dtype=dtype, bias=True)
     assert one.expected is not None
     np.testing.assert_array_equal(run(one, tmp_path), one.expected[0])
     assert f"{{{tile}}}" in plan_of(tmp_path)
+    assert conflicts(launches) == [0]
 
 
 @pytest.mark.usefixtures("commands")

@@ -14,6 +14,7 @@ using kernels::ConvShape;
 constexpr int64_t blocked_lanes = 16;
 // With more, plain loops are no worse: the weights of a block are in LDS, and bits say which elements are inside.
 constexpr int64_t most_group_channels = 8, most_lds_bytes = 32768, most_span = 32;
+constexpr int64_t planned_waves = 4;
 
 std::string plan_text(const ChannelwisePlan& plan) {
   return fmt::format("ChannelwisePlan{{{}, {}, {}}}", shape_text(plan.shape), plan.lanes, plan.output_lanes);
@@ -55,8 +56,8 @@ class ChannelwiseSpec : public HipKernelSpec {
 
   KernelFigures figures() const override {
     const std::optional<GpuEstimate> estimate = estimate_traffic();
-    return {plan_.lds_bytes(), kernels::nest_threads, estimate ? estimate->microseconds : 0,
-            estimate ? onnxc::describe(estimate->bound) : "memory", false};
+    return {plan_.lds_bytes(), planned_waves, estimate ? estimate->microseconds : 0,
+            estimate ? onnxc::describe(estimate->bound) : "memory"};
   }
 
  private:

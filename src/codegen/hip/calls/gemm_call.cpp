@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "codegen/hip/calls/kernel_spec.h"
+#include "codegen/usual_size.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -103,8 +104,8 @@ class GemmSpec : public HipKernelSpec {
   }
 
   KernelFigures figures() const override {
-    return {choice_.lds_bytes, choice_.threads, choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound),
-            true};
+    return {choice_.lds_bytes, plan().tile.waves(), choice_.estimate.microseconds,
+            onnxc::describe(choice_.estimate.bound)};
   }
 
  private:
@@ -157,17 +158,17 @@ uint16_t bits_of(float value, DType dtype) {
 
 }  // namespace
 
-std::optional<kernels::ConvSizes> GemmOperation::sizes() const {
+GemmSizes GemmOperation::sizes(const Program& program) const {
   bool are_known = true;
   auto value = [&](const Expr& expr) {
     are_known = are_known && expr.constant().has_value();
-    return expr.constant().value_or(0);
+    return usual_size(program, expr).value_or(1);
   };
   auto axes = [&](const std::array<Expr, 3>& exprs) {
     return kernels::Axes{value(exprs[0]), value(exprs[1]), value(exprs[2])};
   };
-  const kernels::ConvSizes sizes = {value(batch), axes(input), axes(output), axes(begin_pads)};
-  return are_known ? std::optional(sizes) : std::nullopt;
+  const kernels::ConvSizes sizes = {batch.constant() ? value(batch) : 1, axes(input), axes(output), axes(begin_pads)};
+  return {sizes, are_known && batch.constant().has_value()};
 }
 
 Products products_for(DType dtype, Products float32) {
@@ -233,7 +234,7 @@ BufferId add_packed(Program& program, const std::string& name, Tensor packed) {
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
                 LoweringContext& context) {
-  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes());
+  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()));
   KernelCall call;
   call.inputs = {input, weights(choice.plan)};
   if (choice.plan.weight_order == kernels::WeightOrder::strided) {

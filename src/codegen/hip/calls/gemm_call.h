@@ -31,8 +31,8 @@ struct GemmOperation {
   };
   std::optional<Matrix> weight_axes;
 
-  // Where all of them are known.
-  std::optional<kernels::ConvSizes> sizes() const;
+  // Those that only a run knows as they usually are (usual_size.h), of one image.
+  GemmSizes sizes(const Program& program) const;
 };
 
 // The weights in the plan's order; `weight` gives the one of a group, column, tap and input channel.

@@ -19,12 +19,10 @@ constexpr double tile_overhead_cycles = 3000;
 // Of a step, while the block is alone on its unit: from fetching through LDS to the first product.
 constexpr double exposed_cycles = 420;
 constexpr int64_t most_threads = 1024;
-// Rows that nobody knows count as many.
-constexpr int64_t unknown_rows = int64_t{1} << 20;
 
 // Two blocks share a compute unit: one works while the other waits.
 bool fits_limits(const GemmTile& tile) {
-  return 2 * kernels::gemm_lds_bytes(tile) <= kernels::most_lds_bytes && kernels::nest_threads <= most_threads;
+  return kernels::blocks_a_unit(tile) >= 2 && kernels::nest_threads <= most_threads;
 }
 
 }  // namespace
@@ -58,7 +56,7 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes)
   const double step = std::max({mfma, lds, cache});
   // Of the unit with the most, which holds some of them at once.
   const int64_t blocks = kernels::divide_up(tiles * parts, kernels::compute_units);
-  const int64_t rounds = kernels::divide_up(blocks, kernels::most_lds_bytes / kernels::gemm_lds_bytes(plan.tile));
+  const int64_t rounds = kernels::divide_up(blocks, kernels::blocks_a_unit(plan.tile));
   double cycles = std::max(static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
                            static_cast<double>(rounds) * (steps * (step + exposed_cycles) + tile_overhead_cycles));
   if (parts > 1)
@@ -83,29 +81,28 @@ GpuEstimate estimate_memory(int64_t bytes) {
   return {1e6 * seconds, seconds * clock, GpuBound::memory};
 }
 
-GemmChoice choose_gemm(GemmPlan plan, const std::optional<kernels::ConvSizes>& sizes) {
-  const kernels::ConvSizes assumed =
-      sizes.value_or(kernels::ConvSizes{1, {1, 1, unknown_rows}, {1, 1, unknown_rows}, {0, 0, 0}});
+GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given) {
+  const kernels::ConvSizes& sizes = given.sizes;
   std::optional<GemmChoice> best;
   auto consider = [&](const GemmTile& tile, bool is_split) {
     plan.tile = tile;
     plan.is_split = is_split;
-    const GpuEstimate estimate = estimate_gemm(plan, assumed);
+    const GpuEstimate estimate = estimate_gemm(plan, sizes);
     // Where memory decides, the one that keeps compute units busy the least; of equals the first.
     auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
     if (best && cost(best->estimate) <= cost(estimate)) return;
-    const int64_t workspace = sizes ? plan.workspace_count(plan.tiles(*sizes)) : plan.most_workspace_count();
+    const int64_t workspace = given.are_known ? plan.workspace_count(plan.tiles(sizes)) : plan.most_workspace_count();
     best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, workspace, estimate};
   };
   for (const GemmTile& tile : kernels::gemm_tiles) {
     if (!fits_limits(tile)) continue;
-    // Sizes that are not known may be small.
-    if (sizes) consider(tile, false);
     plan.tile = tile;
     plan.is_split = true;
     const bool may_have_parts = plan.steps() / plan.residues() >= 2 * kernels::least_part_steps;
-    if (!sizes) consider(tile, may_have_parts);
-    if (sizes && may_have_parts && plan.parts(*sizes) > 1) consider(tile, true);
+    const bool has_parts = may_have_parts && plan.parts(sizes) > 1;
+    // Sizes that are not known may be small.
+    if (given.are_known || !may_have_parts) consider(tile, false);
+    if (given.are_known ? has_parts : may_have_parts) consider(tile, true);
   }
   internal_check(best.has_value(), "a tile that fits");
   return *best;

@@ -7,8 +7,6 @@
 // reads their sums besides. Nothing of it is measured: we have no such GPU.
 #pragma once
 
-#include <optional>
-
 #include "codegen/hip/kernels/gemm_geometry.h"
 
 namespace onnxc {
@@ -28,8 +26,9 @@ GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSize
 GpuEstimate estimate_memory(int64_t bytes);
 
 // What is launched: the plan with the tile that the model finds fastest, and whether its reduction is cut into parts.
-// Each fits the limits of gfx942: 65,536 bytes of LDS and 1,024 threads a block. Sizes that nobody knows count as many
-// rows, and into how many parts the reduction is cut is found when they are known (GemmPlan::parts).
+// Each fits the limits of gfx942: 65,536 bytes of LDS and 1,024 threads a block. Of sizes that only a run knows, the
+// usual ones decide on the tile, and into how many parts the reduction is cut is found when they are known
+// (GemmPlan::parts).
 struct GemmChoice {
   kernels::GemmPlan plan;
   int64_t lds_bytes;
@@ -37,6 +36,10 @@ struct GemmChoice {
   int64_t workspace_count;  // floats
   GpuEstimate estimate;
 };
-GemmChoice choose_gemm(kernels::GemmPlan plan, const std::optional<kernels::ConvSizes>& sizes);
+struct GemmSizes {
+  kernels::ConvSizes sizes;
+  bool are_known;
+};
+GemmChoice choose_gemm(kernels::GemmPlan plan, const GemmSizes& given);
 
 }  // namespace onnxc

@@ -14,10 +14,10 @@ namespace onnxc {
 
 // What is planned for a kernel; the code object is tested against it.
 struct KernelFigures {
-  int64_t lds_bytes, threads;
+  int64_t lds_bytes;
+  int64_t waves;        // for which a SIMD unit has registers
   double microseconds;  // that the model of cost expects, at the sizes that are known
   const char* bound;    // what takes them: "MFMA", "LDS", "memory", ...
-  bool uses_mfma;
 };
 
 // A function template's instance, and the blocks of its launch as an int64_t expression of the host file over

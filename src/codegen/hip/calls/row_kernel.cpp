@@ -23,6 +23,7 @@ using kernels::RowSizes;
 constexpr const char *device_header_path = "codegen/hip/kernels/normalized_rows.h",
                      *host_header_path = "codegen/hip/kernels/row_geometry.h";
 constexpr int64_t block_lanes = 16;
+constexpr int64_t planned_waves = 3;  // rows are held in registers
 // The names under which the kernel passes indices, in the order of the axes in memory.
 constexpr const char* index_names[] = {"n", "g", "c", "d", "h", "w"};
 
@@ -105,9 +106,9 @@ class RowSpecBase : public HipKernelSpec {
   // `passes`: how often the tensor is read or stored.
   KernelFigures traffic(int64_t passes, int64_t lds_bytes) const {
     const std::optional<int64_t> elements = product(rows_.extents).constant();
-    if (!elements) return {lds_bytes, kernels::nest_threads, 0, "memory", false};
+    if (!elements) return {lds_bytes, planned_waves, 0, "memory"};
     const GpuEstimate estimate = estimate_memory(*elements * element_size_ * passes);
-    return {lds_bytes, kernels::nest_threads, estimate.microseconds, onnxc::describe(estimate.bound), false};
+    return {lds_bytes, planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
   }
 
   Rows rows_;

@@ -21,7 +21,8 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <ChannelwisePlan plan, class Input, class Output>
 struct Channelwise {
-  static constexpr ConvShape shape = plan.shape;
+  // A reference: an object would be a constant of the GPU's own, which the compiler does not look into.
+  static constexpr const ConvShape& shape = plan.shape;
   static constexpr auto lanes = static_cast<int>(plan.lanes), outputs = static_cast<int>(plan.outputs());
   static constexpr auto inputs = static_cast<int>(shape.group_input_channels());
   // The axis that outputs of a thread lie along, and the others.

@@ -32,20 +32,20 @@ struct __attribute__((packed, aligned(alignment))) StoredFour {
 // `which` counts tiles, all those of one part of the reduction after the other.
 template <GemmPlan plan, class Input, class Weight, class Output>
 struct GemmBlock {
-  static constexpr ConvShape shape = plan.shape;
-  static constexpr GemmTile tile = plan.tile;
+  // References: an object would be a constant of the GPU's own, which the compiler does not look into.
+  static constexpr const ConvShape& shape = plan.shape;
+  static constexpr const GemmTile& tile = plan.tile;
   using Product = GemmTileProduct<plan.products, tile>;
 
   const GemmArguments<Input, Weight, Output>& arguments;
   int64_t image;
   int group, first_column;
   int32_t part;
-  Axes grid, residue;
-  int64_t first_row;
+  Axes residue;
+  uint32_t first_row;
   RowPlace first_place;
 
   __device__ GemmBlock(const GemmArguments<Input, Weight, Output>& arguments_, int64_t which) : arguments(arguments_) {
-    grid = plan.grid(arguments.sizes.output);
     // HIP counts the threads of a launch in 32 bits: blocks and the rows of a tile fit as well.
     auto rest = static_cast<uint32_t>(which);
     auto take = [&rest](const Divisor& count) {
@@ -79,7 +79,7 @@ struct GemmBlock {
     const uint32_t h = static_cast<uint32_t>(first_place.h) + width.quotient(w);
     RowPlace place = {first_place.d + static_cast<int32_t>(height.quotient(h)),
                       static_cast<int32_t>(height.remainder(h)), static_cast<int32_t>(width.remainder(w)),
-                      first_row + index < grid.product()};
+                      first_row + static_cast<uint32_t>(index) < arguments.launch.rows};
     if constexpr (plan.transposed) {
       const Axes& output = arguments.sizes.output;
       place.is_inside &= place.d * shape.stride.d + residue.d < output.d &&
@@ -95,7 +95,7 @@ struct GemmBlock {
     return product(d, view.d) + product(h, view.h) + product(w, view.w);
   }
 
-  // Where the channels of the row lie in the output.
+  // Where the channels of the row lie in the output; in a planar one, those from the lane's first column on.
   struct Voxel {
     Output* channels;
     int64_t d, h, w;
@@ -111,9 +111,11 @@ struct GemmBlock {
     voxel.channels =
         arguments.output + image * view.batch + group * view.group +
         offset_of(static_cast<int32_t>(voxel.d), static_cast<int32_t>(voxel.h), static_cast<int32_t>(voxel.w), view);
+    if constexpr (stores_planes) voxel.channels += Product::lane_column() == 0 ? 0 : 4 * view.block;
     return voxel;
   }
 
+  static constexpr bool stores_planes = plan.output_lanes == 1;
   __device__ Output* channel_at(const Voxel& voxel, int channel) const {
     constexpr auto lanes = static_cast<int>(plan.output_lanes);
     return voxel.channels + (channel / lanes * arguments.output_view.block + channel % lanes);
@@ -146,11 +148,12 @@ struct GemmBlock {
       using Stored = StoredFour<Output, plan.matrix_product ? sizeof(Output) : 4 * sizeof(Output)>;
       reinterpret_cast<Stored*>(channel_at(voxel, group_channel + wave_column) + lane_column)->bits = bits;
     } else {
+      // In a planar tensor the product with the stride of channels is the same for the wavefront.
+      const int first = group_channel + (stores_planes ? wave_column : column);
 #pragma clang loop unroll(full)
       for (int e = 0; e < 4; ++e)
         if (column + e < columns)
-          *channel_at(voxel, group_channel + column + e) =
-              __builtin_bit_cast(Output, static_cast<typename Bits::Element>(bits[e]));
+          *channel_at(voxel, first + e) = __builtin_bit_cast(Output, static_cast<typename Bits::Element>(bits[e]));
     }
   }
 

@@ -48,15 +48,28 @@ struct GemmTile {
   constexpr bool operator==(const GemmTile&) const = default;
   constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
+  // Wavefronts that a SIMD unit has room for, with 512 registers: a lane has its sums and some 64 others.
+  constexpr int64_t waves() const { return smaller(512 / (rows * columns / 256 + 64), 8); }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {128, 32}};
 
-// In LDS an operand's row is 64 bytes of one step of the reduction, in four chunks of 16, and 16 bytes of padding.
-inline constexpr int64_t chunk_bytes = 16, lds_row_bytes = 80;
+// In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16, whose order changes from row to
+// row so that the lanes of each phase of an access hit different banks. Reads have one chunk of four rows next to each
+// other and of four that are 20 or 12 rows away; writes have all chunks of two rows, one of eight rows, or (8 bytes of
+// each, in bf16x3) two of four rows.
+inline constexpr int64_t chunk_bytes = 16, lds_row_bytes = 64;
+constexpr int lds_place(int row, int chunk) {
+  const int order = (row & 2) | (row >> 2 & 1);
+  return row * static_cast<int>(lds_row_bytes) + (chunk ^ order) * static_cast<int>(chunk_bytes);
+}
 // All threads store the same number of chunks: of a narrow tile's columns there are two copies, one of which is read.
 constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns, 64); }
 constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
 inline constexpr int64_t most_lds_bytes = 65536;
+// Blocks that a compute unit holds at once: of each, a wavefront is on each of its SIMD units.
+constexpr int64_t blocks_a_unit(const GemmTile& tile) {
+  return smaller(tile.waves(), most_lds_bytes / gemm_lds_bytes(tile));
+}
 
 // Where tiles are few, the reduction of each is cut into parts, each a block's, until an MI300X has two blocks for each
 // of its compute units. A part should be long enough to be worth its beginning and its end.
@@ -75,10 +88,10 @@ struct WeightView {
   int64_t batch, group, k, column;
 };
 
-// What a block needs to know in order to find its place: into how many parts reductions are cut, how many tiles of rows
-// an image has, and the extents of the grid that rows are counted over.
+// What a block needs to know in order to find its place: how many tiles there are, into how many parts the reduction of
+// each is cut, how many rows and tiles of rows an image has, and the extents of the grid that rows are counted over.
 struct GemmLaunch {
-  int64_t parts;
+  uint32_t tiles, parts, rows;
   Divisor row_tiles, width, height, batch;
 };
 
@@ -134,11 +147,18 @@ struct GemmPlan {
   struct Place {
     int32_t tap, channel;
   };
+  // The matrix unit takes the same elements of two chunks at once. They lie next to each other in the reduction, so
+  // that its padding fills whole products.
+  constexpr uint32_t order_of_products(uint32_t k) const {
+    const auto chunk = static_cast<uint32_t>(depth() / 4);
+    return k / (2 * chunk) * (2 * chunk) + k % chunk * 2 + k / chunk % 2;
+  }
   constexpr Place place(int32_t step, int32_t k) const {
     const auto tap_count = static_cast<uint32_t>(taps());
     const auto channels = static_cast<uint32_t>(shape.group_input_channels());
     if (input_order != InputOrder::blocks) {
-      const uint32_t element = static_cast<uint32_t>(step) * static_cast<uint32_t>(depth()) + static_cast<uint32_t>(k);
+      const uint32_t element =
+          static_cast<uint32_t>(step) * static_cast<uint32_t>(depth()) + order_of_products(static_cast<uint32_t>(k));
       if (tap_count == 1) return {0, static_cast<int32_t>(element)};
       return {static_cast<int32_t>(element / channels), static_cast<int32_t>(element % channels)};
     }
@@ -150,6 +170,11 @@ struct GemmPlan {
     }
     const uint32_t segment = static_cast<uint32_t>(step) * static_cast<uint32_t>(segments()) + part;
     return {static_cast<int32_t>(segment % tap_count), static_cast<int32_t>(segment / tap_count * 16 + lane)};
+  }
+  // Elements of a step and those behind it that are no padding.
+  constexpr int64_t rest(int64_t step) const {
+    if (input_order == InputOrder::blocks) return (steps() - step) * depth();
+    return taps() * shape.group_input_channels() - step * depth();
   }
   constexpr bool is_inside(const Place& at) const {
     return at.tap < taps() && at.channel < shape.group_input_channels();
@@ -219,8 +244,13 @@ struct GemmPlan {
   }
   constexpr GemmLaunch launch(const ConvSizes& sizes) const {
     const Axes counted = grid(sizes.output);
-    return {parts(sizes), Divisor::of(divide_up(counted.product(), tile.rows)), Divisor::of(counted.w),
-            Divisor::of(counted.h), Divisor::of(sizes.batch)};
+    return {static_cast<uint32_t>(tiles(sizes)),
+            static_cast<uint32_t>(parts(sizes)),
+            static_cast<uint32_t>(counted.product()),
+            Divisor::of(divide_up(counted.product(), tile.rows)),
+            Divisor::of(counted.w),
+            Divisor::of(counted.h),
+            Divisor::of(sizes.batch)};
   }
 
   // Each block of a reduction in parts writes its sums to the workspace, the four of a thread that lie next to each
@@ -239,9 +269,9 @@ struct GemmPlan {
 
 // Workgroups are dealt to the eight XCDs in turn, and each XCD has a cache of its own: blocks that are numbered one
 // after the other go to the same one. A bijection of 0 .. blocks - 1.
-constexpr int64_t block_of_xcd(int64_t dealt, int64_t blocks) {
-  constexpr int64_t xcds = 8;
-  const int64_t share = blocks / xcds;
+constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks) {
+  constexpr uint32_t xcds = 8;
+  const uint32_t share = blocks / xcds;
   return dealt < share * xcds ? dealt % xcds * share + dealt / xcds : dealt;
 }
 

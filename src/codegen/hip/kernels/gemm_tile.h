@@ -2,8 +2,8 @@
 //
 // A block of 256 threads has a tile of rows x columns; each of its four wavefronts has a quarter of it, in 32x32
 // accumulators. One step of the reduction is 64 bytes of each row of either operand: 16 elements of float, 32 of a
-// 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16 bytes and 16 bytes of
-// padding, which lets the eight threads of each phase of a 16-byte read hit different banks.
+// 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16 bytes in an order that keeps
+// accesses free of bank conflicts (lds_place).
 //
 // The matrix unit gets columns as its first operand and rows as its second: then a lane holds one row of the result,
 // and of each 32 columns four times four that lie next to each other, which are stored at once. A lane reads whole
@@ -64,13 +64,17 @@ struct GemmTileProduct {
   };
 
   Float16 sums[row_tiles][column_tiles];
-  // Where this lane's first row and column are in LDS.
-  const char *rows, *columns;
+  // Where this lane's first row and column are in LDS: their chunks of either half of a step.
+  const char *rows[2], *columns[2];
 
   __device__ explicit GemmTileProduct(const Shared& shared) {
-    const int lane = thread_index() % 64, first_chunk = lane / 32 * chunk_bytes;
-    rows = shared.rows + first_row() * lds_row_bytes + first_chunk;
-    columns = shared.columns + (first_column() + lane % 32) * lds_row_bytes + first_chunk;
+    const int lane = thread_index() % 64;
+#pragma clang loop unroll(full)
+    for (int half = 0; half < 2; ++half) {
+      const int chunk = lane / 32 + 2 * half;
+      rows[half] = shared.rows + lds_place(first_row(), chunk);
+      columns[half] = shared.columns + lds_place(first_column() + lane % 32, chunk);
+    }
   }
 
   // Of this lane in the result: its first row (the next is 32 further), and the first of its columns, what is the same
@@ -81,18 +85,18 @@ struct GemmTileProduct {
 
   // A chunk of an operand in its own type: for bf16x3 four floats, which are split here.
   __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
-    char* const at = operand + row * lds_row_bytes;
     if constexpr (products == Products::bf16x3) {
       const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
-      *reinterpret_cast<Short4*>(at + chunk * 8) = parts.high;
-      *reinterpret_cast<Short4*>(at + 32 + chunk * 8) = parts.low;
+      const int part = chunk % 2 * 8;
+      *reinterpret_cast<Short4*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
+      *reinterpret_cast<Short4*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
     } else {
-      *reinterpret_cast<Chunk*>(at + chunk * chunk_bytes) = value;
+      store_packed(operand, row, chunk, value);
     }
   }
   // A chunk as it lies in packed weights.
   __device__ static void store_packed(char* operand, int row, int chunk, Chunk value) {
-    *reinterpret_cast<Chunk*>(operand + row * lds_row_bytes + chunk * chunk_bytes) = value;
+    *reinterpret_cast<Chunk*>(operand + lds_place(row, chunk)) = value;
   }
 
   __device__ void clear() {
@@ -104,6 +108,7 @@ struct GemmTileProduct {
 
   // What one chunk of either operand adds, in parts; each part for all accumulators before the next.
   static constexpr int parts = products == Products::float32 ? 4 : 2;
+  static constexpr int64_t part_elements = (is_half(products) ? 32 : 16) / (2 * parts), most_rest = 32;
   __device__ static Float16 add_part(Chunk column, Chunk row, int part, Float16 sum) {
     if constexpr (products == Products::float32) {
       return __builtin_amdgcn_mfma_f32_32x32x2f32(__builtin_bit_cast(Float4, column)[part],
@@ -125,9 +130,10 @@ struct GemmTileProduct {
     }
   }
 
-  __device__ void add(const Chunk (&column)[column_tiles], const Chunk (&row)[row_tiles]) {
+  // The first `count` of them.
+  __device__ void add(const Chunk (&column)[column_tiles], const Chunk (&row)[row_tiles], int count = parts) {
 #pragma clang loop unroll(full)
-    for (int part = 0; part < parts; ++part)
+    for (int part = 0; part < parts && part < count; ++part)
 #pragma clang loop unroll(full)
       for (int i = 0; i < row_tiles; ++i)
 #pragma clang loop unroll(full)
@@ -135,30 +141,31 @@ struct GemmTileProduct {
   }
 
   template <int count>
-  __device__ static void read(Chunk (&chunks)[count], const char* first, int chunk) {
+  __device__ static void read(Chunk (&chunks)[count], const char* first) {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < count; ++i)
-      chunks[i] = *reinterpret_cast<const Chunk*>(first + i * 32 * lds_row_bytes + chunk * chunk_bytes);
+    for (int i = 0; i < count; ++i) chunks[i] = *reinterpret_cast<const Chunk*>(first + i * 32 * lds_row_bytes);
   }
 
-  __device__ void multiply() {
+  // Elements behind the first `rest`, a constant, are padding.
+  __device__ void multiply(int64_t rest = most_rest) {
     Chunk row[row_tiles], column[column_tiles];
     if constexpr (products == Products::bf16x3) {
       Chunk low_row[row_tiles], low_column[column_tiles];
-      read(row, rows, 0);
-      read(column, columns, 0);
-      read(low_row, rows, 2);
-      read(low_column, columns, 2);
+      read(row, rows[0]);
+      read(column, columns[0]);
+      read(low_row, rows[1]);
+      read(low_column, columns[1]);
       // The smallest first.
       add(low_column, row);
       add(column, low_row);
       add(column, row);
     } else {
       // One half after the other: both at once would need registers that the sums have.
-      for (int half = 0; half < 4; half += 2) {
-        read(row, rows, half);
-        read(column, columns, half);
-        add(column, row);
+#pragma clang loop unroll(full)
+      for (int half = 0; half < 2; ++half) {
+        read(row, rows[half]);
+        read(column, columns[half]);
+        add(column, row, static_cast<int>(smaller(divide_up(rest, part_elements), 2 * parts)) - half * parts);
       }
     }
   }

@@ -51,6 +51,8 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
       Block::shape, Block::tile, Block::residue, Block::part;
   static constexpr int rows_a_load = nest_threads / 4;  // a thread loads one of the four chunks of a row
   static constexpr int row_loads = tile.rows / rows_a_load, column_loads = lds_columns(tile) / rows_a_load;
+  static constexpr bool is_planar = plan.input_order == InputOrder::planar;
+  static constexpr int own_rows = is_planar ? 1 : row_loads;
   static constexpr int column_chunks = tile.columns * 4;
   static constexpr bool has_cursor = plan.input_order == InputOrder::blocks && plan.pairs_blocks();
   static constexpr int chunk_elements = static_cast<int>(plan.depth()) / 4;
@@ -65,9 +67,9 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
   // which the row reads an element of the input, a bit each, where these fit.
   static constexpr int64_t mask_bits = shape.kernel.d + shape.kernel.h + shape.kernel.w;
   static constexpr bool has_masks = mask_bits <= 32;
-  int32_t row_d[row_loads], row_h[row_loads], row_w[row_loads];
-  uint32_t row_mask[row_loads];
-  const Input* row[row_loads];
+  int32_t row_d[own_rows], row_h[own_rows], row_w[own_rows];
+  uint32_t row_mask[own_rows];
+  const Input* row[own_rows];
   Chunk fetched_rows[row_loads], fetched_columns[column_loads];
 
   __device__ ImplicitGemm(const GemmArguments<Input, Weight, Output>& arguments_, int64_t which, Shared& shared_)
@@ -88,21 +90,22 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     locate_rows();
   }
 
-  // The row and the chunk of a step that a thread loads: four threads have the chunks of a row, or a wavefront has a
-  // chunk of 64 rows.
-  static constexpr bool is_planar = plan.input_order == InputOrder::planar;
-  __device__ static int row_of_load(int i) {
-    return (is_planar ? thread_index() % 64 : thread_index() / 4) + i * rows_a_load;
+  // The rows and the chunks of a step that a thread loads. Four threads have the chunks of some rows; in a planar
+  // tensor a wavefront has 64 rows, and a thread some chunks of one.
+  static constexpr int row_of_load(int i) { return is_planar ? 0 : i; }
+  __device__ static int first_row_of_loads() {
+    return is_planar ? wave_index() % row_loads * 64 + thread_index() % 64 : thread_index() / 4;
   }
-  __device__ static int chunk_of_load() { return is_planar ? wave_index() : thread_index() % 4; }
+  static constexpr int chunk_step = is_planar ? 4 / row_loads : 0;
+  __device__ static int first_chunk() { return is_planar ? wave_index() / row_loads : thread_index() % 4; }
 
   __device__ void locate_rows() {
     const GemmView& view = arguments.input_view;
     const Axes& pads = arguments.sizes.begin_pads;
     const Input* const input = arguments.input + image * view.batch + group * view.group;
 #pragma clang loop unroll(full)
-    for (int i = 0; i < row_loads; ++i) {
-      const RowPlace place = place_of(row_of_load(i));
+    for (int i = 0; i < own_rows; ++i) {
+      const RowPlace place = place_of(first_row_of_loads() + i * rows_a_load);
       if constexpr (plan.transposed) {
         row_d[i] = place.d;
         row_h[i] = place.h;
@@ -191,24 +194,44 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     }
   }
 
-  // Element by element. Where all lanes have the same, the compiler computes with scalars.
-  __device__ void fetch_elements(int32_t step) {
+  // Element `k` of a step: how far it is from a row's own position. Where all lanes have the same one, the compiler
+  // computes with scalars.
+  struct Element {
+    Tap tap;
+    int64_t offset;
+    bool is_real;
+  };
+  __device__ Element element_at(int32_t step, int k) const {
     constexpr auto lanes = static_cast<uint32_t>(plan.input_lanes);
+    const GemmPlan::Place at = plan.place(step, k);
+    const auto channel = static_cast<uint32_t>(at.channel) + (plan.matrix_product ? 0u : static_cast<uint32_t>(group)) *
+                                                                 static_cast<uint32_t>(shape.group_input_channels());
+    const Tap tap = tap_of(at.tap);
+    const int64_t offset = offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes);
+    return {tap, is_planar ? offset : computed(offset), plan.is_inside(at)};
+  }
+  __device__ void fetch_elements(int32_t step) {
+    if constexpr (is_planar && has_few_steps) {
+      // Behind a branch on the chunk its taps are constants.
+#pragma clang loop unroll(full)
+      for (int chunk = 0; chunk < chunk_step; ++chunk)
+        if (first_chunk() == chunk) fetch_chunks(step, chunk);
+    } else {
+      fetch_chunks(step, first_chunk());
+    }
+  }
+  __device__ void fetch_chunks(int32_t step, int first) {
     ChunkOf<Input> chunks[row_loads];
 #pragma clang loop unroll(full)
     for (int e = 0; e < chunk_elements; ++e) {
-      const GemmPlan::Place at = plan.place(step, chunk_of_load() * chunk_elements + e);
-      const auto channel =
-          static_cast<uint32_t>(at.channel) + (plan.matrix_product ? 0u : static_cast<uint32_t>(group)) *
-                                                  static_cast<uint32_t>(shape.group_input_channels());
-      const Tap tap = tap_of(at.tap);
-      int64_t offset = offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes);
-      if constexpr (!is_planar) offset = computed(offset);
+      Element element;
 #pragma clang loop unroll(full)
       for (int i = 0; i < row_loads; ++i) {
-        const Input* const inside = row[i] + offset;
+        if (is_planar || i == 0) element = element_at(step, (first + i * chunk_step) * chunk_elements + e);
+        const int own = row_of_load(i);
+        const Input* const inside = row[own] + element.offset;
         const auto* const outside = static_cast<const Input*>(arguments.zeros);
-        chunks[i].elements[e] = *(is_inside(i, tap) & plan.is_inside(at) ? inside : outside);
+        chunks[i].elements[e] = *(is_inside(own, element.tap) & element.is_real ? inside : outside);
       }
     }
 #pragma clang loop unroll(full)
@@ -226,11 +249,10 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
   __device__ void fetch_strided(int32_t step) {
     const WeightView& view = arguments.weight_view;
     const Weight* const matrix = arguments.weights + image * view.batch + group * view.group;
-    const int32_t first_k = step * static_cast<int32_t>(plan.depth()) + thread_index() % 4 * chunk_elements;
     ChunkOf<Weight> chunks[column_loads];
 #pragma clang loop unroll(full)
     for (int e = 0; e < chunk_elements; ++e) {
-      const int32_t k = first_k + e;
+      const int32_t k = plan.place(step, thread_index() % 4 * chunk_elements + e).channel;
       const int64_t row_offset = computed(k * view.k);
 #pragma clang loop unroll(full)
       for (int i = 0; i < column_loads; ++i) {
@@ -257,7 +279,8 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     const int first = thread_index() / 4, chunk = thread_index() % 4;
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_loads; ++i)
-      Product::store_chunk(shared.rows, row_of_load(i), chunk_of_load(), fetched_rows[i]);
+      Product::store_chunk(shared.rows, first_row_of_loads() + row_of_load(i) * rows_a_load,
+                           first_chunk() + i * chunk_step, fetched_rows[i]);
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_loads; ++i) {
       if constexpr (plan.weight_order == WeightOrder::packed)
@@ -346,7 +369,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
       barrier();
       if (step + 1 < plan.steps()) fetch(step + 1);
       __builtin_amdgcn_sched_barrier(0);
-      product.multiply();
+      product.multiply(plan.rest(step));
     }
   }
 
@@ -425,10 +448,11 @@ __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>&
   using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
-  const int64_t block = block_of_xcd(block_index(), plan.blocks(arguments.sizes));
+  const GemmLaunch& launch = arguments.launch;
+  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts);
   Gemm gemm(arguments, block, shared);
   gemm.reduce();
-  if (plan.is_split && arguments.launch.parts > 1)
+  if (plan.is_split && launch.parts > 1)
     gemm.store_part(block);
   else
     gemm.store(epilogue);
@@ -445,8 +469,7 @@ __device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>&
   const Block block(arguments, tile);
   const RowPlace place = block.place_of(Block::Product::first_row() + four / (4 * Block::Product::column_tiles) * 32);
   if (!place.is_inside) return;
-  const int64_t tiles = plan.tiles(arguments.sizes);
-  const int64_t parts = arguments.launch.parts;
+  const int64_t tiles = arguments.launch.tiles, parts = arguments.launch.parts;
   Float4 sums = block.partial(tile, four);
   int64_t part = 1;
   // Several loads at a time, added in their order.

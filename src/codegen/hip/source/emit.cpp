@@ -153,7 +153,7 @@ class HipEmitter {
         bytes += *count * info(buffer.dtype).size;
       }
     const GpuEstimate estimate = estimate_memory(bytes);
-    return KernelFigures{0, kernels::nest_threads, estimate.microseconds, describe(estimate.bound), false};
+    return KernelFigures{0, 1, estimate.microseconds, describe(estimate.bound)};
   }
 
   // Notes a launch of the kernel by the step that is printed.
@@ -183,6 +183,9 @@ class HipEmitter {
     if (is_new) {
       kernel = add_kernel("kernel");
       print_kernel_types(device_, call, coordinates, arguments_type, kernel.number, EpilogueSide::device);
+      const KernelFigures planned = spec->figures();
+      device_.line(
+          fmt::format("// planned: {} bytes of LDS, {} wavefronts a SIMD unit", planned.lds_bytes, planned.waves));
       print_global_function(kernel.name, kernel.number, instance);
       if (second) print_global_function(add_kernel("second").name, kernel.number, second->instance);
       device_.line("");

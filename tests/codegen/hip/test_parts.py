@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
-from tests.ops.case import Case, build_model, case, constant, random, small_integers
+from tests.codegen.hip.any_size import compile_for_any_size, run
+from tests.ops.case import Case, case, constant, random, small_integers
 from tests.ops.convolution_cases import conv_case
 
 Sizes = list[tuple[int, ...]]
@@ -67,40 +66,16 @@ CASES: dict[str, tuple[list[Case], int]] = {
 }
 
 
-def compile_for_any_size(one: Case, folder: Path, *options: str) -> Path:
-    """The batch and what else is not a channel may be anything."""
-    assert one.expected is not None
-    model = build_model([one], {one: one.expected})
-    for value in model.graph.input:
-        dims = value.type.tensor_type.shape.dim
-        node = one.nodes[0].op_type
-        known = {"MatMul": {1, 3} if len(dims) == 4 else set(), "Gemm": {1}}.get(node, {1})
-        if node == "MatMul" and value.name.endswith("1"):
-            known = {1, 2, 3}
-        for axis in set(range(len(dims))) - known:
-            dims[axis].dim_param = f"N{axis}"
-    for value in model.graph.output:
-        value.type.tensor_type.ClearField("shape")
-    onnx.save(model, folder / "model.onnx")
-    return onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "hip", *options)
-
-
-def run(shared_object: Path, one: Case, folder: Path) -> Array:
-    inputs = {f"c0_{name}": array for name, array in one.inputs.items()}
-    output = "c0_" + one.outputs[0]
-    return onnxc_commands.run_arrays(shared_object, inputs, [output], folder / "run", "--device", "hip")[output]
-
-
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("name", CASES)
 def test_one_model_for_all_sizes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases, in_parts = CASES[name]
-    shared_object = compile_for_any_size(cases[0], tmp_path)
+    shared_object = compile_for_any_size(cases[:1], tmp_path)
     log = tmp_path / "launches"
     monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_LOG", str(log))
     for one in cases:
         assert one.expected is not None
-        np.testing.assert_array_equal(run(shared_object, one, tmp_path), one.expected[0])
+        np.testing.assert_array_equal(run(shared_object, [one], tmp_path)[0], one.expected[0])
     kernels = [json.loads(line)["kernel"] for line in log.read_text().splitlines()]
     assert sum(kernel.startswith("second") for kernel in kernels) == in_parts
 
@@ -110,9 +85,9 @@ def test_the_same_bits_each_time(tmp_path: Path) -> None:
     """Parts are summed up in their order, whichever block was done first."""
     one = conv_case("", "Conv", (1, 96, 6, 6), (40, 96, 3, 3), data="random")
     assert one.expected is not None
-    shared_object = compile_for_any_size(one, tmp_path)
-    first = run(shared_object, one, tmp_path)
+    shared_object = compile_for_any_size([one], tmp_path)
+    [first] = run(shared_object, [one], tmp_path)
     x, w = np.abs(random(1, 96, 6, 6)).max(), np.abs(random(40, 96, 3, 3, seed=1)).max()
     assert np.abs(first.astype(np.float64) - one.expected[0]).max() <= 2.0**-22 * np.sqrt(96 * 9) * x * w
     for _ in range(3):
-        np.testing.assert_array_equal(run(shared_object, one, tmp_path), first)
+        np.testing.assert_array_equal(run(shared_object, [one], tmp_path)[0], first)

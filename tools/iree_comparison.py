@@ -371,6 +371,15 @@ and what its convolution takes without them is given beside.
 """
 
 
+NOTES = "\n## What paid"
+
+
+def notes_of(document: Path | None) -> str:
+    """What was written by hand at the end of the document."""
+    text = document.read_text() if document and document.exists() else ""
+    return text[text.index(NOTES) :] if NOTES in text else ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iree", type=Path, required=True, help="iree-compile of iree-base-compiler")
@@ -384,7 +393,7 @@ def main() -> int:
         "| layer | GFLOP | onnxc, model us | its convolution alone | IREE, model us | IREE / onnxc | IREE / alone |\n"
         "| --- | --: | --: | --: | --: | --: | --: |\n"
     )
-    details, summary, document = [], [], ""
+    details, summary, document, notes = [], [], "", notes_of(options.output)
     ahead = ahead_alone = 0
     for layer in LAYERS:
         if options.layers not in layer.name:
@@ -404,7 +413,7 @@ def main() -> int:
             f"Of {len(summary)} layers onnxc is ahead on {ahead}, and on {ahead_alone} without its reorderings.\n"
         )
         if options.output:  # after each layer: they take minutes
-            options.output.write_text(document)
+            options.output.write_text(document + notes)
     if not options.output:
         print(document)
     return 0

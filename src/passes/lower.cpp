@@ -11,20 +11,54 @@ namespace onnxc {
 
 // -------------------------------------------------------------------------------------------------------- layouts
 
+namespace {
+
+using Demands = std::map<const Value*, LayoutDemand>;
+
+// One reader that wants blocks decides: for it alone a copy would be made.
+LayoutDemand together(LayoutDemand a, LayoutDemand b) { return std::max(a, b); }
+
+// What the readers of each value ask of its layout; an operator that follows any hands on what those of its outputs
+// ask.
+Demands find_demands(const Graph& graph, const Target& target) {
+  Demands demands;
+  const auto& nodes = graph.nodes();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    LayoutDemand demand = target.demand(**node);
+    if (demand == LayoutDemand::none && (*node)->op->layout == LayoutRule::follows)
+      for (const Value* output : (*node)->outputs)
+        if (output != nullptr && !graph.is_output(output)) demand = together(demand, demands[output]);
+    for (const Value* input : (*node)->inputs) {
+      demands[input] = together(demands[input], demand);
+      if (target.demand(**node) != LayoutDemand::none) break;  // the others are its weights
+    }
+  }
+  return demands;
+}
+
+}  // namespace
+
 LayoutMap assign_layouts(const Graph& graph, const Target& target) {
   LayoutMap layouts;
+  Demands demands = find_demands(graph, target);
   auto blocks = [](const Value* value) { return value != nullptr && value->shape && value->shape->size() >= 3; };
   for (const auto& node : graph.nodes()) {
-    bool blocked = target.prefers_blocked(*node);
+    const bool has_template = target.prefers_blocked(*node);
+    bool blocked = has_template;
     if (!blocked && node->op->layout == LayoutRule::follows && !node->outputs.empty() && blocks(node->outputs[0])) {
       blocked = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
         return layouts.contains(input) && input->shape->size() == node->outputs[0]->shape->size();
       });
     }
     if (!blocked) continue;
-    for (const Value* output : node->outputs)
-      if (blocks(output) && !graph.is_output(output))
-        layouts.emplace(output, target.blocked_layout(output->shape->size()));
+    const bool can_give_rows = has_template && target.can_give_rows(*node);
+    for (const Value* output : node->outputs) {
+      if (!blocks(output) || graph.is_output(output)) continue;
+      const LayoutDemand demand = demands[output];
+      const bool in_rows =
+          has_template ? can_give_rows && demand != LayoutDemand::blocks : demand == LayoutDemand::rows;
+      if (!in_rows) layouts.emplace(output, target.blocked_layout(output->shape->size()));
+    }
   }
   return layouts;
 }

@@ -9,6 +9,8 @@
 
 namespace onnxc {
 
+enum class LayoutDemand : uint8_t { none, rows, blocks };
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -18,6 +20,10 @@ class Target {
   // The layout that a kernel template gives an output of this rank, when the target has one for the node.
   virtual bool prefers_blocked(const Node& node) const = 0;
   virtual Layout blocked_layout(size_t rank) const = 0;
+  // What the template for the node reads input 0 in, if there is one and it matters.
+  virtual LayoutDemand demand(const Node& /*node*/) const { return LayoutDemand::none; }
+  // Whether a node whose template prefers blocks has one as well that gives a row-major output.
+  virtual bool can_give_rows(const Node& /*node*/) const { return false; }
 
   // Writes the call of a kernel template for the node; false when the node's definition is to be used instead.
   virtual bool lower(const Node& node, LoweringContext& context) const = 0;

@@ -1,11 +1,13 @@
 // Convolutions: direct, stem and its Winograd form, Winograd, depthwise, transposed.
 #include "codegen/cpu/calls/packing.h"
 #include "codegen/cpu/calls/packing_depthwise.h"
+#include "codegen/cpu/calls/packing_planar.h"
 #include "codegen/cpu/calls/packing_stem_winograd.h"
 #include "codegen/cpu/calls/packing_transpose.h"
 #include "codegen/cpu/calls/packing_winograd.h"
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
+#include "codegen/cpu/kernels/conv_planar.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
@@ -39,13 +41,13 @@ std::vector<float> packed_weights(const ConvShape& shape, const Packing& pack) {
   return pack(std::span(weights.data(), static_cast<size_t>(weights.size())));
 }
 
-template <class Kernel>
+template <class Kernel, class Epilogue>
 void measure_convolution(benchmark::State& state, const ConvShape& shape, const ConvSizes& sizes, int input_lanes,
-                         int64_t multiplied_voxels, const std::vector<float>& packed) {
+                         int64_t multiplied_voxels, const std::vector<float>& packed, const Epilogue& epilogue,
+                         int output_lanes) {
   const BlockedView input_view = dense_view(shape.input_channels, sizes.input, input_lanes);
-  const BlockedView output_view = dense_view(shape.output_channels, sizes.output, lanes);
+  const BlockedView output_view = dense_view(shape.output_channels, sizes.output, output_lanes);
   const Floats input = Floats::random(sizes.batch * input_view.batch_stride);
-  const Floats bias = Floats::random(round_up(shape.output_channels, lanes));
   Floats output = Floats::not_a_number(sizes.batch * output_view.batch_stride);
   const KernelWork work = Kernel::work(sizes);
   Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
@@ -54,7 +56,16 @@ void measure_convolution(benchmark::State& state, const ConvShape& shape, const 
   const double operations = 2.0 * static_cast<double>(multiplied_voxels * shape.kernel.product()) *
                             static_cast<double>(shape.group_input_channels() * shape.output_channels);
   measure(state, output, {.operations = operations},
-          [&] { Kernel::run(arguments, BiasRelu{bias.data()}, 0, work.tasks, scratch.data()); });
+          [&] { Kernel::run(arguments, epilogue, 0, work.tasks, scratch.data()); });
+}
+
+// The same to blocks, with a bias and Relu.
+template <class Kernel>
+void measure_convolution(benchmark::State& state, const ConvShape& shape, const ConvSizes& sizes, int input_lanes,
+                         int64_t multiplied_voxels, const std::vector<float>& packed) {
+  const Floats bias = Floats::random(round_up(shape.output_channels, lanes));
+  measure_convolution<Kernel>(state, shape, sizes, input_lanes, multiplied_voxels, packed, BiasRelu{bias.data()},
+                              lanes);
 }
 
 template <class L>
@@ -90,6 +101,15 @@ void stem_winograd(benchmark::State& state) {
   measure_convolution<StemWinogradConvolution<L::shape, float, float, BiasRelu>>(
       state, L::shape, sizes, 1, sizes.output.product(),
       packed_weights(L::shape, [](auto weights) { return pack_stem_winograd_weights({L::shape, lanes}, weights); }));
+}
+
+template <class L>
+void planar(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<PlanarConvolution<L::shape, float, float, NoMatrixEpilogue, 3>>(
+      state, L::shape, sizes, 1, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_planar_weights(L::shape, weights); }), NoMatrixEpilogue(),
+      1);
 }
 
 template <class L, Axes tile>
@@ -139,6 +159,11 @@ template <class L>
 void add_stem(const std::string& name) {
   add("stem/" + name, stem<L>);
   add("stem winograd/" + name, stem_winograd<L>);
+}
+
+void add_planar() {
+  add("planar/MONAI UNet 3->3 3x3x3 @32x40x48", planar<Layer<{3, 3, 1, three}, {32, 40, 48}>>);
+  add("planar/3->3 3x3x3 @16x16x16", planar<Layer<{3, 3, 1, three}, {16, 16, 16}>>);
 }
 
 void add_stems() {
@@ -198,7 +223,7 @@ void add_transposed() {
 }
 
 [[maybe_unused]] const bool rows_added =
-    (add_direct(), add_stems(), add_winograd(), add_depthwise(), add_transposed(), true);
+    (add_direct(), add_stems(), add_planar(), add_winograd(), add_depthwise(), add_transposed(), true);
 
 }  // namespace
 }  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

@@ -67,7 +67,7 @@ void global_average(benchmark::State& state) {
 
 template <Map map, bool to_rows>
 void layout_copy(benchmark::State& state) {
-  using Kernel = LayoutCopy<float, to_rows>;
+  using Kernel = LayoutCopy<float, float, to_rows>;
   const LayoutCopySizes sizes{1, map.channels, map.size};
   const BlockedView rows = dense_view(map.channels, map.size, 1);
   const Floats input = Floats::random(to_rows ? map.blocked_size() : rows.batch_stride);

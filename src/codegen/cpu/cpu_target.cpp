@@ -51,6 +51,14 @@ bool CpuTarget::prefers_blocked(const Node& node) const {
   return family != nullptr && family->gives_blocks && !family->needs_blocks;
 }
 
+LayoutDemand CpuTarget::demand(const Node& node) const {
+  const Family* family = find_family(node, lanes_);
+  if (family == nullptr || !family->gives_blocks) return LayoutDemand::none;
+  return reads_planar(node) ? LayoutDemand::rows : LayoutDemand::blocks;
+}
+
+bool CpuTarget::can_give_rows(const Node& node) const { return can_give_planar(node); }
+
 bool CpuTarget::lower(const Node& node, LoweringContext& context) const {
   const Family* family = find_family(node, lanes_);
   if (family == nullptr) return false;

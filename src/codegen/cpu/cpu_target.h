@@ -12,6 +12,8 @@ class CpuTarget : public Target {
 
   std::string name() const override { return "cpu"; }
   bool prefers_blocked(const Node& node) const override;
+  LayoutDemand demand(const Node& node) const override;
+  bool can_give_rows(const Node& node) const override;
   Layout blocked_layout(size_t rank) const override { return Layout::channel_blocked(rank, lanes_); }
   bool lower(const Node& node, LoweringContext& context) const override;
   bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,

@@ -80,6 +80,43 @@ TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
                           "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
 }
 
+// What stands between few channels on both sides stays in rows, past blocks that a transposed convolution gives.
+TEST(CpuTarget, FewChannelsStayInRows) {
+  EXPECT_THAT(steps(R"((float[1, 32, 6, 6, 6] x) => (y)
+      <float[32, 3, 3, 3, 3] wa, float[3] scale, float[3] bias, float[3, 1, 1, 1] slope, float[3, 3, 3, 3, 3] wb> {
+    up = ConvTranspose <strides = [2, 2, 2]> (x, wa)
+    normalized = InstanceNormalization(up, scale, bias)
+    activated = PRelu(normalized, slope)
+    b = Conv <pads = [1, 1, 1, 1, 1, 1]> (activated, wb)
+    y = Add(b, activated)
+  })"),
+              ElementsAre("copy", "conv_transpose_packed 3x3x3 32->3 stride 2x2x2", "partial_moments",
+                          "channel_moments", "normalization_factors", "PRelu", "conv_planar 3x3x3 3->3"));
+}
+
+TEST(CpuTarget, FewChannelsGoToBlocksForAReaderThatWantsThem) {
+  EXPECT_THAT(steps(R"((float[1, 3, 9, 19] x) => (y) <float[4, 3, 3, 3] wa, float[20, 4, 3, 3] wb> {
+    a = Conv(x, wa)
+    activated = Relu(a)
+    pooled = MaxPool <kernel_shape = [2, 2]> (activated)
+    y = Conv(pooled, wb)
+  })"),
+              ElementsAre("conv_direct 1x3x3 3->4", "pool maximum 1x2x2 stride 1x1x1", "copy",
+                          "conv_direct 1x3x3 4->20", "copy"));
+}
+
+// The next convolution reads rows; of rows of six voxels a vector would be mostly empty.
+TEST(CpuTarget, RowsOfAConvolutionMustBeLong) {
+  const char* graph = R"((float[1, 3, 9, {}] x) => (y) <float[4, 3, 3, 3] wa, float[20, 4, 3, 3] wb> {{
+    a = Conv(x, wa)
+    y = Conv(a, wb)
+  }})";
+  EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 20)),
+              ElementsAre("conv_planar 1x3x3 3->4", "conv_direct 1x3x3 4->20", "copy"));
+  EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 8)),
+              ElementsAre("conv_direct 1x3x3 3->4", "copy", "conv_direct 1x3x3 4->20", "copy"));
+}
+
 TEST(CpuTarget, PoolsOfRowMajorTensorsAreLeftToTheirDefinition) {
   EXPECT_THAT(steps("(float[1, 3, 9, 9] x) => (y) { y = MaxPool <kernel_shape = [2, 2]> (x) }"),
               ElementsAre("max_pool"));

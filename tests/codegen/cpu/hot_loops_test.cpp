@@ -23,6 +23,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/attention.h"
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
+#include "codegen/cpu/kernels/conv_planar.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
@@ -83,6 +84,12 @@ const Call convolutions[] = {
     convolution<DepthwiseConvolution, 108, 108, 108, {3, 3, 3}, {1, 2, 2}>,
     convolution<DepthwiseConvolution, 24, 24, 24, {5, 1, 1}, {1, 1, 1}>,
 };
+using PlanarCall = void (*)(const ConvArguments<float, float>&, const RowBias&, int64_t, int64_t, void*);
+template <int64_t inputs, int64_t outputs>
+constexpr PlanarCall planar =
+    &call<PlanarConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, float, float, RowBias, 3>, RowBias>;
+extern const PlanarCall planar_convolutions[];
+const PlanarCall planar_convolutions[] = {planar<1, 1>, planar<2, 2>, planar<3, 3>, planar<4, 4>};
 using ProductCall = void (*)(const MatmulArguments<float, float, float>&, const RowBias&, int64_t, int64_t, void*);
 extern const ProductCall products[];
 const ProductCall products[] = {&call<MatrixProduct<float, float, float, RowBias, true>, RowBias>,

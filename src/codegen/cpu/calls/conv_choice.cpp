@@ -25,8 +25,8 @@ constexpr double input_cost = 7.0, output_cost = 7.0;
 // tile for each point of the depth.
 constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
 // Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured), and
-// when it is read again, from the third-level cache (30 GB/s).
-constexpr double weight_byte_cost = 1.25, cached_byte_cost = 0.2;
+// when it is read again, from the second or third-level cache (45 GB/s).
+constexpr double weight_byte_cost = 1.25, cached_byte_cost = 0.12;
 // What is left of the cost where a size that is guessed must pay.
 constexpr double clear_gain = 0.8;
 
@@ -87,6 +87,8 @@ std::vector<Axes> winograd_tiles(const ConvShape& shape, ConvWeights weights) {
 
 }  // namespace
 
+bool is_stem(const ConvShape& shape) { return shape.groups == 1 && shape.input_channels <= most_stem_channels; }
+
 double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int lanes, const Axes& output) {
   switch (choice.algorithm) {
     case ConvAlgorithm::direct:
@@ -102,14 +104,14 @@ double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int la
 }
 
 ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output, ConvWeights weights) {
-  const bool is_stem = shape.groups == 1 && shape.input_channels <= most_stem_channels;
+  const bool reads_planar = is_stem(shape);
   std::vector<ConvChoice> transformed;
-  if (!is_stem)
+  if (!reads_planar)
     for (const Axes& tile : winograd_tiles(shape, weights)) transformed.push_back({ConvAlgorithm::winograd, tile});
   else if (kernels::stem_winograd_supports(shape))
     transformed.push_back({ConvAlgorithm::stem_winograd});
 
-  ConvChoice best{is_stem ? ConvAlgorithm::stem : ConvAlgorithm::direct};
+  ConvChoice best{reads_planar ? ConvAlgorithm::stem : ConvAlgorithm::direct};
   double least = convolution_cost(best, shape, lanes, output.size) * (output.is_known ? 1.0 : clear_gain);
   for (const ConvChoice& choice : transformed) {
     const double cost = convolution_cost(choice, shape, lanes, output.size);

@@ -23,6 +23,9 @@ struct ConvChoice {
   bool operator==(const ConvChoice&) const = default;
 };
 
+// Whether a convolution has so few input channels that its kernel reads a planar tensor.
+bool is_stem(const kernels::ConvShape& shape);
+
 // What a kernel costs for one image of `output` voxels. It must support the shape.
 double convolution_cost(const ConvChoice& choice, const kernels::ConvShape& shape, int lanes,
                         const kernels::Axes& output);

@@ -19,6 +19,7 @@ class ConvolutionSpec : public CpuKernelSpec {
   }
 
   std::string header() const override { return template_.header; }
+  EpilogueForm epilogue_form() const override { return template_.form; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("{}<{}, {}, {}, {}{}>", template_.type, shape_text(convolution_.shape),
@@ -55,8 +56,11 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
   BufferId x = context.buffer_as(input, input_layout, node.origin);
   call.inputs = {x, add_constant(context.program(), node.inputs[1]->name, std::move(packed_weights), true)};
   call.epilogue = bias_epilogue(node, context);
+  const size_t rank = output.shape->size();
+  const Layout layout =
+      chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);
   call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen));
-  context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), lanes), node.origin);
+  context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
 }  // namespace onnxc

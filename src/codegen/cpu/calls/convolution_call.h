@@ -13,10 +13,11 @@ struct ConvolutionTemplate {
   std::string header;          // as it is included
   std::string type;            // "DirectConvolution"
   std::string arguments = {};  // further template arguments, each after a comma
+  EpilogueForm form = EpilogueForm::blocks;
 };
 
-// Writes the call of a kernel that reads the input in `input_layout` and gives blocks of `lanes` channels. The bias is
-// its first epilogue.
+// Writes the call of a kernel that reads the input in `input_layout` and gives blocks of `lanes` channels, or rows
+// where that is its form. The bias is its first epilogue.
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context);
 

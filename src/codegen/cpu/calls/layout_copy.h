@@ -3,11 +3,16 @@
 
 #include <optional>
 
-#include "ir/program/program.h"
+#include "codegen/kernel_text.h"
 
 namespace onnxc {
 
-// The call that does what the nest does, when that is to bring a whole tensor of floats from one layout to the other.
-std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, int64_t lanes);
+// The call that does what the nest does, when that is to bring a whole tensor of floats from one layout to the other,
+// with or without arithmetic on the way. `operations` are the nest's.
+std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, const Expr& operations,
+                                         int64_t lanes);
+
+// The initializer of LayoutCopySizes for a tensor.
+std::string layout_copy_sizes(const Shape& shape, const KernelText& text);
 
 }  // namespace onnxc

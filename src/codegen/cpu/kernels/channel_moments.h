@@ -43,43 +43,48 @@ class PartialMoments {
 
  private:
   static void run_chunk(const Arguments& arguments, const Input* block, int64_t first, int64_t voxels, float* partial) {
-    const vec sum = sum_over(arguments, block, first, voxels, [](vec x) { return x; });
+    vec sum[1];
+    sum_over(arguments, block, first, voxels, [](vec x, vec(&terms)[1]) { terms[0] += x; }, sum);
     if constexpr (!with_squares) {
-      store(partial, sum);
+      store(partial, sum[0]);
     } else {
-      const vec mean = sum / static_cast<float>(voxels);
+      const vec mean = sum[0] / static_cast<float>(voxels);
+      const auto add_difference = [=](vec x, vec(&terms)[2]) {
+        const vec difference = x - mean;
+        terms[0] += difference;
+        terms[1] += difference * difference;
+      };
+      vec of_differences[2];
+      sum_over(arguments, block, first, voxels, add_difference, of_differences);
       store(partial, mean);
-      store(partial + lanes, sum_over(arguments, block, first, voxels, [=](vec x) { return x - mean; }));
-      store(partial + 2 * lanes, sum_over(arguments, block, first, voxels, [=](vec x) {
-              const vec difference = x - mean;
-              return difference * difference;
-            }));
+      store(partial + lanes, of_differences[0]);
+      store(partial + 2 * lanes, of_differences[1]);
     }
   }
 
-  // The sum of term(x) over a range of voxels, in row-major order.
-  template <class Term>
-  [[gnu::always_inline]] static vec sum_over(const Arguments& arguments, const Input* block, int64_t first,
-                                             int64_t voxels, const Term& term) {
-    constexpr int sums = 4;
+  // The sums of what add(x, sums) adds, over a range of voxels in row-major order.
+  template <int count, class Add>
+  [[gnu::always_inline]] static void sum_over(const Arguments& arguments, const Input* block, int64_t first,
+                                              int64_t voxels, const Add& add, vec (&result)[count]) {
+    constexpr int chains = 4;
     const Axes& size = arguments.sizes.size;
     Axes at{first / size.w / size.h, first / size.w % size.h, first % size.w};
-    vec sum[sums] = {};
+    vec sums[chains][count] = {};
     while (voxels > 0) {
       const Input* const row = block + at.d * arguments.view.d_stride + at.h * arguments.view.h_stride + at.w * lanes;
-      const int64_t count = smaller(voxels, size.w - at.w);
+      const int64_t in_row = smaller(voxels, size.w - at.w);
       int64_t i = 0;
-      for (; i + sums <= count; i += sums)
-        for (int j = 0; j < sums; ++j) sum[j] += term(load(row + (i + j) * lanes));
-      for (; i < count; ++i) sum[0] += term(load(row + i * lanes));
-      voxels -= count;
+      for (; i + chains <= in_row; i += chains)
+        for (int j = 0; j < chains; ++j) add(load(row + (i + j) * lanes), sums[j]);
+      for (; i < in_row; ++i) add(load(row + i * lanes), sums[0]);
+      voxels -= in_row;
       at.w = 0;
       if (++at.h == size.h) {
         at.h = 0;
         ++at.d;
       }
     }
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    for (int i = 0; i < count; ++i) result[i] = (sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i]);
   }
 };
 

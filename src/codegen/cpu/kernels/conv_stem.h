@@ -11,9 +11,8 @@
 // group (direct_supports with input_lanes 1). Bound by: FMA throughput; a row's last tile may be partly empty.
 #pragma once
 
-#include "codegen/cpu/kernels/conv_stem_geometry.h"
+#include "codegen/cpu/kernels/conv_stem_band.h"
 #include "codegen/cpu/kernels/vector.h"
-#include "codegen/cpu/kernels/window.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -31,18 +30,8 @@ class StemConvolution {
     const ConvSizes& sizes = arguments.sizes;
     const StemGeometry geometry = stem_geometry(packing, sizes);
     for (int64_t index = task_begin; index < task_end; ++index) {
-      const int64_t band = index % geometry.bands, plane = index / geometry.bands;
-      Task task{.batch = plane / sizes.output.d,
-                .d = plane % sizes.output.d,
-                .row_begin = band * geometry.band_rows,
-                .row_end = smaller((band + 1) * geometry.band_rows, sizes.output.h),
-                .depth_taps = {},
-                .lines = static_cast<const float*>(scratch),
-                .input_rows = geometry.input_rows,
-                .row_stride = geometry.row_stride};
-      task.depth_taps = taps_between(task.d * shape.stride.d - sizes.begin_pads.d, shape.kernel.d, shape.dilation.d, 0,
-                                     sizes.input.d);
-      copy_lines(arguments, task, static_cast<float*>(scratch));
+      const StemBand<shape> task(sizes, geometry, index, static_cast<float*>(scratch));
+      copy_stem_lines(arguments, task);
       for (int64_t group = 0; group < shape.groups; ++group)
         for (int64_t chunk = 0; chunk < packing.chunks(); ++chunk) {
           if (chunk + 1 < packing.chunks())
@@ -56,44 +45,9 @@ class StemConvolution {
  private:
   static constexpr DirectPacking packing{shape, lanes, 1};
 
-  struct Task {
-    int64_t batch, d;
-    int64_t row_begin, row_end;  // of the output
-    TapRange depth_taps;         // inside the input
-    const float* lines;          // [input channel][tap of the depth][row][column]
-    int64_t input_rows, row_stride;
-    const float* line(int64_t channel, int64_t kd, int64_t row) const {
-      return lines + ((channel * shape.kernel.d + kd) * input_rows + row) * row_stride;
-    }
-  };
-
-  // The rows inside the input that the task reads. Column 0 is that of the first output's first tap.
-  static void copy_lines(const Arguments& arguments, const Task& task, float* lines) {
-    const ConvSizes& sizes = arguments.sizes;
-    const int64_t first_row = task.row_begin * shape.stride.h - sizes.begin_pads.h;
-    // Columns [begin, end) of the scratch are inside the input.
-    const int64_t begin = larger(0, smaller(sizes.begin_pads.w, task.row_stride));
-    const int64_t end = larger(begin, smaller(sizes.begin_pads.w + sizes.input.w, task.row_stride));
-    for (int64_t channel = 0; channel < shape.input_channels; ++channel)
-      for (int64_t kd = task.depth_taps.begin; kd < task.depth_taps.end; ++kd)
-        for (int64_t row = 0; row < task.input_rows; ++row) {
-          const int64_t h = first_row + row;
-          if (h < 0 || h >= sizes.input.h) continue;
-          const int64_t d = task.d * shape.stride.d - sizes.begin_pads.d + kd * shape.dilation.d;
-          const Input* source = arguments.input + task.batch * arguments.input_view.batch_stride +
-                                channel * arguments.input_view.channel_block_stride +
-                                d * arguments.input_view.d_stride + h * arguments.input_view.h_stride -
-                                sizes.begin_pads.w;
-          float* line = lines + (task.line(channel, kd, row) - task.lines);
-          for (int64_t w = 0; w < begin; ++w) line[w] = 0.0f;
-          for (int64_t w = begin; w < end; ++w) line[w] = static_cast<float>(source[w]);
-          for (int64_t w = end; w < task.row_stride; ++w) line[w] = 0.0f;
-        }
-  }
-
   template <int blocks>
-  static void run_chunk(const Arguments& arguments, const Epilogue& epilogue, const Task& task, int64_t group,
-                        int64_t chunk) {
+  static void run_chunk(const Arguments& arguments, const Epilogue& epilogue, const StemBand<shape>& task,
+                        int64_t group, int64_t chunk) {
     constexpr int most = stem_tile(blocks, lanes), middle = most * 2 / 3, least = most / 3;
     const int64_t width = arguments.sizes.output.w;
     for (int64_t h = task.row_begin; h < task.row_end; ++h)
@@ -109,13 +63,13 @@ class StemConvolution {
   }
 
   template <int voxels, int blocks>
-  [[gnu::noinline]] static void run_tile(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
-                                         int64_t group, int64_t chunk, int64_t h, int64_t w, int64_t count) {
+  [[gnu::noinline]] static void run_tile(const Arguments& arguments, const Epilogue& epilogue,
+                                         const StemBand<shape>& task, int64_t group, int64_t chunk, int64_t h,
+                                         int64_t w, int64_t count) {
     vec accumulators[voxels][blocks];
     for (int i = 0; i < voxels; ++i)
       for (int b = 0; b < blocks; ++b) accumulators[i][b] = splat(0.0f);
-    const TapRange rows = taps_between(h * shape.stride.h - arguments.sizes.begin_pads.h, shape.kernel.h,
-                                       shape.dilation.h, 0, arguments.sizes.input.h);
+    const TapRange rows = task.height_taps(arguments.sizes, h);
     const float* chunk_weights = arguments.weights + packing.chunk_offset(group, chunk);
     for (int64_t channel = 0; channel < shape.group_input_channels(); ++channel)
       for (int64_t kd = task.depth_taps.begin; kd < task.depth_taps.end; ++kd) {
@@ -154,9 +108,9 @@ class StemConvolution {
 
   // Stores the tile's first `count` voxels.
   template <int voxels, int blocks>
-  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
-                                            int64_t group, int64_t chunk, int64_t h, int64_t w, int64_t count,
-                                            const vec (&accumulators)[voxels][blocks]) {
+  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue,
+                                            const StemBand<shape>& task, int64_t group, int64_t chunk, int64_t h,
+                                            int64_t w, int64_t count, const vec (&accumulators)[voxels][blocks]) {
     vec stored[voxels][blocks];
     for (int i = 0; i < voxels; ++i)
       for (int b = 0; b < blocks; ++b) stored[i][b] = accumulators[i][b];

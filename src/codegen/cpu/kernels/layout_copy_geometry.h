@@ -1,4 +1,4 @@
-// What the compiler and layout_copy.h must agree on.
+// What the compiler and layout_copy.h must agree on, and channel_shift.h.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_geometry.h"
@@ -23,6 +23,20 @@ constexpr LayoutCopyGeometry layout_copy_geometry(const LayoutCopySizes& sizes, 
   const int64_t task_voxels = task_bytes / static_cast<int64_t>(sizeof(float)) / target_lanes;
   const int64_t pieces = divide_up(sizes.size.product(), task_voxels);
   return {task_voxels, pieces, {sizes.batch * divide_up(sizes.channels, target_lanes) * pieces, 0}};
+}
+
+// The size with rows taken for one where they follow one another on both sides, whose voxels are as many elements as
+// their lanes.
+constexpr Axes joined_rows(const Axes& size, const BlockedView& input, int64_t input_lanes, const BlockedView& output,
+                           int64_t output_lanes) {
+  const auto follow = [](int64_t extent, int64_t in, int64_t out, int64_t in_length, int64_t out_length) {
+    return extent == 1 || (in == in_length && out == out_length);
+  };
+  if (!follow(size.h, input.h_stride, output.h_stride, size.w * input_lanes, size.w * output_lanes)) return size;
+  const int64_t plane = size.h * size.w;
+  if (!follow(size.d, input.d_stride, output.d_stride, plane * input_lanes, plane * output_lanes))
+    return {size.d, 1, plane};
+  return {1, 1, size.d * plane};
 }
 
 }  // namespace onnxc::kernels

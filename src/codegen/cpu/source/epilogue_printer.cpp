@@ -110,6 +110,17 @@ bool has_vector_form(const ScalarNode& node) {
   return is_float || node.dtype == DType::boolean;
 }
 
+bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueForm form, int64_t lanes) {
+  bool fits = true;
+  visit(epilogue.value, [&](const ScalarNode& node) {
+    fits &= has_vector_form(node);
+    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, lanes) != Access::none;
+    for (const Scalar& operand : node.operands)
+      fits &= operand.dtype() == DType::boolean || info(operand.dtype()).compute == DType::float32;
+  });
+  return fits && is_floating(epilogue.value.dtype());
+}
+
 // Vectors of floats: the functions are those of floats, overloaded for vec (kernels/math.h).
 class VectorDialect : public ScalarDialect {
  public:
@@ -275,15 +286,12 @@ bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId ou
   const bool fits_output = form == EpilogueForm::rows
                                ? rank >= 2 && rank <= 6 && layout.is_row_major()
                                : rank >= 2 && rank <= 5 && layout == Layout::channel_blocked(rank, lanes);
-  if (!fits_output) return false;
-  bool fits = true;
-  visit(epilogue.value, [&](const ScalarNode& node) {
-    fits &= has_vector_form(node);
-    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, lanes) != Access::none;
-    for (const Scalar& operand : node.operands)
-      fits &= operand.dtype() == DType::boolean || info(operand.dtype()).compute == DType::float32;
-  });
-  return fits && is_floating(epilogue.value.dtype());
+  return fits_output && has_vector_form(program, epilogue, form, lanes);
+}
+
+bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int64_t lanes) {
+  const size_t rank = epilogue.axes.size();
+  return rank >= 2 && rank <= 5 && has_vector_form(program, epilogue, EpilogueForm::blocks, lanes);
 }
 
 std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,

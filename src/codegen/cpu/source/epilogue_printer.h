@@ -17,6 +17,9 @@ namespace onnxc {
 // No index may leave its buffer, even behind a select: lanes are selected after both sides are computed.
 bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form, int64_t lanes);
 
+// The same for whatever stores the vectors of blocks that the epilogue makes.
+bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int64_t lanes);
+
 // Writes `struct NAME { ... vec operator()(vec accumulator, const Position& position) const; };` (MatrixPosition in
 // the form of rows), whose members are the pointers and dims that it reads, and returns the braced initializer that
 // fills them from a Frame called `frame`.

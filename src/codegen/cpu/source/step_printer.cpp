@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "codegen/cpu/calls/channel_shift.h"
 #include "codegen/cpu/calls/kernel_spec.h"
 #include "codegen/cpu/calls/layout_copy.h"
 #include "codegen/cpu/source/epilogue_printer.h"
@@ -93,8 +94,9 @@ class StepPrinter {
 
   // Returns what the step is called in reports, as the other two do.
   std::string print(const LoopNest& nest) {
-    if (const std::optional<KernelCall> copy = as_layout_copy(program_, nest, lanes_)) return print(*copy);
     operations_ = floating_operations(nest);
+    if (const auto copy = as_layout_copy(program_, nest, operations_, lanes_)) return print(*copy);
+    if (const auto shift = as_channel_shift(program_, nest, operations_, lanes_)) return print(*shift);
     std::vector<FlatNest> nests = fill_padding(program_, nest);
     nests.push_back(flatten(program_, nest));
     std::vector<NestUse> uses;

@@ -1,0 +1,117 @@
+#include "codegen/cpu/kernels/conv_planar.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/cpu/calls/packing_planar.h"
+#include "codegen/cpu/kernels/conv_harness.h"
+#include "codegen/cpu/kernels/isa_suite.h"
+
+namespace onnxc::kernels {
+namespace {
+
+// Adds what only the right position gives, and a residual that has the output's view.
+template <class Output, int spatial_axes>
+struct AddPlace {
+  const Output* residual;
+  static float of(int64_t n, int64_t c, int64_t d, int64_t h, int64_t w) {
+    return static_cast<float>(n * 7 + c * 11 + d * 5 + h * 3 + w);
+  }
+  vec operator()(vec x, const MatrixPosition& p) const {
+    const float first = spatial_axes == 3   ? of(p.batch[1], p.batch[2], p.batch[3], p.row, p.column)
+                        : spatial_axes == 2 ? of(p.batch[2], p.batch[3], 0, p.row, p.column)
+                                            : of(p.batch[3], p.row, 0, 0, p.column);
+    return x + splat(first) + __builtin_convertvector(lane_indices(), vec) + load_partial(residual + p.offset, p.count);
+  }
+};
+
+// The input is dense and of exactly its size, so that the address sanitizer sees a read outside it; the output is a
+// part of a larger tensor, with gaps.
+template <ConvShape shape, int spatial_axes = 3, class Input = float, class Output = float>
+void check(const ConvSizes& sizes, const Trial& trial = {}) {
+  const Operands operands(shape, sizes, trial);
+  const std::vector<Input> input(operands.input.values.begin(), operands.input.values.end());
+  PlainTensor expected = reference_convolution(shape, sizes, operands.input, operands.weights);
+  const Axes& size = sizes.output;
+  constexpr int64_t gap = 3;
+  const BlockedView view{shape.output_channels * size.d * (size.h * (size.w + gap) + gap) + gap,
+                         size.d * (size.h * (size.w + gap) + gap), size.h * (size.w + gap) + gap, size.w + gap};
+  const auto elements = static_cast<size_t>(sizes.batch * view.batch_stride + gap);
+  const float nothing = std::numeric_limits<float>::quiet_NaN();
+  std::vector<Output> output(elements, Output(nothing)), residual(elements, Output(nothing));
+  std::vector<float> wanted(elements, nothing);
+  for (int64_t n = 0; n < sizes.batch; ++n)
+    for (int64_t c = 0; c < shape.output_channels; ++c)
+      for_each_voxel(size, [&](int64_t d, int64_t h, int64_t w) {
+        const auto at = static_cast<size_t>(n * view.batch_stride + c * view.channel_block_stride + d * view.d_stride +
+                                            h * view.h_stride + w);
+        const float added = operands.residual.at(n, c, d, h, w);
+        residual[at] = Output(added);
+        wanted[at] = expected.at(n, c, d, h, w) + added + AddPlace<Output, spatial_axes>::of(n, c, d, h, w);
+      });
+  using Epilogue = AddPlace<Output, spatial_axes>;
+  using Kernel = PlanarConvolution<shape, Input, Output, Epilogue, spatial_axes>;
+  const std::vector<float> packed = pack_planar_weights(shape, operands.weights);
+  run_tasks_backwards<Kernel>(
+      {input.data(), packed.data(), output.data(), sizes, dense_view(shape.input_channels, sizes.input, 1), view},
+      Epilogue{residual.data()});
+  for (size_t i = 0; i < elements; ++i) {
+    const float found = static_cast<float>(output[i]);
+    ASSERT_TRUE((std::isnan(found) && std::isnan(wanted[i])) ||
+                std::abs(static_cast<double>(found) - wanted[i]) <= trial.tolerance)
+        << "element " << i << " is " << found << ", not " << wanted[i];
+  }
+}
+
+template <int64_t inputs, int64_t outputs>
+void check_widths() {
+  constexpr ConvShape shape{.input_channels = inputs, .output_channels = outputs, .kernel = {3, 3, 3}};
+  constexpr int64_t tile = planar_vectors(outputs, lanes) * lanes;
+  for (int64_t width : {int64_t{1}, int64_t{2}, int64_t{lanes - 1}, int64_t{lanes}, int64_t{lanes + 1},
+                        int64_t{2 * lanes - 3}, int64_t{3 * lanes}, tile - 1, tile, tile + 1, 2 * tile + lanes + 1})
+    check<shape>(conv_sizes(shape, 1, {3, 4, width}, {1, 1, 1}, {1, 1, 1}));
+}
+
+TEST(ISA_SUITE(PlanarConvolution), EveryNumberOfOutputChannelsAndWidthAroundTheTile) {
+  check_widths<3, 3>();
+  check_widths<1, 1>();
+  check_widths<2, 4>();
+  check_widths<4, 2>();
+}
+
+TEST(ISA_SUITE(PlanarConvolution), OddKernelsPadsDilationStridesAndCrop) {
+  constexpr ConvShape shape{
+      .input_channels = 2, .output_channels = 3, .kernel = {2, 3, 4}, .stride = {2, 3, 1}, .dilation = {1, 2, 3}};
+  check<shape>(conv_sizes(shape, 2, {6, 19, 41}, {1, -1, 4}, {0, 3, -2}));
+}
+
+TEST(ISA_SUITE(PlanarConvolution), ManyTasks) {
+  constexpr ConvShape shape{.input_channels = 3, .output_channels = 2, .kernel = {1, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 2, {2, 90, 33}, {0, 1, 1}, {0, 1, 1});
+  ASSERT_GT(planar_geometry(shape, sizes, lanes).bands, 1);
+  check<shape>(sizes);
+}
+
+TEST(ISA_SUITE(PlanarConvolution), OneAndTwoSpatialAxes) {
+  constexpr ConvShape flat{.input_channels = 3, .output_channels = 3, .kernel = {1, 3, 3}};
+  check<flat, 2>(conv_sizes(flat, 2, {1, 5, 37}, {0, 1, 1}, {0, 1, 1}));
+  constexpr ConvShape line{.input_channels = 2, .output_channels = 4, .kernel = {1, 1, 5}};
+  check<line, 1>(conv_sizes(line, 3, {1, 1, 53}, {0, 0, 2}, {0, 0, 2}));
+}
+
+TEST(ISA_SUITE(PlanarConvolution), HalfTypes) {
+  constexpr ConvShape shape{.input_channels = 3, .output_channels = 3, .kernel = {1, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 1, {2, 5, 21}, {0, 1, 1}, {0, 1, 1});
+  check<shape, 3, float16_t, float>(sizes);
+  check<shape, 3, bfloat16_t, float>(sizes);
+  // Integers below 256 are exact in bfloat16 too, but the sums here are larger: float16 holds them.
+  check<shape, 3, float, float16_t>(sizes);
+}
+
+// 81 products of normally distributed values and their sum, each within a rounding of float of the largest partial sum.
+TEST(ISA_SUITE(PlanarConvolution), RandomValues) {
+  constexpr ConvShape shape{.input_channels = 3, .output_channels = 3, .kernel = {3, 3, 3}};
+  check<shape>(conv_sizes(shape, 1, {4, 5, 50}, {1, 1, 1}, {1, 1, 1}), {fill_with_normals, 81 * 2e-6});
+}
+
+}  // namespace
+}  // namespace onnxc::kernels

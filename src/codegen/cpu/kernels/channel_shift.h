@@ -53,14 +53,10 @@ class ChannelShift {
   // Runs tasks [task_begin, task_end) of work().tasks; needs no scratch.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* /*scratch*/) {
-    const LayoutCopySizes& sizes = arguments.sizes;
-    const LayoutCopyGeometry geometry = layout_copy_geometry(sizes, lanes);
-    const int64_t blocks = divide_up(sizes.channels, lanes);
-    for (int64_t task = task_begin; task < task_end; ++task) {
-      const int64_t begin = task % geometry.pieces * geometry.task_voxels;
-      move_range(arguments, epilogue, task / geometry.pieces / blocks, task / geometry.pieces % blocks, begin,
-                 smaller(begin + geometry.task_voxels, sizes.size.product()));
-    }
+    for_each_piece(arguments.sizes, lanes, task_begin, task_end,
+                   [&](int64_t batch, int64_t block, int64_t begin, int64_t end) {
+                     move_range(arguments, epilogue, batch, block, begin, end);
+                   });
   }
   static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* scratch) {
     run(arguments, NoEpilogue(), task_begin, task_end, scratch);

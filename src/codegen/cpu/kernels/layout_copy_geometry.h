@@ -25,6 +25,18 @@ constexpr LayoutCopyGeometry layout_copy_geometry(const LayoutCopySizes& sizes, 
   return {task_voxels, pieces, {sizes.batch * divide_up(sizes.channels, target_lanes) * pieces, 0}};
 }
 
+// Calls visit(batch, block, first voxel, past the last) for tasks [task_begin, task_end).
+template <class Visitor>
+void for_each_piece(const LayoutCopySizes& sizes, int target_lanes, int64_t task_begin, int64_t task_end,
+                    const Visitor& visit) {
+  const LayoutCopyGeometry geometry = layout_copy_geometry(sizes, target_lanes);
+  const int64_t blocks = divide_up(sizes.channels, target_lanes);
+  for (int64_t task = task_begin; task < task_end; ++task) {
+    const int64_t plane = task / geometry.pieces, begin = task % geometry.pieces * geometry.task_voxels;
+    visit(plane / blocks, plane % blocks, begin, smaller(begin + geometry.task_voxels, sizes.size.product()));
+  }
+}
+
 // The size with rows taken for one where they follow one another on both sides, whose voxels are as many elements as
 // their lanes.
 constexpr Axes joined_rows(const Axes& size, const BlockedView& input, int64_t input_lanes, const BlockedView& output,

@@ -31,8 +31,8 @@ RowPlan start(const RowShape& shape) {
   return plan;
 }
 
-void hold(RowPlan& plan, int64_t columns, int64_t most = most_elements) {
-  plan.held = smaller(larger(divide_up(columns, plan.threads * plan.vector), 1), most / plan.vector);
+void hold(RowPlan& plan, int64_t columns) {
+  plan.held = smaller(larger(divide_up(columns, plan.threads * plan.vector), 1), most_elements / plan.vector);
 }
 
 RowPlan contiguous(const RowShape& shape) {
@@ -73,7 +73,7 @@ RowPlan blocked(const RowShape& shape) {
   const int64_t columns = larger(shape.columns, 1);
   while (plan.threads < nest_threads / block_lanes && divide_up(columns, plan.threads) > usual_elements / 2)
     plan.threads *= 2;
-  hold(plan, columns, 2 * most_elements);  // before it takes two kernels
+  hold(plan, columns);
   return plan;
 }
 

@@ -30,7 +30,7 @@ ConvolutionTemplate convolution_template(const ConvChoice& choice) {
   const kernels::Axes& tile = choice.tile;
   switch (choice.algorithm) {
     case ConvAlgorithm::direct:
-      return {"conv_direct", "codegen/cpu/kernels/conv_direct.h", "DirectConvolution"};
+      return {"conv_direct", "codegen/cpu/kernels/conv_direct.h", "DirectConvolution", "", EpilogueForm::blocks, true};
     case ConvAlgorithm::stem:
       return {"conv_direct", "codegen/cpu/kernels/conv_stem.h", "StemConvolution"};
     case ConvAlgorithm::stem_winograd:

@@ -3,6 +3,14 @@
 namespace onnxc {
 namespace {
 
+// Whether the voxels of a channel block stand one behind another.
+bool has_dense_space(const Program& program, BufferId id) {
+  const Shape& shape = program.buffer(id).shape;
+  for (size_t axis = shape.size() - 1; axis > 2; --axis)
+    if (!proven_equal(axis_stride(program, id, axis - 1), axis_stride(program, id, axis) * shape[axis])) return false;
+  return true;
+}
+
 class ConvolutionSpec : public CpuKernelSpec {
  public:
   ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen)
@@ -30,6 +38,7 @@ class ConvolutionSpec : public CpuKernelSpec {
   std::string sizes(const KernelText& text) const override { return convolution_sizes(convolution_, text); }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    if (is_one_row(call, text.program)) return convolution_arguments(as_one_row(), call, text);
     return convolution_arguments(convolution_, call, text);
   }
 
@@ -43,6 +52,34 @@ class ConvolutionSpec : public CpuKernelSpec {
   }
 
  private:
+  // Where a kernel of one tap moves no voxel, and all that it reads and writes is dense, an image may as well be one
+  // row of all its voxels: then no tile of voxels knows of the ends of rows. As many tasks follow from either size.
+  bool is_one_row(const KernelCall& call, const Program& program) const {
+    const kernels::ConvShape& shape = convolution_.shape;
+    constexpr kernels::Axes one{1, 1, 1};
+    if (!template_.takes_one_row || shape.kernel != one || shape.stride != one) return false;
+    for (const WindowAxis& axis : convolution_.axes)
+      if (!axis.pad_begin.is_constant(0) || !proven_equal(axis.input, axis.output)) return false;
+    bool is_dense = has_dense_space(program, call.inputs[0]) && has_dense_space(program, call.output);
+    visit(call.epilogue.value, [&](const ScalarNode& node) {
+      // What is read at a channel alone has no space.
+      if (node.op == ScalarOp::load && program.buffer(node.buffer).shape.size() == call.epilogue.axes.size())
+        is_dense &= has_dense_space(program, node.buffer);
+    });
+    return is_dense;
+  }
+
+  KernelConvolution as_one_row() const {
+    KernelConvolution flat = convolution_;
+    Expr voxels = 1;
+    for (WindowAxis& axis : flat.axes) {
+      voxels *= axis.output;
+      axis.input = axis.output = 1;
+    }
+    flat.axes.back().input = flat.axes.back().output = voxels;
+    return flat;
+  }
+
   KernelConvolution convolution_;
   ConvolutionTemplate template_;
 };

@@ -14,6 +14,7 @@ struct ConvolutionTemplate {
   std::string type;            // "DirectConvolution"
   std::string arguments = {};  // further template arguments, each after a comma
   EpilogueForm form = EpilogueForm::blocks;
+  bool takes_one_row = false;  // whether it gains from a 1x1x1 convolution as one row of voxels
 };
 
 // Writes the call of a kernel that reads the input in `input_layout` and gives blocks of `lanes` channels, or rows

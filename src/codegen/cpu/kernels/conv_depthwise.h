@@ -2,15 +2,18 @@
 // 1 to 3.
 //
 // Problem: y[n, c, z] = epilogue(sum over k of x[n, c, z * stride - pad + k * dilation] * w[c, k]), x zero outside its
-// bounds. Lanes are channels, so all is lane by lane. Method: a tile of up to eight outputs of one row stays in
+// bounds. Lanes are channels, so all is lane by lane. Method: a tile of up to ten outputs of one row stays in
 // registers; for each row of the kernel its taps are loaded once, and each input element is loaded once and serves
-// every output and tap of the row that meet in it. Rows of the kernel that fall into the padding are left out; tiles at
-// the ends of a row read zeros for what lies outside. The order of each sum is that of the taps.
-// Limits: kernels wider than five load an element for each tap, as do the ends of a row for kernels wider than three.
-// Bound by: FMA throughput while the planes of a band stay in the second-level cache.
+// every output and tap of the row that meet in it. Rows of the kernel that fall into the padding are left out. Only the
+// first and the last columns of a tile, as many as half the kernel, may lie outside the row: they alone are asked where
+// they are, and read zeros. The order of each sum is that of the taps.
+// Limits: kernels wider than five load an element for each tap, and so do tiles that more columns lie outside of.
+// Bound by: FMA throughput while the planes of a band stay in the second-level cache; with a Swish in the epilogue as
+// much by that.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_depthwise_geometry.h"
+#include "codegen/cpu/kernels/light_epilogue.h"
 #include "codegen/cpu/kernels/vector.h"
 #include "codegen/cpu/kernels/window.h"
 
@@ -45,24 +48,26 @@ class DepthwiseConvolution {
  private:
   static constexpr DepthwisePacking packing{shape, lanes};
   // Whether the accumulators, a row of taps and the input elements fit the registers.
-  template <bool at_edge>
-  static constexpr bool keeps_taps =
-      shape.kernel.w <= (at_edge ? 3 : 5) && (lanes == 16 || shape.stride.w == 1 || !at_edge);
+  static constexpr bool keeps_taps = shape.kernel.w <= 5;
+  // Columns at each end of a tile that may lie outside the row.
+  static constexpr int64_t edge_columns = (shape.kernel.w - 1) * shape.dilation.w / 2;
 
-  // One row of outputs; `row` says which.
+  // One row of outputs; `row` says which. Tens are taken until eights are left, so that few rows end in small tiles.
   static void run_row(const Arguments& arguments, const Epilogue& epilogue, Position row) {
+    constexpr bool has_ten = lanes == 16 || shape.kernel.w <= 3;
     const int64_t width = arguments.sizes.output.w;
-    for (int64_t w = 0; w < width;) {
-      row.w = w;
-      const int64_t left = width - w;
-      if (left >= 8)
-        run_tile<8>(arguments, epilogue, row), w += 8;
-      else if (left >= 4)
-        run_tile<4>(arguments, epilogue, row), w += 4;
+    while (row.w < width) {
+      const int64_t left = width - row.w;
+      if (has_ten && left >= 10 && left % 8 != 0)
+        row.w += run_tile<has_ten ? 10 : 8>(arguments, epilogue, row);
+      else if (left >= 8)
+        row.w += run_tile<8>(arguments, epilogue, row);
+      else if (left >= 5)
+        row.w += run_tile<5>(arguments, epilogue, row);
       else if (left >= 2)
-        run_tile<2>(arguments, epilogue, row), w += 2;
+        row.w += run_tile<2>(arguments, epilogue, row);
       else
-        run_tile<1>(arguments, epilogue, row), w += 1;
+        row.w += run_tile<1>(arguments, epilogue, row);
     }
   }
 
@@ -70,21 +75,42 @@ class DepthwiseConvolution {
   template <int outputs>
   static constexpr int64_t columns = (outputs - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
 
+  // Returns how many outputs it has computed: where too many columns lie outside the row, those of a smaller tile.
   template <int outputs>
-  [[gnu::always_inline]] static void run_tile(const Arguments& arguments, const Epilogue& epilogue,
-                                              const Position& first) {
-    const ConvSizes& sizes = arguments.sizes;
-    const Axes origin{first.d * shape.stride.d - sizes.begin_pads.d, first.h * shape.stride.h - sizes.begin_pads.h,
-                      first.w * shape.stride.w - sizes.begin_pads.w};  // of the window, in the input
+  [[gnu::always_inline]] static int64_t run_tile(const Arguments& arguments, const Epilogue& epilogue,
+                                                 const Position& first) {
+    constexpr int64_t edge = keeps_taps ? smaller(edge_columns, columns<outputs>) : 0;
+    const int64_t origin = first.w * shape.stride.w - arguments.sizes.begin_pads.w;
+    if (origin >= -edge && origin + columns<outputs> <= arguments.sizes.input.w + edge) {
+      compute_tile<outputs, edge>(arguments, epilogue, first);
+      return outputs;
+    }
+    constexpr int fewer = outputs >= 4 ? 4 : 1;
+    run_at_any_edge<fewer>(arguments, epilogue, first);
+    return fewer;
+  }
+
+  template <int outputs>
+  [[gnu::noinline]] static void run_at_any_edge(const Arguments& arguments, const Epilogue& epilogue,
+                                                const Position& first) {
+    compute_tile<outputs, any_column>(arguments, epilogue, first);
+  }
+
+  template <int outputs, int64_t edge>
+  [[gnu::always_inline]] static void compute_tile(const Arguments& arguments, const Epilogue& epilogue,
+                                                  const Position& first) {
+    const Axes& pads = arguments.sizes.begin_pads;
+    const Axes origin{first.d * shape.stride.d - pads.d, first.h * shape.stride.h - pads.h,
+                      first.w * shape.stride.w - pads.w};  // of the window, in the input
     vec accumulators[outputs] = {};
-    if (origin.w >= 0 && origin.w + columns<outputs> <= sizes.input.w)
-      accumulate<outputs, false>(arguments, first, origin, accumulators);
-    else
-      accumulate<outputs, true>(arguments, first, origin, accumulators);
+    accumulate<outputs, edge>(arguments, first, origin, accumulators);
     finish<outputs>(arguments, epilogue, first, accumulators);
   }
 
-  template <int outputs, bool at_edge>
+  // `edge`: columns at each end of the tile that may lie outside the row, or any_column.
+  static constexpr int64_t any_column = -1;
+
+  template <int outputs, int64_t edge>
   [[gnu::always_inline]] static void accumulate(const Arguments& arguments, const Position& first, const Axes& origin,
                                                 vec (&accumulators)[outputs]) {
     alignas(64) static constexpr Input zeros[lanes] = {};
@@ -101,17 +127,19 @@ class DepthwiseConvolution {
         const Input* const row = block + (origin.d + i * shape.dilation.d) * view.d_stride +
                                  (origin.h + j * shape.dilation.h) * view.h_stride + origin.w * lanes;
         const float* const taps = weights + (i * shape.kernel.h + j) * shape.kernel.w * lanes;
-        const InputRow<Input, at_edge> elements{row, origin.w, size.w, zeros};
-        if constexpr (keeps_taps<at_edge>)
-          add_row_by_element<outputs>(elements, taps, accumulators);
+        if constexpr (keeps_taps && edge != any_column)
+          add_row_by_element<outputs, edge>(InputRow<Input, true>{row, origin.w, size.w, zeros},
+                                            InputRow<Input, false>{row, origin.w, size.w, zeros}, taps, accumulators);
         else
-          add_row_by_tap<outputs>(elements, taps, accumulators);
+          add_row_by_tap<outputs>(InputRow < Input, edge == any_column > {row, origin.w, size.w, zeros}, taps,
+                                  accumulators);
       }
   }
 
   // Every element is loaded once and multiplied with each tap that meets an output of the tile in it.
-  template <int outputs, class Elements>
-  [[gnu::always_inline]] static void add_row_by_element(const Elements& elements, const float* taps,
+  template <int outputs, int64_t edge>
+  [[gnu::always_inline]] static void add_row_by_element(const InputRow<Input, true>& at_edge,
+                                                        const InputRow<Input, false>& inside, const float* taps,
                                                         vec (&accumulators)[outputs]) {
     vec tap[shape.kernel.w];
 #pragma clang loop unroll(full)
@@ -124,7 +152,7 @@ class DepthwiseConvolution {
       for (int k = shape.kernel.w - 1; k >= 0; --k) {
         const int64_t distance = i - k * shape.dilation.w;
         if (distance < 0 || distance % shape.stride.w != 0 || distance / shape.stride.w >= outputs) continue;
-        if (!is_loaded) element = elements[i];
+        if (!is_loaded) element = i < edge || i >= columns<outputs> - edge ? at_edge[i] : inside[i];
         is_loaded = true;
         vec& accumulator = accumulators[distance / shape.stride.w];
         accumulator = fma(element, tap[k], accumulator);
@@ -147,20 +175,30 @@ class DepthwiseConvolution {
   template <int outputs>
   [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
                                             const vec (&accumulators)[outputs]) {
-    vec finished[outputs];
-    for (int i = 0; i < outputs; ++i) finished[i] = accumulators[i];
-    asm("" : "+m"(finished));  // the accumulators leave their registers here, so that the epilogue has them all
+    if constexpr (is_light_epilogue<Epilogue>) {
+#pragma clang loop unroll(full)
+      for (int i = 0; i < outputs; ++i) store_output(arguments, epilogue, first, i, accumulators[i]);
+    } else {
+      vec finished[outputs];
+      for (int i = 0; i < outputs; ++i) finished[i] = accumulators[i];
+      asm("" : "+m"(finished));  // the accumulators leave their registers here, so that the epilogue has them all
+#pragma clang loop unroll(disable)
+      for (int i = 0; i < outputs; ++i) store_output(arguments, epilogue, first, i, finished[i]);
+    }
+  }
+
+  // Stores the output `distance` after `first` in its row.
+  [[gnu::always_inline]] static void store_output(const Arguments& arguments, const Epilogue& epilogue,
+                                                  const Position& first, int64_t distance, vec accumulator) {
     const BlockedView& view = arguments.output_view;
     Position position = first;
+    position.w += distance;
     position.offset = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
-                      first.d * view.d_stride + first.h * view.h_stride + first.w * lanes;
-#pragma clang loop unroll(disable)
-    for (int i = 0; i < outputs; ++i, ++position.w, position.offset += lanes) {
-      vec value = epilogue(finished[i], position);
-      if constexpr (shape.output_channels % lanes != 0)
-        value = keep_lanes(first_lanes(shape.output_channels - first.channel_block * lanes), value);
-      store(arguments.output + position.offset, value);
-    }
+                      first.d * view.d_stride + first.h * view.h_stride + position.w * lanes;
+    vec value = epilogue(accumulator, position);
+    if constexpr (shape.output_channels % lanes != 0)
+      value = keep_lanes(first_lanes(shape.output_channels - first.channel_block * lanes), value);
+    store(arguments.output + position.offset, value);
   }
 };
 

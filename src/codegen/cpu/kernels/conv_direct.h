@@ -7,8 +7,9 @@
 // loaded element serves as many FMAs as the tile is wide. The voxels of a tile are any neighbours in row-major order:
 // rows need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Per tap each voxel has its own input
 // pointer; a voxel whose tap falls into the padding points at zeros, and a tap that falls into the padding for the
-// whole tile is skipped. Nothing is copied or padded. Cache: a task sweeps a range of voxels; the weights of as many
-// input blocks as fit half the second-level cache stay there for a sweep
+// whole tile is skipped. Nothing is padded, and nothing copied but, for a kernel of
+// one tap, the voxels of a tile that do not stand one behind another. Cache: a task sweeps a range of voxels; the
+// weights of as many input blocks as fit half the second-level cache stay there for a sweep
 // ("pass"), and partial sums wait in scratch between passes. The order of each sum is fixed by the shape alone.
 // Limits: channels per group are multiples of the block, or there is one group (direct_supports); weights are constant
 // and float. Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction
@@ -16,6 +17,7 @@
 #pragma once
 
 #include "codegen/cpu/kernels/conv_geometry.h"
+#include "codegen/cpu/kernels/light_epilogue.h"
 #include "codegen/cpu/kernels/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -129,12 +131,17 @@ class DirectConvolution {
       float* sums = partial_sums;
       for (int64_t first = task.begin; first < task.end; first += voxels, sums += voxels * blocks * lanes) {
         const int64_t count = smaller(voxels, task.end - first);
-        const Tile tile = locate<voxels>(arguments, at);
         vec accumulators[voxels][blocks];
         for (int i = 0; i < voxels; ++i)
-          for (int b = 0; b < blocks; ++b)
-            accumulators[i][b] = pass_begin == 0 ? splat(0.0f) : load(sums + (i * blocks + b) * lanes);
-        accumulate<blocks>(arguments, task, tile, pass_begin, pass_end, accumulators);
+          for (int b = 0; b < blocks; ++b) accumulators[i][b] = splat(0.0f);
+        if constexpr (is_pointwise)
+          accumulate_voxels<blocks>(arguments, task, at, pass_begin, pass_end, accumulators);
+        else
+          accumulate<blocks>(arguments, task, locate<voxels>(arguments, at), pass_begin, pass_end, accumulators);
+        // A pass sums up from zero: a long chain of additions loses digits.
+        if (pass_begin > 0)
+          for (int i = 0; i < voxels; ++i)
+            for (int b = 0; b < blocks; ++b) accumulators[i][b] += load(sums + (i * blocks + b) * lanes);
         if (pass_end < packing.input_blocks()) {
           for (int i = 0; i < voxels; ++i)
             for (int b = 0; b < blocks; ++b) store(sums + (i * blocks + b) * lanes, accumulators[i][b]);
@@ -144,6 +151,55 @@ class DirectConvolution {
         }
       }
     }
+  }
+
+  static constexpr bool is_pointwise = shape.kernel == Axes{1, 1, 1};
+
+  // Adds the products of input blocks [begin, end) for a kernel of one tap. Where the tile lies in one row and steps
+  // from voxel to voxel, one pointer serves all its voxels; else they are copied, a block at a time, so that it does.
+  template <int blocks>
+  [[gnu::always_inline]] static void accumulate_voxels(const Arguments& arguments, const Task& task, const Axes& first,
+                                                       int64_t begin, int64_t end,
+                                                       vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int voxels = tile_voxels<blocks>;
+    const BlockedView& view = arguments.input_view;
+    const Input* const image = arguments.input + task.batch * view.batch_stride +
+                               task.group * packing.input_blocks() * view.channel_block_stride;
+    const float* const chunk_weights = arguments.weights + packing.chunk_offset(task.group, task.chunk);
+    const Axes& size = arguments.sizes.input;
+    const Axes& pads = arguments.sizes.begin_pads;
+    const Axes origin{first.d * shape.stride.d - pads.d, first.h * shape.stride.h - pads.h,
+                      first.w * shape.stride.w - pads.w};
+    const bool is_row = shape.stride.w == 1 && first.w + voxels <= arguments.sizes.output.w && origin.w >= 0 &&
+                        origin.w + voxels <= size.w && origin.d >= 0 && origin.d < size.d && origin.h >= 0 &&
+                        origin.h < size.h;
+    const int64_t row_offset = origin.d * view.d_stride + origin.h * view.h_stride + origin.w * lanes;
+    Tile tile;
+    if (!is_row) tile = locate<voxels>(arguments, first);
+    alignas(64) Input copied[voxels * lanes];
+    for (int64_t block = begin; block < end; ++block) {
+      const Input* const channels = image + block * view.channel_block_stride;
+      if (!is_row) copy_voxels<voxels>(channels, tile, copied);
+      multiply_tap<blocks>(RowVoxels{is_row ? channels + row_offset : copied}, 0,
+                           chunk_weights + packing.input_block_offset(blocks, block), packing.depth(block),
+                           accumulators);
+    }
+  }
+
+  // The voxels of a tile that stand one behind another, as multiply_tap reads them.
+  struct RowVoxels {
+    const Input* first;
+    [[gnu::always_inline]] const Input* operator[](int i) const { return first + i * lanes; }
+  };
+
+  // Of a kernel of one tap; zeros for a voxel outside the input.
+  template <int voxels>
+  [[gnu::always_inline]] static void copy_voxels(const Input* block, const Tile& tile, Input* copied) {
+    alignas(64) static constexpr Input zeros[lanes] = {};
+    const uint32_t inside = tile.inside_d[0] & tile.inside_h[0] & tile.inside_w[0];
+    for (int i = 0; i < voxels; ++i)
+      __builtin_memcpy(copied + i * lanes, (inside >> i & 1u) ? block + tile.input_offset[i] : zeros,
+                       lanes * sizeof(Input));
   }
 
   // Adds the products of input blocks [begin, end) with all taps to the tile's accumulators.
@@ -189,10 +245,10 @@ class DirectConvolution {
   }
 
   // accumulators += one input element of each voxel times one row of weights, for `depth` input channels.
-  template <int blocks>
-  [[gnu::always_inline]] static void multiply_tap(const Input* const (&voxels)[tile_voxels<blocks>], int64_t offset,
-                                                  const float* weights, int64_t depth,
-                                                  vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+  // `voxels[i]` is where voxel i reads.
+  template <int blocks, class Voxels>
+  [[gnu::always_inline]] static void multiply_tap(const Voxels& voxels, int64_t offset, const float* weights,
+                                                  int64_t depth, vec (&accumulators)[tile_voxels<blocks>][blocks]) {
     constexpr int step = packing.reduction_step();
 #pragma clang loop unroll(disable)
     for (int64_t channel = offset; channel < offset + depth; channel += step) {
@@ -218,25 +274,63 @@ class DirectConvolution {
                                             int64_t count, const vec (&accumulators)[tile_voxels<blocks>][blocks],
                                             Axes& at) {
     constexpr int voxels = tile_voxels<blocks>;
+    const Axes& size = arguments.sizes.output;
+    if constexpr (is_light_epilogue<Epilogue>) {
+      if (count == voxels && at.w + voxels <= size.w) {
+        // The whole tile from its registers.
+        const Position first = position_of<blocks>(arguments, task, at);
+#pragma clang loop unroll(full)
+        for (int i = 0; i < voxels; ++i) store_voxel<blocks>(arguments, epilogue, first, i, accumulators[i]);
+        at.w += voxels - 1;
+        advance(size, at);
+        return;
+      }
+    }
     vec stored[voxels][blocks];
     for (int i = 0; i < voxels; ++i)
       for (int b = 0; b < blocks; ++b) stored[i][b] = accumulators[i][b];
     asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
-    const BlockedView& view = arguments.output_view;
-    const int64_t first_block = task.group * packing.output_blocks() + packing.first_block(task.chunk);
-    const int64_t origin = task.batch * view.batch_stride + first_block * view.channel_block_stride;
+    for (int64_t i = 0; i < count;) {
+      const Position first = position_of<blocks>(arguments, task, at);
+      const int64_t in_row = smaller(count - i, size.w - at.w);
 #pragma clang loop unroll(disable)
-    for (int64_t i = 0; i < count; ++i, advance(arguments.sizes.output, at)) {
-      const int64_t offset = origin + at.d * view.d_stride + at.h * view.h_stride + at.w * view.w_step * lanes;
-      for (int b = 0; b < blocks; ++b) {
-        const int64_t block = first_block + b;
-        const Position position{task.batch, block, at.d, at.h, at.w, offset + b * view.channel_block_stride};
-        vec value = epilogue(stored[i][b], position);
-        if constexpr (requires { Epilogue::stores_itself; }) continue;
-        if constexpr (shape.output_channels % lanes != 0)
-          value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
-        store(arguments.output + position.offset, value);
-      }
+      for (int64_t j = 0; j < in_row; ++j, ++i) store_voxel<blocks>(arguments, epilogue, first, j, stored[i]);
+      at.w += in_row - 1;
+      advance(size, at);
+    }
+  }
+
+  // Of the first block of the chunk.
+  template <int blocks>
+  [[gnu::always_inline]] static Position position_of(const Arguments& arguments, const Task& task, const Axes& at) {
+    const BlockedView& view = arguments.output_view;
+    const int64_t block = task.group * packing.output_blocks() + packing.first_block(task.chunk);
+    return {task.batch,
+            block,
+            at.d,
+            at.h,
+            at.w,
+            task.batch * view.batch_stride + block * view.channel_block_stride + at.d * view.d_stride +
+                at.h * view.h_stride + at.w * view.w_step * lanes};
+  }
+
+  // Stores the voxel `distance` after `first` in its row.
+  template <int blocks>
+  [[gnu::always_inline]] static void store_voxel(const Arguments& arguments, const Epilogue& epilogue,
+                                                 const Position& first, int64_t distance,
+                                                 const vec (&accumulators)[blocks]) {
+    const BlockedView& view = arguments.output_view;
+#pragma clang loop unroll(full)
+    for (int b = 0; b < blocks; ++b) {
+      Position position = first;
+      position.channel_block += b;
+      position.w += distance;
+      position.offset += distance * view.w_step * lanes + b * view.channel_block_stride;
+      vec value = epilogue(accumulators[b], position);
+      if constexpr (requires { Epilogue::stores_itself; }) continue;
+      if constexpr (shape.output_channels % lanes != 0)
+        value = keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
+      store(arguments.output + position.offset, value);
     }
   }
 };

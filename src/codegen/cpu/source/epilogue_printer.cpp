@@ -121,6 +121,34 @@ bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueF
   return fits && is_floating(epilogue.value.dtype());
 }
 
+// Whether each operator is an instruction or two on floats, and there are few (light_epilogue.h).
+bool is_light(const Scalar& value) {
+  constexpr int most_operators = 6;
+  int operators = 0;
+  bool is_simple = true;
+  visit(value, [&](const ScalarNode& node) {
+    operators += node.operands.empty() ? 0 : 1;
+    switch (node.op) {
+      case ScalarOp::constant:
+      case ScalarOp::load:
+      case ScalarOp::accumulator:
+      case ScalarOp::negate:
+      case ScalarOp::absolute:
+      case ScalarOp::add:
+      case ScalarOp::subtract:
+      case ScalarOp::multiply:
+      case ScalarOp::minimum:
+      case ScalarOp::maximum:
+      case ScalarOp::cast:
+        is_simple &= node.dtype == DType::float32;
+        break;
+      default:
+        is_simple = false;
+    }
+  });
+  return is_simple && operators <= most_operators;
+}
+
 // Vectors of floats: the functions are those of floats, overloaded for vec (kernels/math.h).
 class VectorDialect : public ScalarDialect {
  public:
@@ -162,6 +190,7 @@ class EpiloguePrinter {
     std::vector<std::string> initializers;
     auto structure = writer_.scope("struct " + name_, ";");
     declare_members(initializers);
+    if (is_light(epilogue_.value)) writer_.line("static constexpr bool is_light = true;");
     writer_.line("");
     print_operator();
     return fmt::format("{{{}}}", fmt::join(initializers, ", "));

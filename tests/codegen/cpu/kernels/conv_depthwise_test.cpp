@@ -5,6 +5,7 @@
 #include "codegen/cpu/calls/packing_depthwise.h"
 #include "codegen/cpu/kernels/conv_harness.h"
 #include "codegen/cpu/kernels/isa_suite.h"
+#include "codegen/cpu/kernels/with_light_epilogue.h"
 
 namespace onnxc::kernels {
 namespace {
@@ -20,15 +21,37 @@ void check(int64_t batch, const Axes& size, const Axes& begin_pads, const Axes& 
   const Operands operands(shape, conv_sizes(shape, batch, size, begin_pads, end_pads), trial);
   BlockedTensor<Input> input(batch, shape.input_channels, size);
   input.fill_from(operands.input);
-  using Kernel = DepthwiseConvolution<shape, Input, Output, PositionEpilogue<Output>>;
   const std::vector<float> packed = pack_depthwise_weights(shape, lanes, operands.weights);
-  run_and_compare<Kernel, Input, Output>(operands, input.data(), input.view, packed, trial);
+  run_and_compare<DepthwiseConvolution<shape, Input, Output, PositionEpilogue<Output>>, Input, Output>(
+      operands, input.data(), input.view, packed, trial);
+}
+
+// The same with an epilogue that may be applied in registers.
+template <ConvShape shape>
+void check_light(int64_t batch, const Axes& size, const Axes& begin_pads, const Axes& end_pads) {
+  const Operands operands(shape, conv_sizes(shape, batch, size, begin_pads, end_pads), {});
+  BlockedTensor<float> input(batch, shape.input_channels, size);
+  input.fill_from(operands.input);
+  run_and_compare<WithLightEpilogue<DepthwiseConvolution, shape, float, float>, float, float>(
+      operands, input.data(), input.view, pack_depthwise_weights(shape, lanes, operands.weights), {});
 }
 
 TEST(ISA_SUITE(DepthwiseConvolution), EveryWidthAroundTheTile) {
   for (int64_t width = 1; width <= 27; ++width) {
     check<depthwise(lanes, {1, 3, 3})>(1, {2, 3, width}, {0, 1, 1}, {0, 1, 1});
+    check_light<depthwise(lanes + 1, {1, 3, 3})>(1, {2, 3, width}, {0, 1, 1}, {0, 1, 1});
     check<depthwise(lanes, {1, 1, 3}, {1, 1, 2})>(1, {1, 2, width + 1}, {0, 0, 1}, {0, 0, 0});
+  }
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), EveryEndOfARow) {
+  // Columns outside the row at either end: none, as many as half the kernel, and more.
+  for (int64_t width = 4; width <= 23; ++width) {
+    check<depthwise(lanes, {1, 1, 5})>(1, {1, 2, width}, {0, 0, 2}, {0, 0, 2});
+    check<depthwise(lanes, {1, 2, 3})>(1, {1, 2, width}, {0, 1, 2}, {0, 0, 0});
+    check<depthwise(lanes, {1, 2, 3})>(1, {1, 2, width}, {0, 0, 0}, {0, 1, 2});
+    check<depthwise(lanes, {1, 1, 3}, {1, 1, 1}, {1, 1, 3})>(1, {1, 1, width}, {0, 0, 3}, {0, 0, 3});
+    check<depthwise(lanes, {1, 1, 4}, {1, 1, 2})>(1, {1, 1, width}, {0, 0, 1}, {0, 0, 2});
   }
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/cpu/calls/packing.h"
 #include "codegen/cpu/kernels/conv_harness.h"
 #include "codegen/cpu/kernels/isa_suite.h"
+#include "codegen/cpu/kernels/with_light_epilogue.h"
 
 namespace onnxc::kernels {
 namespace {
@@ -15,14 +16,27 @@ void check(const ConvSizes& sizes, const Trial& trial = {}) {
   const Operands operands(shape, sizes, trial);
   BlockedTensor<Input> input(sizes.batch, shape.input_channels, sizes.input);
   input.fill_from(operands.input);
-  using Kernel = DirectConvolution<shape, Input, Output, PositionEpilogue<Output>>;
   const std::vector<float> packed = pack_direct_weights(shape, lanes, lanes, operands.weights);
-  run_and_compare<Kernel, Input, Output>(operands, input.data(), input.view, packed, trial);
+  run_and_compare<DirectConvolution<shape, Input, Output, PositionEpilogue<Output>>, Input, Output>(
+      operands, input.data(), input.view, packed, trial);
+}
+
+// The same with an epilogue that may be applied in registers.
+template <ConvShape shape>
+void check_light(const ConvSizes& sizes) {
+  const Operands operands(shape, sizes, {});
+  BlockedTensor<float> input(sizes.batch, shape.input_channels, sizes.input);
+  input.fill_from(operands.input);
+  run_and_compare<WithLightEpilogue<DirectConvolution, shape, float, float>, float, float>(
+      operands, input.data(), input.view, pack_direct_weights(shape, lanes, lanes, operands.weights), {});
 }
 
 TEST(ISA_SUITE(DirectConvolution), EveryWidthAroundTheTile) {
   constexpr ConvShape shape{.input_channels = 5, .output_channels = 2 * lanes, .kernel = {1, 3, 3}};
-  for (int64_t width = 1; width <= 30; ++width) check<shape>(conv_sizes(shape, 1, {2, 3, width}, {0, 1, 1}, {0, 1, 1}));
+  for (int64_t width = 1; width <= 30; ++width) {
+    check<shape>(conv_sizes(shape, 1, {2, 3, width}, {0, 1, 1}, {0, 1, 1}));
+    check_light<shape>(conv_sizes(shape, 1, {2, 3, width}, {0, 1, 1}, {0, 1, 1}));
+  }
 }
 
 TEST(ISA_SUITE(DirectConvolution), OddChannelsAndEveryNumberOfOutputBlocks) {
@@ -65,6 +79,35 @@ TEST(ISA_SUITE(DirectConvolution), PointwiseWithStride) {
   check<plain>(conv_sizes(plain, 2, {3, 5, 11}, {0, 0, 0}, {0, 0, 0}));
   constexpr ConvShape strided{.input_channels = lanes, .output_channels = 2 * lanes, .stride = {2, 2, 2}};
   check<strided>(conv_sizes(strided, 1, {5, 7, 10}, {0, 0, 0}, {0, 0, 0}));
+}
+
+TEST(ISA_SUITE(DirectConvolution), PointwiseAroundTheTileAndItsRows) {
+  constexpr ConvShape one{.input_channels = lanes + 5, .output_channels = lanes - 3};
+  constexpr ConvShape two{.input_channels = 7, .output_channels = 2 * lanes - 1};
+  constexpr ConvShape three{.input_channels = 2 * lanes, .output_channels = 3 * lanes};
+  for (int64_t width = 1; width <= 27; ++width) {
+    check_light<one>(conv_sizes(one, 1, {1, 3, width}, {0, 0, 0}, {0, 0, 0}));
+    check<two>(conv_sizes(two, 1, {2, 2, width}, {0, 0, 0}, {0, 0, 0}));
+    check_light<two>(conv_sizes(two, 1, {2, 2, width}, {0, 0, 0}, {0, 0, 0}));
+    check_light<three>(conv_sizes(three, 1, {1, 1, width}, {0, 0, 0}, {0, 0, 0}));
+  }
+}
+
+TEST(ISA_SUITE(DirectConvolution), PointwiseInsidePadsAndCrops) {
+  constexpr ConvShape shape{.input_channels = 6, .output_channels = 2 * lanes};
+  check<shape>(conv_sizes(shape, 2, {2, 3, 25}, {1, 2, 3}, {2, 1, 14}));
+  check<shape>(conv_sizes(shape, 2, {4, 5, 40}, {-1, -2, -3}, {-1, 0, -2}));
+  constexpr ConvShape strided{.input_channels = 6, .output_channels = 2 * lanes, .stride = {2, 3, 1}};
+  check<strided>(conv_sizes(strided, 1, {5, 7, 30}, {1, 0, 0}, {0, 2, 0}));
+}
+
+TEST(ISA_SUITE(DirectConvolution), PointwiseInGroupsAndSeveralPasses) {
+  constexpr ConvShape groups{.input_channels = 4 * lanes, .output_channels = 6 * lanes, .groups = 2};
+  check<groups>(conv_sizes(groups, 2, {1, 3, 29}, {0, 0, 0}, {0, 0, 0}));
+  constexpr ConvShape deep{.input_channels = lanes == 16 ? 2100 : 4200, .output_channels = 2 * lanes};
+  const ConvSizes sizes = conv_sizes(deep, 1, {1, 2, 40}, {0, 0, 0}, {0, 0, 0});
+  ASSERT_GT((DirectConvolution<deep, float, float, NoEpilogue>::work(sizes).scratch_bytes), 0);
+  check<deep>(sizes);
 }
 
 TEST(ISA_SUITE(DirectConvolution), GroupsOfWholeBlocks) {

@@ -1,11 +1,33 @@
 #include "codegen/scalar_printer.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_set>
 
 #include "support/diagnostics.h"
 
 namespace onnxc {
+namespace {
+
+bool is_one(const Scalar& scalar) { return scalar->op == ScalarOp::constant && scalar->number == 1; }
+
+// x where the node is 1 / (1 + exp(-x)): targets have a function for it.
+const Scalar* logistic_argument(const ScalarNode& node) {
+  if (node.op != ScalarOp::divide || !is_floating(node.dtype) || !is_one(node.operands[0])) return nullptr;
+  const ScalarNode& sum = *node.operands[1];
+  if (sum.op != ScalarOp::add || !is_one(sum.operands[0])) return nullptr;
+  const ScalarNode& power = *sum.operands[1];
+  if (power.op != ScalarOp::exponential || power.operands[0]->op != ScalarOp::negate) return nullptr;
+  return &power.operands[0]->operands[0];
+}
+
+// What must be computed before the node.
+std::span<const Scalar> operands_of(const ScalarNode& node) {
+  if (const Scalar* argument = logistic_argument(node)) return {argument, 1};
+  return node.operands;
+}
+
+}  // namespace
 
 void ScalarPrinter::enter() { blocks_.emplace_back(); }
 
@@ -47,6 +69,8 @@ std::string ScalarPrinter::define(const ScalarNode& node) {
   if (node.op == ScalarOp::load) {
     internal_check(node.indices.size() == 1, "a load by offset");
     text = dialect_.load(node.dtype, pointers_.at(node.buffer), print_expr(node.indices[0], symbols_));
+  } else if (const Scalar* argument = logistic_argument(node)) {
+    text = fmt::format("logistic({})", value(*argument));
   } else {
     std::vector<std::string> operands;
     for (const Scalar& operand : node.operands) operands.push_back(value(operand));
@@ -96,7 +120,7 @@ const std::vector<const ScalarNode*>& ScalarPrinter::always_needed(const ScalarN
     for (const ScalarNode* item : if_true)
       if (in_both.contains(item)) add(item);
   } else {
-    for (const Scalar& operand : node.operands)
+    for (const Scalar& operand : operands_of(node))
       for (const ScalarNode* item : always_needed(*operand)) add(item);
   }
   add(&node);

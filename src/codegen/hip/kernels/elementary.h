@@ -47,6 +47,8 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 __device__ inline float exponential(float a) { return __ocml_exp_f32(a); }
 __device__ inline double exponential(double a) { return __ocml_exp_f64(a); }
+__device__ inline float logistic(float a) { return 1.0f / (1.0f + exponential(-a)); }
+__device__ inline double logistic(double a) { return 1.0 / (1.0 + exponential(-a)); }
 __device__ inline float logarithm(float a) { return __ocml_log_f32(a); }
 __device__ inline double logarithm(double a) { return __ocml_log_f64(a); }
 __device__ inline float square_root(float a) { return __ocml_sqrt_f32(a); }

@@ -74,6 +74,18 @@ TEST(ISA_SUITE(Math), ExponentialWithoutDenormals) {
   EXPECT_EQ(detail::normal_exponential(splat(-std::numeric_limits<float>::infinity()))[0], 0.0f);
   EXPECT_TRUE(std::isnan(detail::normal_exponential(splat(std::numeric_limits<float>::quiet_NaN()))[0]));
 }
+TEST(ISA_SUITE(Math), Logistic) {
+  // Zero where the exact value is below e^-86.
+  static constexpr auto exact = [](double x) { return x < -86.0 ? 0.0 : 1.0 / (1.0 + std::exp(-x)); };
+  CHECK_ALL_EXPONENTS(logistic, exact, 2.5);
+  double largest = 0.0;
+  for (float x = -88.0f; x <= 90.0f; x += 0x1p-10f)
+    largest = std::max(largest, error_in_ulp(logistic(x), exact(static_cast<double>(x))));
+  EXPECT_LE(largest, 2.5);
+  EXPECT_EQ(logistic(infinity), 1.0f);
+  EXPECT_EQ(logistic(-infinity), 0.0f);
+  EXPECT_EQ(logistic(0.0f), 0.5f);
+}
 TEST(ISA_SUITE(Math), Logarithm) { CHECK_ALL_EXPONENTS(logarithm, std::log, 1.0); }
 TEST(ISA_SUITE(Math), HyperbolicTangent) { CHECK_ALL_EXPONENTS(hyperbolic_tangent, std::tanh, 2.0); }
 TEST(ISA_SUITE(Math), ErrorFunction) { CHECK_ALL_EXPONENTS(error_function, std::erf, 1.5); }

@@ -295,25 +295,28 @@ class MatrixProduct {
   [[gnu::always_inline]] static void accumulate_row(const float* a, const Element* b, int64_t depth,
                                                     vec (&accumulators)[blocks]) {
     constexpr int sets = 4;
+    constexpr int64_t chain = 128;  // of products that one sum takes up: a long chain loses digits
     constexpr int64_t prefetch_distance = 2048 / static_cast<int64_t>(sizeof(Element));
-    vec partial[sets][blocks] = {};
-    int64_t k = 0;
-    for (; k + sets <= depth; k += sets) {
+    for (int64_t k = 0; k < depth;) {
+      vec partial[sets][blocks] = {};
+      const int64_t end = smaller(depth, k + sets * chain);
+      for (; k + sets <= end; k += sets) {
 #pragma clang loop unroll(full)
-      for (int s = 0; s < sets; ++s) {
+        for (int s = 0; s < sets; ++s) {
 #pragma clang loop unroll(full)
-        for (int j = 0; j < blocks; ++j) {
-          const Element* elements = b + ((k + s) * blocks + j) * lanes;
-          __builtin_prefetch(elements + prefetch_distance);
-          partial[s][j] = fma(load_splat(a + k + s), load(elements), partial[s][j]);
+          for (int j = 0; j < blocks; ++j) {
+            const Element* elements = b + ((k + s) * blocks + j) * lanes;
+            __builtin_prefetch(elements + prefetch_distance);
+            partial[s][j] = fma(load_splat(a + k + s), load(elements), partial[s][j]);
+          }
         }
       }
-    }
-    for (; k < depth; ++k)
+      for (; k < end; ++k)
+        for (int j = 0; j < blocks; ++j)
+          partial[0][j] = fma(load_splat(a + k), load(b + (k * blocks + j) * lanes), partial[0][j]);
       for (int j = 0; j < blocks; ++j)
-        partial[0][j] = fma(load_splat(a + k), load(b + (k * blocks + j) * lanes), partial[0][j]);
-    for (int j = 0; j < blocks; ++j)
-      accumulators[j] += (partial[0][j] + partial[1][j]) + (partial[2][j] + partial[3][j]);
+        accumulators[j] += (partial[0][j] + partial[1][j]) + (partial[2][j] + partial[3][j]);
+    }
   }
 
   [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Task& task,

@@ -273,7 +273,6 @@ Operand DefineContext::reshaped(const Operand& source, Shape shape) {
 void DefineContext::emit(NestBuilder nest) { program_.steps.push_back({nest.take(), {node_.origin}}); }
 void DefineContext::emit(LoopBegin loop) { program_.steps.push_back({std::move(loop), {node_.origin}}); }
 void DefineContext::emit(LoopEnd loop) { program_.steps.push_back({loop, {node_.origin}}); }
-void DefineContext::emit(HostCall call) { program_.steps.push_back({std::move(call), {node_.origin}}); }
 
 void DefineContext::bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values) {
   SymbolBinding binding;

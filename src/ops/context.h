@@ -97,7 +97,6 @@ class DefineContext : public NodeReader {
   Operand reshaped(const Operand& operand, Shape shape);
 
   void emit(NestBuilder nest);
-  void emit(HostCall call);
   void emit(LoopBegin loop);
   void emit(LoopEnd loop);
 

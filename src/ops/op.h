@@ -21,7 +21,7 @@ struct OpRow {
   std::string_view name;
   // Sets dtype, shape and, where it knows them without the definition, elements of every output.
   void (*infer)(InferContext&) = nullptr;
-  // Writes the loop nests (or host calls) that compute the outputs from the inputs.
+  // Writes the loop nests that compute the outputs from the inputs.
   void (*define)(DefineContext&) = nullptr;
   LayoutRule layout = LayoutRule::row_major;
   // The versions of the operator set in which this row is the operator's meaning.

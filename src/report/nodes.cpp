@@ -19,8 +19,8 @@ using nlohmann::ordered_json;
 
 // What one node became.
 struct Fate {
-  std::string became;  // "kernel", "loops", "host call", "sizes", "loop", or "no step": computed at compile time,
-                       // folded into another, or a view
+  std::string became;  // "kernel", "loops", "sizes", "loop", or "no step": computed at compile time, folded into
+                       // another, or a view
   std::optional<size_t> step;
   std::string description;
   std::vector<std::string> fused_with;
@@ -28,7 +28,6 @@ struct Fate {
 
 std::pair<std::string, std::string> describe(const Step& step) {
   if (const auto* call = std::get_if<KernelCall>(&step.work)) return {"kernel", call->spec->describe()};
-  if (const auto* call = std::get_if<HostCall>(&step.work)) return {"host call", call->function};
   if (std::holds_alternative<SymbolBinding>(step.work)) return {"sizes", "of this run"};
   if (std::holds_alternative<LoopBegin>(step.work) || std::holds_alternative<LoopEnd>(step.work))
     return {"loop", "of steps"};

@@ -16,8 +16,6 @@ void run_step(const Step& step, Memory& memory) {
     for (size_t i = 0; i < binding->symbols.size(); ++i) memory.bind(binding->symbols[i], values[i]);
     return memory.allocate_known();
   }
-  if (const auto* call = std::get_if<HostCall>(&step.work))
-    internal_error(fmt::format("the interpreter runs loops, not the host call '{}'", call->function));
   internal_error(
       fmt::format("the interpreter runs loops, not the kernel '{}'", std::get<KernelCall>(step.work).spec->describe()));
 }

@@ -13,7 +13,7 @@ namespace onnxc {
 
 // The outputs of the program, given its dims and its inputs. Every access is checked against the logical shape of its
 // buffer: InternalError names the nest, the buffer and the index. Memory that nothing has written holds NaN (0xcb bytes
-// in integers). Kernel and host calls are refused with InternalError: lower to loops first.
+// in integers). Kernel calls are refused with InternalError: lower to loops first.
 std::vector<Tensor> interpret(const Program& program, const std::map<Symbol, int64_t>& dims,
                               std::span<const Tensor> inputs);
 

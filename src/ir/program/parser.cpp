@@ -43,8 +43,6 @@ class ProgramParser {
       program_.outputs = parse_ids(cursor);
     else if (cursor.take("guard"))
       parse_guard(cursor);
-    else if (cursor.take("host"))
-      parse_host_call(cursor);
     else if (cursor.take("bind"))
       parse_binding(cursor);
     else if (cursor.take("loop"))
@@ -124,17 +122,6 @@ class ProgramParser {
     guard.reason = cursor.quoted();
     if (cursor.take("when")) guard.condition = parse_index(cursor.until("\n"), dims_);
     program_.guards.push_back(std::move(guard));
-  }
-
-  // host non_zero  b2, b3 = b0  [4]
-  void parse_host_call(TextCursor& cursor) {
-    HostCall call;
-    call.function = cursor.word();
-    call.outputs = parse_ids(cursor);
-    cursor.expect("=");
-    call.inputs = parse_ids(cursor);
-    call.parameters = parse_shape(cursor.bracketed('[', ']'), dims_);
-    add_step(std::move(call));
   }
 
   // bind k_0, k_1 = b3

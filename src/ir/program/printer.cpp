@@ -88,11 +88,6 @@ std::string print_work(const KernelCall& call) {
          print_epilogue("inner epilogue", call.inner_epilogue) + print_epilogue("epilogue", call.epilogue);
 }
 
-std::string print_work(const HostCall& call) {
-  return fmt::format("host {}  {} = {}  {}\n", call.function, print_ids(call.outputs), print_ids(call.inputs),
-                     to_string(call.parameters));
-}
-
 // bind k_0, k_1 = b3
 std::string print_work(const SymbolBinding& binding) {
   std::vector<std::string> names;

@@ -99,8 +99,6 @@ std::vector<BufferId> reads(const Step& step) {
     add_loads(ids, call->inner_epilogue.value);
     add_loads(ids, call->epilogue.value);
   }
-  if (const auto* call = std::get_if<HostCall>(&step.work))
-    for (BufferId id : call->inputs) add_once(ids, id);
   if (const auto* binding = std::get_if<SymbolBinding>(&step.work)) add_once(ids, binding->buffer);
   if (const auto* loop = std::get_if<LoopBegin>(&step.work)) {
     if (loop->condition >= 0) add_once(ids, loop->condition);
@@ -152,8 +150,6 @@ std::vector<BufferId> writes(const Step& step) {
     add_once(ids, call->output);
     if (call->workspace) add_once(ids, *call->workspace);
   }
-  if (const auto* call = std::get_if<HostCall>(&step.work))
-    for (BufferId id : call->outputs) add_once(ids, id);
   if (const auto* loop = std::get_if<LoopBegin>(&step.work))
     for (BufferId id : loop->carried) add_once(ids, id);
   return ids;

@@ -69,14 +69,6 @@ struct KernelCall {
   Epilogue inner_epilogue = {};
 };
 
-// A call of a function of the runtime: what is neither loops nor a template.
-struct HostCall {
-  std::string function;
-  std::vector<BufferId> inputs;
-  std::vector<BufferId> outputs;
-  std::vector<Expr> parameters;
-};
-
 // Sizes that only a run knows: symbol i gets the value of element i, in row-major order, of a buffer of integers. What
 // comes before is laid out before a run; what uses the symbols comes after, and is laid out when they are known.
 struct SymbolBinding {
@@ -94,7 +86,7 @@ struct LoopBegin {
 };
 struct LoopEnd {};
 
-using Work = std::variant<LoopNest, KernelCall, HostCall, SymbolBinding, LoopBegin, LoopEnd>;
+using Work = std::variant<LoopNest, KernelCall, SymbolBinding, LoopBegin, LoopEnd>;
 
 struct Step {
   Work work;

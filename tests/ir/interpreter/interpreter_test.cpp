@@ -331,12 +331,5 @@ TEST(Interpreter, SharedNodesOfBranchesAreEvaluatedOnce) {
   EXPECT_THAT(values<int32_t>(builder.run({Tensor::of<int32_t>(DType::int32, {1}, {1})})[0]), ElementsAre(expected));
 }
 
-TEST(Interpreter, HostCallsAreRefused) {
-  ProgramBuilder builder;
-  Operand y = builder.output(DType::float32, {2});
-  builder.program.steps.push_back({HostCall{"non_zero", {}, {y.buffer}, {}}, {}});
-  EXPECT_THAT([&] { builder.run({}); }, ThrowsMessage<InternalError>(HasSubstr("host call 'non_zero'")));
-}
-
 }  // namespace
 }  // namespace onnxc

@@ -212,8 +212,6 @@ class StepPrinter {
   std::string print(const LoopBegin& loop) { return print_flow(loop); }
   std::string print(const LoopEnd& end) { return print_flow(end); }
 
-  std::string print(const HostCall& call) { user_error("onnxc cannot run {} yet", quote(call.function)); }
-
   SourceParts& parts_;
   const EmitContext& context_;
   const Program& program_;

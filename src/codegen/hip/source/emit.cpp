@@ -224,10 +224,6 @@ class HipEmitter {
     writer.line(fmt::format("Epilogue{} epilogue;", number));
   }
 
-  std::string print(const HostCall& call, const std::string&) {
-    user_error("onnxc cannot run {} on a GPU yet", quote(call.function));
-  }
-
   std::string print(const SymbolBinding& binding, const std::string&) { return describe_flow(binding); }
   std::string print(const LoopBegin& loop, const std::string&) { return describe_flow(loop); }
   std::string print(const LoopEnd& end, const std::string&) { return describe_flow(end); }

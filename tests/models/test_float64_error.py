@@ -1,32 +1,22 @@
 """How far the results of whole networks are from a float64 run of the same model, beside onnxruntime's."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests import onnxc_commands
 from tests.models import tensor_files
 from tests.models.export import export
-from tests.models.tensor_files import Array
+from tests.models.float64_bound import allowed_error, error
 from tests.models.zoo import ROWS
 from tests.onnxruntime_sessions import open_session
-from tools.benchmark.float64 import run_float64
+from tools.benchmark.float64 import run_exported
 
-# Winograd's transforms round once more each: about twice a direct sum's error, and networks differ.
-MOST_OVER_ONNXRUNTIME = 4.0
 ALWAYS_ALLOWED = 1e-6  # of the largest magnitude: some eight units in the last place
 
 FAST = ("seed_convolution", "monai_segresnet")
 SLOW = ("monai_unet", "monai_dynunet", "monai_densenet121", "unet3d", "x3d_s", "r3d_18", "r2plus1d_18")
 NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
-
-
-def error(results: Sequence[Array], reference: Sequence[Array]) -> float:
-    """The largest difference over the largest magnitude, of the output where that is most."""
-    pairs = zip(results, reference, strict=True)
-    return max(float(np.max(np.abs(mine.astype(np.float64) - its)) / np.max(np.abs(its))) for mine, its in pairs)
 
 
 @pytest.mark.usefixtures("commands")
@@ -38,7 +28,7 @@ def test_error_is_close_to_that_of_onnxruntime(name: str, tmp_path: Path) -> Non
     results = onnxc_commands.run_files(shared_object, run.inputs, list(run.outputs), tmp_path / "run")
     feeds = {name: tensor_files.load(path) for name, path in run.inputs.items()}
     theirs = open_session(exported.model).run(list(run.outputs), feeds)
-    reference = run_float64(exported.model.parent)
+    reference = run_exported(exported.model.parent)
     ours = error([results[name] for name in run.outputs], reference)
-    allowed = max(MOST_OVER_ONNXRUNTIME * error(theirs, reference), ALWAYS_ALLOWED)
+    allowed = allowed_error(theirs, reference, ALWAYS_ALLOWED)
     assert ours <= allowed, f"an error of {ours:.2e} where {allowed:.2e} is allowed"

@@ -8,7 +8,7 @@ convolutions, pools and resizes take minutes on a volume, so PyTorch's, in float
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,20 +132,24 @@ def widen(model: onnx.ModelProto) -> None:
     del graph.value_info[:]
 
 
-def run_float64(folder: Path) -> list[Array]:
-    """The outputs of the exported model in `folder` on its first inputs, in the graph's order."""
-    model = onnx.load(folder / "model.onnx")
+def run_float64(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> list[Array]:
+    """The outputs of the model, in the graph's order. The model is changed: `widen`."""
     widen(model)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    feeds = {name: np.load(folder / file) for name, file in manifest["runs"][0]["inputs"].items()}
-    feeds = {name: value.astype(np.float64) if value.dtype == np.float32 else value for name, value in feeds.items()}
+    wide = {name: value.astype(np.float64) if value.dtype == np.float32 else value for name, value in feeds.items()}
     operators: list[type[OpRun]] = [Conv, ConvTranspose, MaxPool, Resize]
     with torch.inference_mode():
-        outputs: list[Array] = ReferenceEvaluator(model, new_ops=operators).run(None, feeds)
+        outputs: list[Array] = ReferenceEvaluator(model, new_ops=operators).run(None, wide)
     for output in outputs:
         if output.dtype == np.float32:
             raise RuntimeError("an output is still float32: some node of the model does not follow its inputs' type")
     return outputs
+
+
+def run_exported(folder: Path) -> list[Array]:
+    """`run_float64` of the exported model in `folder` on its first inputs."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    feeds = {name: np.load(folder / file) for name, file in manifest["runs"][0]["inputs"].items()}
+    return run_float64(onnx.load(folder / "model.onnx"), feeds)
 
 
 def main() -> None:
@@ -153,7 +157,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("output", type=Path)
     arguments = parser.parse_args()
-    outputs = run_float64(arguments.folder)
+    outputs = run_exported(arguments.folder)
     named: dict[str, Any] = {f"output_{index}": output for index, output in enumerate(outputs)}
     np.savez(arguments.output, **named)
 

@@ -46,10 +46,11 @@ std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest&
   if (nest.stores.size() != 1 || nest.axes.size() < 3) return std::nullopt;
   const Store& store = nest.stores.front();
   const Buffer& to = program.buffer(store.buffer);
+  if (to.view || !covers_buffer(nest, to, store.indices)) return std::nullopt;
   const Layout blocked = Layout::channel_blocked(to.shape.size(), lanes);
   const Layout rows = Layout::row_major(to.shape.size());
   const bool to_rows = to.layout.is_row_major();
-  if ((!to_rows && to.layout != blocked) || to.view || !covers_buffer(nest, to, store.indices)) return std::nullopt;
+  if (!to_rows && to.layout != blocked) return std::nullopt;
   std::optional<PointwiseNest> pointwise = as_pointwise_nest(program, nest, to_rows ? blocked : rows, lanes);
   if (!pointwise || program.buffer(pointwise->input).view) return std::nullopt;
   KernelCall call;

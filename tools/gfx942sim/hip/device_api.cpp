@@ -1,0 +1,150 @@
+// HIP's calls about the device: what it is, and what the simulator alone tells of it.
+#include <cstring>
+
+#include "gfx942sim/hip/api_call.h"
+#include "gfx942sim/hip/device_properties.h"
+
+namespace gfx942sim::hip {
+namespace {
+
+int attribute(hipDeviceAttribute_t name) {
+  switch (name) {
+    case hipDeviceAttributeWarpSize:
+      return wave_size;
+    case hipDeviceAttributeMultiprocessorCount:
+      return compute_units;
+    case hipDeviceAttributeMaxThreadsPerBlock:
+    case hipDeviceAttributeMaxBlockDimX:
+    case hipDeviceAttributeMaxBlockDimY:
+    case hipDeviceAttributeMaxBlockDimZ:
+      return 1024;
+    case hipDeviceAttributeMaxGridDimX:
+    case hipDeviceAttributeMaxGridDimY:
+    case hipDeviceAttributeMaxGridDimZ:
+      return 0x7fffffff;
+    case hipDeviceAttributeMaxSharedMemoryPerBlock:
+      return 65536;
+    case hipDeviceAttributeClockRate:
+      return clock_kilohertz;
+    case hipDeviceAttributeComputeCapabilityMajor:
+      return 9;
+    case hipDeviceAttributeComputeCapabilityMinor:
+      return 4;
+    case hipDeviceAttributeL2CacheSize:
+      return 4 << 20;
+    case hipDeviceAttributeMaxThreadsPerMultiProcessor:
+      return 2048;
+    case hipDeviceAttributeMaxRegistersPerBlock:
+      return 65536;
+    default:
+      throw Refusal(hipErrorInvalidValue,
+                    fmt::format("attribute {} is not known to the simulator", static_cast<int>(name)));
+  }
+}
+
+DeviceProperties device_properties() {
+  DeviceProperties properties{};
+  std::strcpy(properties.name, device_name);
+  std::strcpy(properties.architecture, architecture_name);
+  properties.total_global_memory = DeviceMemory::total_bytes;
+  properties.shared_memory_per_block = properties.shared_memory_per_multiprocessor =
+      properties.max_shared_memory_per_multiprocessor = 65536;
+  properties.registers_per_block = 65536;
+  properties.warp_size = wave_size;
+  properties.max_threads_per_block = 1024;
+  for (int axis = 0; axis < 3; ++axis) {
+    properties.max_threads_dim[axis] = 1024;
+    properties.max_grid_size[axis] = 0x7fffffff;
+  }
+  properties.clock_rate = clock_kilohertz;
+  properties.major = 9;
+  properties.minor = 4;
+  properties.multiprocessor_count = compute_units;
+  properties.l2_cache_size = 4 << 20;
+  properties.max_threads_per_multiprocessor = 2048;
+  properties.can_map_host_memory = properties.concurrent_kernels = 1;
+  return properties;
+}
+
+}  // namespace
+}  // namespace gfx942sim::hip
+
+using namespace gfx942sim;
+using namespace gfx942sim::hip;
+
+extern "C" {
+
+hipError_t hipInit(unsigned int flags) {
+  return call("hipInit", [&](SimulatedDevice&) { require(flags == 0, hipErrorInvalidValue, "the flags must be 0"); });
+}
+
+hipError_t hipDriverGetVersion(int* version) {
+  *version = 60000000;
+  return hipSuccess;
+}
+
+hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }
+
+hipError_t hipGetDeviceCount(int* count) {
+  *count = 1;
+  return hipSuccess;
+}
+
+hipError_t hipSetDevice(int device) {
+  return call("hipSetDevice",
+              [&](SimulatedDevice&) { require(device == 0, hipErrorInvalidDevice, "there is one device, 0"); });
+}
+
+hipError_t hipGetDevice(int* device) {
+  *device = 0;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGet(hipDevice_t* device, int ordinal) {
+  *device = 0;
+  return hipSetDevice(ordinal);
+}
+
+hipError_t hipDeviceGetName(char* name, int length, hipDevice_t) {
+  return call("hipDeviceGetName", [&](SimulatedDevice&) {
+    require(length > 0, hipErrorInvalidValue, "there is no room for the name");
+    std::strncpy(name, device_name, static_cast<size_t>(length));
+    name[length - 1] = '\0';
+  });
+}
+
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t name, int device) {
+  return call("hipDeviceGetAttribute", [&](SimulatedDevice&) {
+    require(device == 0, hipErrorInvalidDevice, "there is one device, 0");
+    *value = attribute(name);
+  });
+}
+
+// Not in the headers of HIP 5.
+hipError_t hipGetDevicePropertiesR0600(void* properties, int device) {
+  return call("hipGetDeviceProperties", [&](SimulatedDevice&) {
+    require(device == 0, hipErrorInvalidDevice, "there is one device, 0");
+    const DeviceProperties values = device_properties();
+    std::memcpy(properties, &values, sizeof values);
+  });
+}
+
+hipError_t hipDeviceSynchronize() {
+  return call("hipDeviceSynchronize", [&](SimulatedDevice& device) { device.refuse_while_capturing(); });
+}
+
+hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  return call("hipMemGetInfo", [&](SimulatedDevice& device) {
+    *free_bytes = device.free_bytes();
+    *total_bytes = DeviceMemory::total_bytes;
+  });
+}
+
+// What onnxc-run --profile asks for: see SimulatedDevice::take_launches.
+const char* gfx942sim_take_launches() {
+  SimulatedDevice& device = SimulatedDevice::instance();
+  std::lock_guard lock(device.mutex);
+  return device.take_launches();
+}
+
+}  // extern "C"

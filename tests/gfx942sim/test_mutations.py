@@ -7,7 +7,7 @@ fails the test: then the mutation must be written anew for what the kernels have
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -206,19 +206,20 @@ MUTATIONS = [
 
 @dataclass
 class Model:
-    """A compiled model in its folder, its device source, its inputs, and what outputs the CPU gives."""
+    """A compiled model in its folder, its device source, its inputs, and the outputs that are compared."""
 
     folder: Path
     source: str
     inputs: list[str]
     outputs: list[str]
+    options: list[str] = field(default_factory=list)  # that its device source is compiled with besides
 
     def compile(self, source: str, kernels: Path | None, *options: str) -> Path:
         """The device source, and changed kernel headers in front of the others."""
         (self.folder / "changed.hip").write_text(source)
         output = self.folder / ("changed.s" if "-S" in options else "changed.co")
         includes = [f"-I{folder}" for folder in (kernels, REPOSITORY / "src") if folder]
-        command = [*COMPILE, *options, *includes, "changed.hip", "-o", str(output)]
+        command = [*COMPILE, *self.options, *options, *includes, "changed.hip", "-o", str(output)]
         subprocess.run(command, cwd=self.folder, check=True)
         return output
 
@@ -239,7 +240,7 @@ class Model:
         for name in self.inputs:
             command += ["--input", f"{name}={name}.npy"]
         for name in self.outputs:
-            command += ["--expect", f"{name}=cpu/{name}.npy"]
+            command += ["--expect", f"{name}=expected/{name}.npy"]
         return subprocess.run(
             command,
             cwd=self.folder,
@@ -250,14 +251,26 @@ class Model:
         )
 
 
-def make_model(folder: Path, graph: onnx.GraphProto, inputs: dict[str, Array], outputs: list[str]) -> Model:
+def make_model(
+    folder: Path,
+    graph: onnx.GraphProto,
+    inputs: dict[str, Array],
+    outputs: list[str],
+    expected: dict[str, Array] | None = None,
+) -> Model:
+    """Its outputs are expected to be those given, or else what the CPU gives."""
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "model.onnx"))
     onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "hip")
     onnxc_commands.compile_model(folder / "model.onnx", folder / "source", "--target", "hip", "--emit", "source")
     for name, array in inputs.items():
         np.save(folder / f"{name}.npy", array)
-    files = {name: folder / f"{name}.npy" for name in inputs}
-    onnxc_commands.run_files(folder / "model.so", files, outputs, folder / "cpu")
+    if expected is None:
+        files = {name: folder / f"{name}.npy" for name in inputs}
+        onnxc_commands.run_files(folder / "model.so", files, outputs, folder / "expected")
+    else:
+        (folder / "expected").mkdir()
+        for name, array in expected.items():
+            np.save(folder / "expected" / f"{name}.npy", array)
     return Model(folder, (folder / "source.device.hip").read_text(), list(inputs), outputs)
 
 

@@ -1,14 +1,18 @@
 """The kernels of normalised rows, broken on purpose: as test_mutations.py does it with a convolution."""
 
-from pathlib import Path
-
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests import onnxc_commands
-from tests.gfx942sim.test_mutations import WRONG_RESULT, Change, Model, Mutation, changed_kernels
+from tests.gfx942sim.test_mutations import (
+    WRONG_RESULT,
+    Change,
+    Model,
+    Mutation,
+    check_found,
+    check_unchanged,
+    make_model,
+)
 from tests.test_install import device_libraries
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -68,7 +72,6 @@ MUTATIONS = [
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     """A row of 9,980 elements in chunks, then ten rows that four wavefronts share, with a tail. Both count in the
     result, and all of it is exact."""
-    folder = tmp_path_factory.mktemp("row_mutations")
     random = np.random.default_rng(0)
     signs = np.stack([random.permutation(np.repeat([-1, 1], 499)) for _ in range(10)]).astype(np.float32)
     scale = random.integers(-4, 5, 998).astype(np.float32)
@@ -92,32 +95,20 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [10, 998])],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "model.onnx"))
-    np.save(folder / "x.npy", (signs * 4 + 96).reshape(1, 1, 20, 499))
-    onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "hip")
-    onnxc_commands.compile_model(folder / "model.onnx", folder / "source", "--target", "hip", "--emit", "source")
-    (folder / "cpu").mkdir()
-    np.save(folder / "cpu" / "y.npy", signs * scale + shift + signs)
-    source = (folder / "source.device.hip").read_text()
-    assert "partial_moments<" in source
-    assert "normalized_rows<" in source
-    return Model(folder, source, ["x"], ["y"])
-
-
-def compiled(model: Model, kernels: Path | None) -> Path:
-    """With the elementary functions that a square root takes."""
-    libraries = device_libraries(model.folder / "source.device.hip").split()
-    return model.compile(model.source, kernels, *libraries)
+    x = (signs * 4 + 96).reshape(1, 1, 20, 499)
+    expected = {"y": signs * scale + shift + signs}
+    model = make_model(tmp_path_factory.mktemp("row_mutations"), graph, {"x": x}, ["y"], expected)
+    assert "partial_moments<" in model.source
+    assert "normalized_rows<" in model.source
+    # With the elementary functions that a square root takes.
+    model.options += device_libraries(model.folder / "source.device.hip").split()
+    return model
 
 
 def test_unchanged_kernels_pass(model: Model) -> None:
-    done = model.run(compiled(model, None))
-    assert done.returncode == 0, done.stderr
-    assert "output 'y': equal" in done.stdout
+    check_unchanged(model)
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
 def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
-    done = model.run(compiled(model, changed_kernels(model, mutation)))
-    assert done.returncode == (4 if mutation.report == WRONG_RESULT else 1), done.stdout + done.stderr
-    assert mutation.report in done.stdout + done.stderr
+    check_found(model, mutation)

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/kernel_text.h"
@@ -19,6 +20,8 @@ namespace onnxc {
 std::array<WindowAxis, 3> three_axes(const std::vector<WindowAxis>& axes);
 kernels::Axes gather(const std::array<WindowAxis, 3>& axes, int64_t WindowAxis::* member);
 
+// Of the elements of a buffer.
+std::string_view c_type(const Program& program, BufferId id);
 // A type that kernels load and compute with in float32: float32, float16, bfloat16.
 bool is_kernel_type(DType dtype);
 // One to three spatial axes.

@@ -31,6 +31,10 @@ struct OpRow {
 
 // The row for an operator in a version of its operator set, or null.
 const OpRow* find_op(std::string_view domain, std::string_view name, int version);
+// Whether it is that operator of ai.onnx, in any version.
+inline bool is_operator(const Node* node, std::string_view name) {
+  return node != nullptr && node->op->domain.empty() && node->op->name == name;
+}
 // Every row, in the order of the families.
 std::vector<const OpRow*> all_ops();
 

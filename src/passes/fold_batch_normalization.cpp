@@ -8,10 +8,6 @@
 namespace onnxc {
 namespace {
 
-bool is_operator(const Node* node, std::string_view name) {
-  return node != nullptr && node->op->domain.empty() && node->op->name == name;
-}
-
 std::optional<std::vector<double>> constant_input(const Node& node, size_t i) {
   if (i >= node.inputs.size() || node.inputs[i] == nullptr || !node.inputs[i]->constant) return std::nullopt;
   return node.inputs[i]->constant->as_double();

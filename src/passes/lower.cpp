@@ -24,13 +24,14 @@ Demands find_demands(const Graph& graph, const Target& target) {
   Demands demands;
   const auto& nodes = graph.nodes();
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    LayoutDemand demand = target.demand(**node);
-    if (demand == LayoutDemand::none && (*node)->op->layout == LayoutRule::follows)
+    const LayoutDemand own = target.demand(**node);
+    LayoutDemand demand = own;
+    if (own == LayoutDemand::none && (*node)->op->layout == LayoutRule::follows)
       for (const Value* output : (*node)->outputs)
         if (output != nullptr && !graph.is_output(output)) demand = together(demand, demands[output]);
     for (const Value* input : (*node)->inputs) {
       demands[input] = together(demands[input], demand);
-      if (target.demand(**node) != LayoutDemand::none) break;  // the others are its weights
+      if (own != LayoutDemand::none) break;  // the others are its weights
     }
   }
   return demands;

@@ -8,10 +8,6 @@
 namespace onnxc {
 namespace {
 
-bool is_operator(const Node* node, std::string_view name) {
-  return node != nullptr && node->op->domain.empty() && node->op->name == name;
-}
-
 bool same_shape(const Value& a, const Value& b) {
   return std::equal(a.shape->begin(), a.shape->end(), b.shape->begin(), b.shape->end(), proven_equal);
 }

@@ -13,8 +13,8 @@ namespace onnxc {
 // The nodes of a graph as they were imported, before passes remove some.
 std::vector<Origin> origins(const Graph& graph);
 
-// A line a node: its name and operator, and the step that computes it: a kernel template (by name), loops or a host
-// call, and what it is fused with; "folded" when nothing is left of it. At the end how many there are of each.
+// A line a node: its name and operator, and the step that computes it: a kernel template (by name) or loops, and
+// what it is fused with; "folded" when nothing is left of it. At the end how many there are of each.
 std::string nodes_table(const std::vector<Origin>& nodes, const Program& program);
 // The same as a list of {"name", "op_type", "became", "step", "description", "fused_with": [names]}.
 nlohmann::ordered_json nodes_json(const std::vector<Origin>& nodes, const Program& program);

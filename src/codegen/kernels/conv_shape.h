@@ -19,13 +19,16 @@ struct Axes {
   constexpr bool operator==(const Axes&) const = default;
 };
 
-// The place after `at`, in row-major order.
-[[gnu::always_inline]] constexpr void advance(const Axes& size, Axes& at) {
-  if (++at.w < size.w) return;
+// The front of the row after that of `at`.
+[[gnu::always_inline]] constexpr void next_row(const Axes& size, Axes& at) {
   at.w = 0;
   if (++at.h < size.h) return;
   at.h = 0;
   ++at.d;
+}
+// The place after `at`, in row-major order.
+[[gnu::always_inline]] constexpr void advance(const Axes& size, Axes& at) {
+  if (++at.w == size.w) next_row(size, at);
 }
 
 // What is known of a convolution when it is compiled; a template argument of the kernels.

@@ -68,7 +68,7 @@ class MeanOfChannelsSpec : public MomentsSpec {
 
   std::string describe() const override { return "mean_of_channels"; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    return fmt::format("MeanOfChannels<{}, {}>", info(program.buffer(call.output).dtype).c_type, epilogue);
+    return fmt::format("MeanOfChannels<{}, {}>", c_type(program, call.output), epilogue);
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return braced(

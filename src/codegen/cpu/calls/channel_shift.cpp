@@ -20,8 +20,7 @@ class ChannelShiftSpec : public CpuKernelSpec {
   std::string describe() const override { return fmt::format("{} to channel {}", role_, shift_); }
   std::string header() const override { return "codegen/cpu/kernels/channel_shift.h"; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    const auto type_of = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
-    return fmt::format("ChannelShift<{}, {}, {}>", type_of(call.inputs[0]), type_of(call.output),
+    return fmt::format("ChannelShift<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output),
                        epilogue.empty() ? "NoEpilogue" : epilogue);
   }
   std::string sizes(const KernelText& text) const override { return layout_copy_sizes(shape_, text); }

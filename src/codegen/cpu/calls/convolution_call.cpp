@@ -31,8 +31,7 @@ class ConvolutionSpec : public CpuKernelSpec {
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("{}<{}, {}, {}, {}{}>", template_.type, shape_text(convolution_.shape),
-                       info(program.buffer(call.inputs[0]).dtype).c_type,
-                       info(program.buffer(call.output).dtype).c_type, epilogue, template_.arguments);
+                       c_type(program, call.inputs[0]), c_type(program, call.output), epilogue, template_.arguments);
   }
 
   std::string sizes(const KernelText& text) const override { return convolution_sizes(convolution_, text); }

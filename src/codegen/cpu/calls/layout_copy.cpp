@@ -15,9 +15,8 @@ class LayoutCopySpec : public CpuKernelSpec {
   std::string describe() const override { return role_ + (to_rows_ ? " to rows" : " to blocks"); }
   std::string header() const override { return "codegen/cpu/kernels/layout_copy.h"; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    const auto type_of = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
-    return fmt::format("LayoutCopy<{}, {}, {}{}>", type_of(call.inputs[0]), type_of(call.output), to_rows_,
-                       epilogue.empty() ? "" : ", " + epilogue);
+    return fmt::format("LayoutCopy<{}, {}, {}{}>", c_type(program, call.inputs[0]), c_type(program, call.output),
+                       to_rows_, epilogue.empty() ? "" : ", " + epilogue);
   }
   std::string sizes(const KernelText& text) const override { return layout_copy_sizes(shape_, text); }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {

@@ -49,9 +49,8 @@ class MatmulSpec : public CpuKernelSpec {
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    const auto type_of = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
-    return fmt::format("MatrixProduct<{}, {}, {}, {}, {}>", type_of(call.inputs[0]), type_of(call.inputs[1]),
-                       type_of(call.output), epilogue, product_.b_is_packed);
+    return fmt::format("MatrixProduct<{}, {}, {}, {}, {}>", c_type(program, call.inputs[0]),
+                       c_type(program, call.inputs[1]), c_type(program, call.output), epilogue, product_.b_is_packed);
   }
 
   std::string sizes(const KernelText& text) const override {

@@ -33,8 +33,8 @@ class PoolSpec : public CpuKernelSpec {
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("Pool<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}>", name_of(kind_),
                        braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
-                       braced(gather(axes_, &WindowAxis::dilation)), info(program.buffer(call.inputs[0]).dtype).c_type,
-                       info(program.buffer(call.output).dtype).c_type, epilogue);
+                       braced(gather(axes_, &WindowAxis::dilation)), c_type(program, call.inputs[0]),
+                       c_type(program, call.output), epilogue);
   }
   std::string sizes(const KernelText& text) const override {
     return braced({text.expr(window_.batch), text.expr(window_.input_channels), braced(text, axes_, &WindowAxis::input),

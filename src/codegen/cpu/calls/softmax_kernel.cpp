@@ -27,8 +27,8 @@ class SoftmaxSpec : public CpuKernelSpec {
   bool accepts_views() const override { return row_axes_ + 1 == shape_.size(); }
   std::string header() const override { return "codegen/cpu/kernels/softmax.h"; }
   std::string type(const KernelCall& call, const Program& program, const std::string&) const override {
-    return fmt::format("RowSoftmax<{}, {}, {}>", info(program.buffer(call.inputs[0]).dtype).c_type,
-                       info(program.buffer(call.output).dtype).c_type, takes_logarithm_);
+    return fmt::format("RowSoftmax<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output),
+                       takes_logarithm_);
   }
   std::string sizes(const KernelText& text) const override {
     std::vector<std::string> extents(most_row_axes - row_axes_, "1");

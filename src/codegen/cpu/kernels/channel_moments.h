@@ -78,11 +78,7 @@ class PartialMoments {
         for (int j = 0; j < chains; ++j) add(load(row + (i + j) * lanes), sums[j]);
       for (; i < in_row; ++i) add(load(row + i * lanes), sums[0]);
       voxels -= in_row;
-      at.w = 0;
-      if (++at.h == size.h) {
-        at.h = 0;
-        ++at.d;
-      }
+      next_row(size, at);
     }
     for (int i = 0; i < count; ++i) result[i] = (sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i]);
   }

@@ -92,18 +92,14 @@ class ChannelShift {
                  (arguments.shift / lanes + block) * output.channel_block_stride;
     const Lanes parts = lanes_of(arguments, block);
     const Axes& size = arguments.sizes.size;
-    Position position{batch, block, begin / size.w / size.h, begin / size.w % size.h, begin % size.w, 0};
+    Axes at{begin / size.w / size.h, begin / size.w % size.h, begin % size.w};
     for (int64_t voxel = begin; voxel < end;) {
-      const int64_t count = smaller(size.w - position.w, end - voxel);
-      move_row(from + position.d * input.d_stride + position.h * input.h_stride + position.w * lanes,
-               to + position.d * output.d_stride + position.h * output.h_stride + position.w * lanes,
-               output.channel_block_stride, count, parts, epilogue, position);
+      const int64_t count = smaller(size.w - at.w, end - voxel);
+      move_row(from + at.d * input.d_stride + at.h * input.h_stride + at.w * lanes,
+               to + at.d * output.d_stride + at.h * output.h_stride + at.w * lanes, output.channel_block_stride, count,
+               parts, epilogue, Position{batch, block, at.d, at.h, at.w, 0});
       voxel += count;
-      position.w = 0;
-      if (++position.h == size.h) {
-        position.h = 0;
-        ++position.d;
-      }
+      next_row(size, at);
     }
   }
 

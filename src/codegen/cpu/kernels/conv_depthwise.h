@@ -131,7 +131,7 @@ class DepthwiseConvolution {
           add_row_by_element<outputs, edge>(InputRow<Input, true>{row, origin.w, size.w, zeros},
                                             InputRow<Input, false>{row, origin.w, size.w, zeros}, taps, accumulators);
         else
-          add_row_by_tap<outputs>(InputRow < Input, edge == any_column > {row, origin.w, size.w, zeros}, taps,
+          add_row_by_tap<outputs>(InputRow<Input, (edge == any_column)>{row, origin.w, size.w, zeros}, taps,
                                   accumulators);
       }
   }

@@ -7,10 +7,10 @@
 // loaded element serves as many FMAs as the tile is wide. The voxels of a tile are any neighbours in row-major order:
 // rows need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Per tap each voxel has its own input
 // pointer; a voxel whose tap falls into the padding points at zeros, and a tap that falls into the padding for the
-// whole tile is skipped. Nothing is padded, and nothing copied but, for a kernel of
-// one tap, the voxels of a tile that do not stand one behind another. Cache: a task sweeps a range of voxels; the
-// weights of as many input blocks as fit half the second-level cache stay there for a sweep
-// ("pass"), and partial sums wait in scratch between passes. The order of each sum is fixed by the shape alone.
+// whole tile is skipped. Nothing is padded, and nothing copied but, for a kernel of one tap, the voxels of a tile that
+// do not stand one behind another. Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit
+// half the second-level cache stay there for a sweep ("pass"), and partial sums wait in scratch between passes. The
+// order of each sum is fixed by the shape alone.
 // Limits: channels per group are multiples of the block, or there is one group (direct_supports); weights are constant
 // and float. Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction
 // sets); with a single output block by loads (78%).

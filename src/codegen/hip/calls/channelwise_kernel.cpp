@@ -11,7 +11,6 @@ namespace {
 using kernels::ChannelwisePlan;
 using kernels::ConvShape;
 
-constexpr int64_t blocked_lanes = 16;
 // With more, plain loops are no worse: the weights of a block are in LDS, and bits say which elements are inside.
 constexpr int64_t most_group_channels = 8, most_lds_bytes = 32768, most_span = 32;
 constexpr int64_t planned_waves = 4;
@@ -30,8 +29,7 @@ class ChannelwiseSpec : public HipKernelSpec {
   std::string host_header() const override { return "codegen/hip/kernels/channelwise_geometry.h"; }
 
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
-    auto type = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
-    return fmt::format("ChannelwiseArguments<{}, {}>", type(call.inputs[0]), type(call.output));
+    return fmt::format("ChannelwiseArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
   }
   std::string function(const KernelCall& call, const Program& program) const override {
     return fmt::format("channelwise<{}>", plan_text(plan_of(call, program)));
@@ -106,7 +104,7 @@ std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& w
 bool takes_channelwise(const Node& node) {
   const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
   if (!convolution || convolution->spec.transposed || convolution->shape.groups == 1) return false;
-  const ChannelwisePlan plan{.shape = convolution->shape, .lanes = blocked_lanes};
+  const ChannelwisePlan plan{.shape = convolution->shape, .lanes = kernels::block_channels};
   return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= most_lds_bytes &&
          plan.span() <= most_span;
 }
@@ -114,12 +112,12 @@ bool takes_channelwise(const Node& node) {
 void lower_channelwise(const Node& node, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
-  const Layout blocked = Layout::channel_blocked(input.shape->size(), blocked_lanes);
+  const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
   auto layout_of = [&](const Value& value) { return context.program().buffer(context.buffer(value)).layout; };
   const Layout output_layout = layout_of(output).is_row_major() ? layout_of(output) : blocked;
   // Between row-major tensors a channel at a time, without copies.
   const bool is_planar = layout_of(input).is_row_major() && output_layout.is_row_major();
-  const ChannelwisePlan plan{.shape = convolution.shape, .lanes = is_planar ? 1 : blocked_lanes};
+  const ChannelwisePlan plan{.shape = convolution.shape, .lanes = is_planar ? 1 : kernels::block_channels};
   KernelCall call;
   call.inputs = {
       is_planar ? context.buffer(input) : context.buffer_as(input, blocked, node.origin),

@@ -66,8 +66,8 @@ class GemmSpec : public HipKernelSpec {
   std::string host_header() const override { return "codegen/hip/kernels/gemm_geometry.h"; }
 
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
-    auto type = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
-    return fmt::format("GemmArguments<{}, {}, {}>", type(call.inputs[0]), type(call.inputs[1]), type(call.output));
+    return fmt::format("GemmArguments<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.inputs[1]),
+                       c_type(program, call.output));
   }
   std::string function(const KernelCall& call, const Program& program) const override {
     return fmt::format("implicit_gemm<{}>", plan_text(plan_of(call, program)));

@@ -86,12 +86,10 @@ std::optional<MatrixProduct> as_gemm(const Node& node) {
   return product;
 }
 
-bool is_node(const Node& node, std::string_view name) { return node.op->domain.empty() && node.op->name == name; }
-
 std::optional<MatrixProduct> as_matrix_product(const Node& node) {
-  if (!is_node(node, "MatMul") && !is_node(node, "Gemm")) return std::nullopt;
+  if (!is_operator(&node, "MatMul") && !is_operator(&node, "Gemm")) return std::nullopt;
   if (!is_kernel_type(node.inputs[0]->dtype)) return std::nullopt;
-  return is_node(node, "Gemm") ? as_gemm(node) : as_matmul(*node.inputs[0], *node.inputs[1]);
+  return is_operator(&node, "Gemm") ? as_gemm(node) : as_matmul(*node.inputs[0], *node.inputs[1]);
 }
 
 // The right matrix, a constant, as the plan's weights.

@@ -3,6 +3,8 @@
 namespace onnxc {
 namespace {
 
+using kernels::block_channels;
+using kernels::compute_units;
 using kernels::divide_up;
 using kernels::larger;
 using kernels::nest_threads;
@@ -10,12 +12,11 @@ using kernels::RowPlan;
 using kernels::smaller;
 
 constexpr int64_t wave = 64;
-constexpr int64_t block_lanes = 16;
+constexpr int64_t line_elements = 16;   // a cache line of float32
 constexpr int64_t load_bytes = 16;      // that a thread loads at once where it can
 constexpr int64_t usual_elements = 16;  // that a thread holds: then loads are under way together
 constexpr int64_t most_elements = 32;   // with more, fewer wavefronts fit a compute unit
 constexpr int64_t least_elements = 4;   // of a thread, where there are too few rows for all compute units
-constexpr int64_t compute_units = 304;
 
 int64_t power_of_two(int64_t at_least) {
   int64_t result = 1;
@@ -43,7 +44,7 @@ RowPlan contiguous(const RowShape& shape) {
   const int64_t loads = divide_up(columns, plan.vector);
   auto elements = [&] { return divide_up(loads, plan.threads) * plan.vector; };
   // At least a cache line of a row at once; and no more wavefronts of a row than it takes to hold it.
-  plan.threads = smaller(power_of_two(loads), block_lanes);
+  plan.threads = smaller(power_of_two(loads), line_elements);
   while (plan.threads < wave && elements() > usual_elements) plan.threads *= 2;
   while (plan.threads < nest_threads && elements() > most_elements) plan.threads *= 2;
   auto leaves_units_idle = [&] { return divide_up(shape.outer, plan.rows_a_block()) < compute_units; };
@@ -59,7 +60,7 @@ RowPlan strided(const RowShape& shape) {
   auto elements = [&] { return divide_up(columns, plan.threads); };
   while (elements() > usual_elements && plan.lanes * plan.threads < nest_threads) plan.threads *= 2;
   // Fewer rows next to each other, but a cache line of them.
-  while (elements() > most_elements && plan.lanes > block_lanes) {
+  while (elements() > most_elements && plan.lanes > line_elements) {
     plan.lanes /= 2;
     plan.threads *= 2;
   }
@@ -69,9 +70,9 @@ RowPlan strided(const RowShape& shape) {
 
 RowPlan blocked(const RowShape& shape) {
   RowPlan plan = start(shape);
-  plan.lanes = block_lanes;
+  plan.lanes = block_channels;
   const int64_t columns = larger(shape.columns, 1);
-  while (plan.threads < nest_threads / block_lanes && divide_up(columns, plan.threads) > usual_elements / 2)
+  while (plan.threads < nest_threads / block_channels && divide_up(columns, plan.threads) > usual_elements / 2)
     plan.threads *= 2;
   hold(plan, columns);
   return plan;

@@ -16,13 +16,13 @@
 namespace onnxc {
 namespace {
 
+using kernels::block_channels;
 using kernels::RowKind;
 using kernels::RowPlan;
 using kernels::RowSizes;
 
 constexpr const char *device_header_path = "codegen/hip/kernels/normalized_rows.h",
                      *host_header_path = "codegen/hip/kernels/row_geometry.h";
-constexpr int64_t block_lanes = 16;
 constexpr int64_t planned_waves = 3;  // rows are held in registers
 // The names under which the kernel passes indices, in the order of the axes in memory.
 constexpr const char* index_names[] = {"n", "g", "c", "d", "h", "w"};
@@ -125,8 +125,7 @@ class RowSpec : public RowSpecBase {
     return fmt::format("{} of rows{}", name(plan_.kind), columns ? fmt::format(" of {}", *columns) : "");
   }
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
-    auto type = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
-    return fmt::format("RowArguments<{}, {}>", type(call.inputs[0]), type(call.output));
+    return fmt::format("RowArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
   }
   std::string function(const KernelCall&, const Program&) const override {
     return fmt::format("normalized_rows<{}>", plan_text(plan_));
@@ -147,7 +146,7 @@ class RowMomentsSpec : public RowSpecBase {
 
   std::string describe() const override { return "moments of chunks of rows"; }
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
-    return fmt::format("MomentsArguments<{}>", info(program.buffer(call.inputs[0]).dtype).c_type);
+    return fmt::format("MomentsArguments<{}>", c_type(program, call.inputs[0]));
   }
   std::string function(const KernelCall&, const Program&) const override {
     return fmt::format("partial_moments<{}>", plan_text(plan_));
@@ -194,8 +193,6 @@ Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) 
   rows.coordinates.assign(index_names, index_names + shape.size());
   return rows;
 }
-
-bool is_node(const Node& node, std::string_view name) { return node.op->domain.empty() && node.op->name == name; }
 
 // ------------------------------------------------------------------------------------------- softmax
 
@@ -257,7 +254,7 @@ struct InstanceRows {
 // Each channel's voxels in blocks of channels; the lanes of a group may be put together.
 InstanceRows blocked_rows(const Shape& shape, const Expr& groups) {
   InstanceRows result{{.kind = RowKind::moments,
-                       .extents = {shape[0], ceil_div(shape[1], block_lanes)},
+                       .extents = {shape[0], ceil_div(shape[1], block_channels)},
                        .outer_axes = 2,
                        .row_axes = static_cast<int>(shape.size() - 2),
                        .channels = shape[1],
@@ -266,11 +263,11 @@ InstanceRows blocked_rows(const Shape& shape, const Expr& groups) {
                       false};
   Rows& rows = result.rows;
   rows.extents.insert(rows.extents.end(), shape.begin() + 2, shape.end());
-  rows.extents.emplace_back(block_lanes);
-  rows.coordinates = {"n", fmt::format("(g * {} + {})", block_lanes, index_names[rows.extents.size() - 1])};
+  rows.extents.emplace_back(block_channels);
+  rows.coordinates = {"n", fmt::format("(g * {} + {})", block_channels, index_names[rows.extents.size() - 1])};
   for (size_t i = 2; i < shape.size(); ++i) rows.coordinates.emplace_back(index_names[i]);
   const std::optional<int64_t> lanes = floor_div(shape[1], groups).constant();
-  result.is_one_kernel = lanes && *lanes > 0 && block_lanes % *lanes == 0;
+  result.is_one_kernel = lanes && *lanes > 0 && block_channels % *lanes == 0;
   if (result.is_one_kernel) rows.group_lanes = *lanes;
   return result;
 }
@@ -316,12 +313,12 @@ void lower_long_rows(const Node& node, InstanceRows instances, const RowShape& s
 bool lower_instances(const Node& node, LoweringContext& context) {
   const NodeReader reader(node);
   // Until version 20 a GroupNormalization has a scale for each group.
-  if (is_node(node, "GroupNormalization") && reader.version() < 21) return false;
+  if (is_operator(&node, "GroupNormalization") && reader.version() < 21) return false;
   if (!is_within_rank(*node.inputs[0])) return false;
   const Shape& shape = reader.shape(0);
   const BufferId input = context.buffer(*node.inputs[0]);
   const Layout layout = context.program().buffer(input).layout;
-  const bool is_blocked = layout == Layout::channel_blocked(shape.size(), block_lanes);
+  const bool is_blocked = layout == Layout::channel_blocked(shape.size(), block_channels);
   if (!is_blocked && !layout.is_row_major()) return false;
   const Expr groups = normalization_groups(reader);
   InstanceRows instances = is_blocked ? blocked_rows(shape, groups) : planar_rows(shape, groups);
@@ -344,11 +341,11 @@ bool lower_rows(const Node& node, LoweringContext& context) {
   if (!node.op->domain.empty() || node.inputs.empty() || node.inputs[0] == nullptr) return false;
   if (!is_kernel_type(node.inputs[0]->dtype) || node.outputs.empty() || node.outputs[0] == nullptr) return false;
   if (!is_kernel_type(node.outputs[0]->dtype)) return false;
-  if (is_node(node, "Softmax") || is_node(node, "LogSoftmax"))
-    return lower_softmax(node, is_node(node, "LogSoftmax"), context);
-  if (is_node(node, "LayerNormalization")) return lower_last_axes(node, RowKind::moments, context);
-  if (is_node(node, "RMSNormalization")) return lower_last_axes(node, RowKind::mean_square, context);
-  if (is_node(node, "InstanceNormalization") || is_node(node, "GroupNormalization"))
+  if (is_operator(&node, "Softmax") || is_operator(&node, "LogSoftmax"))
+    return lower_softmax(node, is_operator(&node, "LogSoftmax"), context);
+  if (is_operator(&node, "LayerNormalization")) return lower_last_axes(node, RowKind::moments, context);
+  if (is_operator(&node, "RMSNormalization")) return lower_last_axes(node, RowKind::mean_square, context);
+  if (is_operator(&node, "InstanceNormalization") || is_operator(&node, "GroupNormalization"))
     return lower_instances(node, context);
   return false;
 }

@@ -12,8 +12,6 @@
 
 namespace onnxc::kernels {
 
-inline constexpr int64_t block_channels = 16;
-
 // How the matrix unit makes a product. Sums are float32 always.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
@@ -73,7 +71,7 @@ constexpr int64_t blocks_a_unit(const GemmTile& tile) {
 
 // Where tiles are few, the reduction of each is cut into parts, each a block's, until an MI300X has two blocks for each
 // of its compute units. A part should be long enough to be worth its beginning and its end.
-inline constexpr int64_t compute_units = 304, blocks_of_parts = 2 * compute_units, least_part_steps = 8;
+inline constexpr int64_t blocks_of_parts = 2 * compute_units, least_part_steps = 8;
 
 // Strides in elements: of images, of groups, of blocks of channels, and of the axes; the last three in 31 bits.
 struct GemmView {

@@ -194,6 +194,15 @@ class Row {
   uint32_t in_block_, stride_;
 };
 
+// All of it, of a row that is held.
+template <class Statistics, class R>
+__device__ void add_and_normalize(Statistics& statistics, const R& row, float (&values)[R::count], float epsilon) {
+  statistics.add(row, 0, values, epsilon);
+  statistics.finish(epsilon);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < R::count; ++i) values[i] = statistics.normalized(values[i]);
+}
+
 // What rows of a kind are normalised by, found chunk after chunk.
 template <RowKind kind>
 struct RowStatistics;
@@ -221,7 +230,6 @@ struct RowStatistics<RowKind::softmax> : SoftmaxStatistics {
   __device__ void finish(float /*epsilon*/) { factor = 1.0f / sum; }
   __device__ float normalized(float value) const { return exponential(value - largest) * factor; }
 
-  // All of it, of a row that is held.
   template <class R>
   __device__ void normalize(const R& row, float (&values)[R::count], float /*epsilon*/) {
     row.pad(0, -__builtin_inff(), values);
@@ -244,10 +252,7 @@ struct RowStatistics<RowKind::log_softmax> : SoftmaxStatistics {
 
   template <class R>
   __device__ void normalize(const R& row, float (&values)[R::count], float epsilon) {
-    add(row, 0, values, epsilon);
-    finish(epsilon);
-#pragma clang loop unroll(full)
-    for (int i = 0; i < R::count; ++i) values[i] = normalized(values[i]);
+    add_and_normalize(*this, row, values, epsilon);
   }
 };
 
@@ -300,10 +305,7 @@ struct RowStatistics<RowKind::mean_square> {
 
   template <class R>
   __device__ void normalize(const R& row, float (&values)[R::count], float epsilon) {
-    add(row, 0, values, epsilon);
-    finish(epsilon);
-#pragma clang loop unroll(full)
-    for (int i = 0; i < R::count; ++i) values[i] = normalized(values[i]);
+    add_and_normalize(*this, row, values, epsilon);
   }
 };
 

@@ -77,6 +77,11 @@ def rows(device_source: str) -> set[str]:
     return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ (?:normalized_rows|partial_moments)<", device_source))
 
 
+def attentions(device_source: str) -> dict[str, str]:
+    """The kernels that are attention, with their plans."""
+    return dict(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ attention<FlashAttention(Plan\{.*?\})>\(", device_source))
+
+
 @dataclass(frozen=True)
 class Planned:
     lds: int
@@ -152,6 +157,26 @@ def product_faults(kernel: Kernel, plan: str) -> list[str]:
     return found
 
 
+def attention_faults(kernel: Kernel, plan: str) -> list[str]:
+    """Of attention: products, and reads of LDS, stand in the loop over the keys alone."""
+    found = []
+    depth, columns = map(int, re.findall(r"Plan\{(\d+), (\d+)", plan)[0])
+    # A chunk is 16 bytes; two of each operand are the products of a float or two of a half.
+    elements, in_chunk, in_tile = (4, 4, 16) if "Products::float32" in plan else (8, 2, 4)
+    expected = -(-depth // (2 * elements)) * in_chunk + -(-columns // 32) * in_tile
+    count = sum(mnemonic.startswith("v_mfma") for mnemonic in kernel.code)
+    if count != expected:
+        found.append(f"{count} MFMA in a step, {expected} expected")
+    if "v_accvgpr_read_b32" in kernel.code or "v_accvgpr_write_b32" in kernel.code:
+        found.append("moves of accumulation registers")
+    if kernel.vector_registers > MOST_REGISTERS or 2 * kernel.lds > MOST_LDS:
+        found.append(f"{kernel.vector_registers} registers and {kernel.lds} bytes of LDS: less than two blocks a unit")
+    narrow = {mnemonic for mnemonic in kernel.code if mnemonic.startswith("ds_read") and mnemonic != "ds_read_b128"}
+    if narrow:
+        found.append(f"{narrow} in a step")
+    return found
+
+
 def arguments_type(kernel: Kernel) -> str:
     """The structure of its arguments; a second launch has those of the kernel before it."""
     number = re.fullmatch(r"second(\d+)", kernel.name)
@@ -181,7 +206,8 @@ def test_gate(
     products = plans(device_source)
     assert found
     templates = {kernel.name for kernel in found if kernel.name.startswith("kernel")}
-    assert templates == products.keys() | channelwise(device_source) | rows(device_source)
+    fused = attentions(device_source)
+    assert templates == products.keys() | fused.keys() | channelwise(device_source) | rows(device_source)
     counted_on = planned(device_source)
     assert templates == counted_on.keys()
     structures = sorted({arguments_type(kernel) for kernel in found})
@@ -194,6 +220,8 @@ def test_gate(
             wrong += planning_faults(kernel, counted_on[kernel.name])
         if kernel.name in products:
             wrong += product_faults(kernel, products[kernel.name])
+        if kernel.name in fused:
+            wrong += attention_faults(kernel, fused[kernel.name])
         problems += [f"{kernel.name}: {fault}" for fault in wrong]
     assert not problems, "\n".join(problems)
 
@@ -238,6 +266,23 @@ def test_gate_finds_faults() -> None:
         (*unrolled.code, "ds_read_b64"),
     ):
         assert product_faults(Kernel(**{**unrolled.__dict__, "code": code}), plan), code
+
+
+def test_gate_finds_faults_of_attention() -> None:
+    plan = "Plan{16, 20, Products::float32, true}"
+    code = (*["ds_read_b128"] * 8, *["v_mfma_f32_32x32x2_f32"] * 24)
+    good = Kernel("kernel0", (), 8, 100, 0, 0, 10240, (), code)
+    assert not attention_faults(good, plan)
+    assert attention_faults(good, plan.replace("20", "33"))
+    assert attention_faults(good, plan.replace("float32", "float16"))
+    for change in (
+        {"code": code[:-1]},
+        {"code": (*code, "v_accvgpr_read_b32")},
+        {"code": (*code, "ds_read_b32")},
+        {"vector_registers": 257},
+        {"lds": 32772},
+    ):
+        assert attention_faults(Kernel(**{**good.__dict__, **change}), plan), change
 
 
 def test_gate_finds_fewer_wavefronts_than_planned() -> None:

@@ -1,5 +1,6 @@
 #include "codegen/hip/hip_target.h"
 
+#include "codegen/hip/calls/attention_kernel.h"
 #include "codegen/hip/calls/channelwise_kernel.h"
 #include "codegen/hip/calls/conv_kernel.h"
 #include "codegen/hip/calls/kernel_spec.h"
@@ -42,6 +43,11 @@ bool HipTarget::fits_epilogue(const Program& program, const KernelCall& call, co
   if (program.buffer(output).view && !call.spec->accepts_views()) return false;
   const bool fits = layout == own || (layout.is_row_major() && spec != nullptr && spec->writes_row_major());
   return fits && is_kernel_type(epilogue.value.dtype());
+}
+
+std::optional<KernelCall> HipTarget::attention(const Program& program, const KernelCall& scores,
+                                               const KernelCall& weights, const KernelCall& product) const {
+  return attention_call(program, scores, weights, product);
 }
 
 }  // namespace onnxc

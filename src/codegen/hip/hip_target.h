@@ -23,6 +23,8 @@ class HipTarget : public Target {
   bool lower(const Node& node, LoweringContext& context) const override;
   bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
                      BufferId output) const override;
+  std::optional<KernelCall> attention(const Program& program, const KernelCall& scores, const KernelCall& weights,
+                                      const KernelCall& product) const override;
 
  private:
   kernels::Products products_;

@@ -13,23 +13,7 @@ namespace {
 using kernels::GemmPlan;
 using kernels::Products;
 
-const char* name(Products products) {
-  switch (products) {
-    case Products::float32:
-      return "float32";
-    case Products::xf32:
-      return "xf32";
-    case Products::bf16x3:
-      return "bf16x3";
-    case Products::float16:
-      return "float16";
-    case Products::bfloat16:
-      return "bfloat16";
-  }
-  internal_error("a kind of products");
-}
-
-const char* name(kernels::InputOrder order) {
+const char* order_name(kernels::InputOrder order) {
   switch (order) {
     case kernels::InputOrder::blocks:
       return "blocks";
@@ -44,7 +28,7 @@ const char* name(kernels::InputOrder order) {
 std::string plan_text(const GemmPlan& plan) {
   return fmt::format("GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}}}",
                      shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
-                     name(plan.input_order), plan.input_lanes,
+                     order_name(plan.input_order), plan.input_lanes,
                      plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product,
                      plan.is_split, plan.output_lanes);
 }
@@ -92,16 +76,8 @@ class GemmSpec : public HipKernelSpec {
                           plan_text(plan()) + ".combining_blocks(arguments.call.sizes)"};
   }
 
-  std::vector<std::string> coordinates(size_t rank) const override {
-    std::vector<std::string> names(rank, "0");
-    const GemmAxes& axes = operation_.output_axes;
-    names.at(axes.channel) = "c";
-    const std::pair<const std::optional<size_t>&, const char*> others[] = {
-        {axes.batch, "n"}, {axes.group, "g"}, {axes.d, "d"}, {axes.h, "h"}, {axes.w, "w"}};
-    for (const auto& [axis, text] : others)
-      if (axis) names.at(*axis) = text;
-    return names;
-  }
+  const GemmOperation& operation() const { return operation_; }
+  std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
 
   KernelFigures figures() const override {
     return {choice_.lds_bytes, plan().tile.waves(), choice_.estimate.microseconds,
@@ -157,6 +133,38 @@ uint16_t bits_of(float value, DType dtype) {
 }
 
 }  // namespace
+
+const char* name(Products products) {
+  switch (products) {
+    case Products::float32:
+      return "float32";
+    case Products::xf32:
+      return "xf32";
+    case Products::bf16x3:
+      return "bf16x3";
+    case Products::float16:
+      return "float16";
+    case Products::bfloat16:
+      return "bfloat16";
+  }
+  internal_error("a kind of products");
+}
+
+std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t rank) {
+  std::vector<std::string> names(rank, "0");
+  const GemmAxes& axes = operation.output_axes;
+  names.at(axes.channel) = "c";
+  const std::pair<const std::optional<size_t>&, const char*> others[] = {
+      {axes.batch, "n"}, {axes.group, "g"}, {axes.d, "d"}, {axes.h, "h"}, {axes.w, "w"}};
+  for (const auto& [axis, text] : others)
+    if (axis) names.at(*axis) = text;
+  return names;
+}
+
+const GemmOperation* find_gemm(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const GemmSpec*>(call.spec.get());
+  return spec == nullptr ? nullptr : &spec->operation();
+}
 
 GemmSizes GemmOperation::sizes(const Program& program) const {
   bool are_known = true;

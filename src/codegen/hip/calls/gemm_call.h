@@ -45,6 +45,13 @@ void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,
                 const Layout& output_layout, LoweringContext& context);
 
+// What a call multiplies; null where it is of another kernel.
+const GemmOperation* find_gemm(const KernelCall& call);
+// HipKernelSpec::coordinates of its output.
+std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t rank);
+
+// "float32"
+const char* name(kernels::Products products);
 // How products of a floating type are made; `float32` for float32.
 kernels::Products products_for(DType dtype, kernels::Products float32);
 

@@ -12,7 +12,7 @@ using kernels::GemmPlan;
 using kernels::GemmTile;
 
 // An MI300X (gfx942.md, A).
-constexpr double clock = 2.1e9, memory_rate = 5.3e12;
+constexpr double clock = 1e6 * gpu_cycles_a_microsecond, memory_rate = 5.3e12;
 constexpr double lds_bytes_a_cycle = 128, cache_bytes_a_cycle = 54;
 // Until the first product starts and from the last to the end, with other blocks of the unit at work.
 constexpr double tile_overhead_cycles = 3000;

@@ -20,6 +20,8 @@ struct GpuEstimate {
   GpuBound bound;
 };
 
+inline constexpr double gpu_cycles_a_microsecond = 2100;
+
 GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes);
 
 // Of a kernel that only reads and writes so many bytes.

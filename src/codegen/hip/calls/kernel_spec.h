@@ -45,7 +45,11 @@ class HipKernelSpec : public KernelSpec {
   // The logical axes of an output of this rank, as the kernel passes them to the epilogue: expressions of n, g, c, d, h
   // and w.
   virtual std::vector<std::string> coordinates(size_t rank) const = 0;
+  // The same for an inner epilogue, which the function takes before the other.
+  virtual std::vector<std::string> inner_coordinates(size_t rank) const { return coordinates(rank); }
   virtual KernelFigures figures() const = 0;
+  // Whether the compiler shall give it the registers of two wavefronts for a SIMD unit, where it could do with less.
+  virtual bool wants_registers() const { return false; }
 };
 
 }  // namespace onnxc

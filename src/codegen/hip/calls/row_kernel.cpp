@@ -137,6 +137,10 @@ class RowSpec : public RowSpecBase {
   std::string blocks() const override { return plan_text(plan_) + ".blocks(arguments.call.sizes)"; }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
   KernelFigures figures() const override { return traffic(plan_.always_fits() ? 2 : 3, plan_.lds_bytes()); }
+  bool is_softmax_of_last_axis() const {
+    return rows_.kind == RowKind::softmax && rows_.row_axes == 1 &&
+           static_cast<size_t>(rows_.outer_axes) + 1 == rows_.extents.size();
+  }
 };
 
 class RowMomentsSpec : public RowSpecBase {
@@ -336,6 +340,14 @@ bool lower_instances(const Node& node, LoweringContext& context) {
 }
 
 }  // namespace
+
+bool is_softmax_over_last_axis(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const RowSpec*>(call.spec.get());
+  if (spec == nullptr || !spec->is_softmax_of_last_axis()) return false;
+  const Scalar& value = call.epilogue.value;
+  return value->op == ScalarOp::accumulator ||
+         (value->op == ScalarOp::cast && value->operands[0]->op == ScalarOp::accumulator);
+}
 
 bool lower_rows(const Node& node, LoweringContext& context) {
   if (!node.op->domain.empty() || node.inputs.empty() || node.inputs[0] == nullptr) return false;

@@ -10,4 +10,7 @@ namespace onnxc {
 // than they count, statistics that the model wants for itself.
 bool lower_rows(const Node& node, LoweringContext& context);
 
+// Whether a call is a Softmax over the last axis, of which nothing is computed but the softmax.
+bool is_softmax_over_last_axis(const KernelCall& call);
+
 }  // namespace onnxc

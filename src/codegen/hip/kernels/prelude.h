@@ -12,6 +12,8 @@
 // At least two wavefronts share a SIMD unit: then the compiler keeps sums of MFMA in plain registers, of which a
 // wavefront has 256, rather than moving them to and from accumulation registers.
 #define ONNXC_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2)))
+// And no more than that: loads that are under way together rather than registers for a third.
+#define ONNXC_ONLY_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2, 2)))
 
 #ifndef __global__
 #define __global__ __attribute__((global))

@@ -171,10 +171,8 @@ class HipEmitter {
     device_headers_.insert(spec->device_header());
     host_headers_.insert(spec->host_header());
     const std::string arguments_type = spec->arguments_type(call, program_);
-    const std::vector<std::string> coordinates = spec->coordinates(call.epilogue.axes.size());
     TextWriter unnamed;
-    const std::string members =
-        print_device_epilogue(unnamed, context_, call.epilogue, coordinates, "Epilogue", EpilogueSide::device);
+    const std::string members = print_epilogues(unnamed, call, *spec, "", EpilogueSide::device);
     const std::string instance = spec->function(call, program_);
     const std::string key = fmt::format("{}({}) {}", instance, arguments_type, unnamed.take());
     auto [known, is_new] = shared_.try_emplace(key);
@@ -182,14 +180,15 @@ class HipEmitter {
     const std::optional<DeviceFunction> second = spec->second(call, program_);
     if (is_new) {
       kernel = add_kernel("kernel");
-      print_kernel_types(device_, call, coordinates, arguments_type, kernel.number, EpilogueSide::device);
+      const bool has_inner = static_cast<bool>(call.inner_epilogue.value);
+      print_kernel_types(device_, call, *spec, arguments_type, kernel.number, EpilogueSide::device);
       const KernelFigures planned = spec->figures();
       device_.line(
           fmt::format("// planned: {} bytes of LDS, {} wavefronts a SIMD unit", planned.lds_bytes, planned.waves));
-      print_global_function(kernel.name, kernel.number, instance);
-      if (second) print_global_function(add_kernel("second").name, kernel.number, second->instance);
+      print_global_function(kernel.name, kernel.number, *spec, instance, has_inner);
+      if (second) print_global_function(add_kernel("second").name, kernel.number, *spec, second->instance, has_inner);
       device_.line("");
-      print_kernel_types(host_, call, coordinates, arguments_type, kernel.number, EpilogueSide::host);
+      print_kernel_types(host_, call, *spec, arguments_type, kernel.number, EpilogueSide::host);
     }
     report(kernel, spec->describe(), spec->figures());
     auto scope = host_.scope(signature(function));
@@ -209,18 +208,33 @@ class HipEmitter {
   }
 
   // `number` is that of the kernel whose arguments it takes.
-  void print_global_function(const std::string& name, size_t number, const std::string& instance) {
+  void print_global_function(const std::string& name, size_t number, const HipKernelSpec& spec,
+                             const std::string& instance, bool has_inner) {
     device_.line(fmt::format(
-        "extern \"C\" __global__ __launch_bounds__(nest_threads) ONNXC_TWO_WAVES void {}(Kernel{}_arguments "
-        "arguments) {{ {}(arguments.call, arguments.epilogue); }}",
-        name, number, instance));
+        "extern \"C\" __global__ __launch_bounds__(nest_threads) {} void {}(Kernel{}_arguments arguments) {{ "
+        "{}(arguments.call, {}arguments.epilogue); }}",
+        spec.wants_registers() ? "ONNXC_ONLY_TWO_WAVES" : "ONNXC_TWO_WAVES", name, number, instance,
+        has_inner ? "arguments.inner, " : ""));
   }
 
-  void print_kernel_types(TextWriter& writer, const KernelCall& call, const std::vector<std::string>& coordinates,
+  // The structures of a call's epilogues, with `number` in their names; returns the initializers of their members.
+  std::string print_epilogues(TextWriter& writer, const KernelCall& call, const HipKernelSpec& spec,
+                              const std::string& number, EpilogueSide side) {
+    auto print = [&](const Epilogue& epilogue, const std::vector<std::string>& coordinates, const char* name) {
+      return print_device_epilogue(writer, context_, epilogue, coordinates, name + number, side);
+    };
+    std::string inner;
+    if (call.inner_epilogue.value)
+      inner = print(call.inner_epilogue, spec.inner_coordinates(call.inner_epilogue.axes.size()), "Inner") + ", ";
+    return inner + print(call.epilogue, spec.coordinates(call.epilogue.axes.size()), "Epilogue");
+  }
+
+  void print_kernel_types(TextWriter& writer, const KernelCall& call, const HipKernelSpec& spec,
                           const std::string& arguments_type, size_t number, EpilogueSide side) {
-    print_device_epilogue(writer, context_, call.epilogue, coordinates, fmt::format("Epilogue{}", number), side);
+    print_epilogues(writer, call, spec, std::to_string(number), side);
     auto structure = writer.scope(fmt::format("struct Kernel{}_arguments", number), ";");
     writer.line(arguments_type + " call;");
+    if (call.inner_epilogue.value) writer.line(fmt::format("Inner{} inner;", number));
     writer.line(fmt::format("Epilogue{} epilogue;", number));
   }
 

@@ -87,10 +87,18 @@ struct DirectGeometry {
   KernelWork work;
 };
 
+// Whether the second-level cache cannot hold the weights: they come from memory for each range of voxels.
+constexpr bool direct_streams_weights(const DirectPacking& packing) {
+  constexpr int64_t second_level = 1024 * 1024;
+  return packing.size() * static_cast<int64_t>(sizeof(float)) > second_level;
+}
+
 constexpr DirectGeometry direct_geometry(const DirectPacking& packing, const ConvSizes& sizes) {
   // Least and most voxels of a task, in register tiles: fewer would read the weights too often, more would push the
-  // input out of the cache.
-  constexpr int64_t least_tiles = 4, most_tiles = 24, wished_tasks = 64, pass_bytes = 256 * 1024;
+  // input out of the cache. Weights from memory are read as seldom as there are tasks enough.
+  constexpr int64_t most_tiles = 24, pass_bytes = 256 * 1024;
+  const bool streams_weights = direct_streams_weights(packing);
+  const int64_t least_tiles = streams_weights ? 9 : 4, wished_tasks = streams_weights ? 16 : 64;
   const int64_t tile = packing.lanes == 16 ? 12 : 6;
   const int64_t voxels = sizes.output.product();
   const int64_t chunks = packing.shape.groups * packing.chunks();

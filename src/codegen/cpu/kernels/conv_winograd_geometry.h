@@ -141,12 +141,25 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t tiles = result.tiles.product();
   const int64_t channels = packing.input_blocks() * packing.lanes;
   const int64_t most_task_chunks = is_resident ? packing.chunks() : smaller(packing.chunks(), most_chunks);
-  const int64_t tile_elements = form.column_points() * (channels + 2 * packing.lanes) +
-                                form.outputs.product() * most_task_chunks * 2 * packing.lanes;
-  const int64_t row_bytes = tile_elements * rows * element;
-  const int64_t budget = is_resident && row_bytes <= first_level ? first_level : second_level;
+  // Of a register tile's tiles, in a task of so many chunks.
+  const auto row_bytes = [&](int64_t chunks) {
+    return (form.column_points() * (channels + 2 * packing.lanes) +
+            form.outputs.product() * chunks * 2 * packing.lanes) *
+           rows * element;
+  };
+  // The chunks of a task where there are so many ranges: few are split by output channels, which repeats the transform
+  // of the input, so no finer than two chunks.
+  const auto split_chunks = [&](int64_t ranges) {
+    const int64_t wished_splits = divide_up(wished_tasks, larger(1, sizes.batch * ranges));
+    return larger(smaller(most_task_chunks, divide_up(packing.chunks(), wished_splits)), smaller(2, packing.chunks()));
+  };
   const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs.product() * rows));
-  const int64_t fitting_groups = larger(1, smaller(budget / row_bytes, range_groups));
+  // A task of few chunks holds more tiles: if a single range holds all, the weights come once.
+  const bool is_single =
+      !is_resident && tiles <= smaller(second_level / row_bytes(split_chunks(1)), range_groups) * rows;
+  const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
+  const int64_t budget = is_resident && task_bytes <= first_level ? first_level : second_level;
+  const int64_t fitting_groups = larger(1, smaller(budget / task_bytes, range_groups));
   // For more tasks ranges become shorter, as far as the weights come again from a cache.
   const int64_t wished_groups = larger(least_groups, sizes.batch * tiles / (wished_tasks * rows));
   const int64_t groups =
@@ -155,10 +168,7 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   result.range_tiles = result.ranges == 0 ? 0 : round_up(divide_up(tiles, result.ranges), rows);
   result.ranges = result.ranges == 0 ? 0 : divide_up(tiles, result.range_tiles);
   result.passes = is_resident ? 1 : result.ranges;
-  // Few ranges are split by output channels, which repeats the transform of the input: no finer than two chunks.
-  const int64_t wished_splits = divide_up(wished_tasks, larger(1, sizes.batch * result.ranges));
-  result.task_chunks =
-      larger(smaller(most_task_chunks, divide_up(packing.chunks(), wished_splits)), smaller(2, packing.chunks()));
+  result.task_chunks = split_chunks(result.ranges);
   result.splits = divide_up(packing.chunks(), result.task_chunks);
 
   result.prefetches = is_resident && result.splits == 1;

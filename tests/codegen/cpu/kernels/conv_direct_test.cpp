@@ -129,6 +129,24 @@ TEST(ISA_SUITE(DirectConvolution), SevenBySevenMaps) {
   check<shape>(conv_sizes(shape, 3, {2, 7, 7}, {1, 1, 1}, {1, 1, 1}));
 }
 
+TEST(ISA_SUITE(DirectConvolution), WeightsThatComeFromMemoryInSeveralRanges) {
+  constexpr ConvShape shape{
+      .input_channels = lanes == 16 ? 620 : 1230, .output_channels = 3 * lanes, .kernel = {1, 3, 3}};
+  constexpr DirectPacking packing{shape, lanes, lanes};
+  static_assert(direct_streams_weights(packing));
+  const ConvSizes sizes = conv_sizes(shape, 1, {1, 11, 12}, {0, 1, 1}, {0, 1, 1});
+  ASSERT_GT(direct_geometry(packing, sizes).ranges, 1);
+  check<shape>(sizes);
+}
+
+TEST(ISA_SUITE(DirectConvolution), WeightsThatComeFromMemoryDoSoOnceForASmallMap) {
+  constexpr ConvShape shape{.input_channels = 512, .output_channels = 512, .kernel = {3, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 1, {2, 7, 7}, {1, 1, 1}, {1, 1, 1});
+  const DirectGeometry geometry = direct_geometry({shape, lanes, lanes}, sizes);
+  EXPECT_EQ(geometry.ranges, 1);
+  EXPECT_EQ(geometry.work.tasks, 512 / (2 * lanes));
+}
+
 TEST(ISA_SUITE(DirectConvolution), NothingToDo) {
   constexpr ConvShape shape{.input_channels = 3, .output_channels = lanes, .kernel = {1, 1, 1}};
   EXPECT_EQ((DirectConvolution<shape, float, float, NoEpilogue>::work(conv_sizes(shape, 1, {0, 4, 4}, {}, {})).tasks),

@@ -125,6 +125,20 @@ TEST(ISA_SUITE(WinogradConvolution), SeveralRangesAndSplits) {
   check<shape>(sizes);
 }
 
+TEST(ISA_SUITE(WinogradConvolution), WeightsThatComeFromMemoryDoSoOnceWhereASplitRangeHoldsTheMap) {
+  constexpr ConvShape shape{.input_channels = 256, .output_channels = 256, .kernel = {3, 3, 3}};
+  const WinogradPacking packing{shape, {2, 2, 2}, lanes};
+  const Axes pads{1, 1, 1};
+  const int64_t width = lanes == 16 ? 14 : 10;
+  const WinogradGeometry held = winograd_geometry(packing, conv_sizes(shape, 1, {4, 14, width}, pads, pads));
+  EXPECT_EQ(held.ranges, 1);
+  EXPECT_EQ(held.passes, 1);
+  EXPECT_GT(held.splits, 1);
+  const WinogradGeometry larger = winograd_geometry(packing, conv_sizes(shape, 1, {8, 28, 28}, pads, pads));
+  EXPECT_EQ(larger.passes, larger.ranges);
+  EXPECT_GT(larger.ranges, 1);
+}
+
 TEST(ISA_SUITE(WinogradConvolution), HalfTypesAreComputedInFloat) {
   constexpr ConvShape shape{.input_channels = lanes + 2, .output_channels = lanes + 3, .kernel = {1, 3, 3}};
   const ConvSizes sizes = conv_sizes(shape, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});

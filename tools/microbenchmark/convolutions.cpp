@@ -3,6 +3,7 @@
 #include "codegen/cpu/calls/packing_depthwise.h"
 #include "codegen/cpu/calls/packing_planar.h"
 #include "codegen/cpu/calls/packing_stem_winograd.h"
+#include "codegen/cpu/calls/packing_to_rows.h"
 #include "codegen/cpu/calls/packing_transpose.h"
 #include "codegen/cpu/calls/packing_winograd.h"
 #include "codegen/cpu/kernels/conv_depthwise.h"
@@ -10,6 +11,7 @@
 #include "codegen/cpu/kernels/conv_planar.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
+#include "codegen/cpu/kernels/conv_to_rows.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "measurement.h"
@@ -112,6 +114,18 @@ void planar(benchmark::State& state) {
       1);
 }
 
+// The output is the input's size times the stride of a transposed convolution.
+template <class L, bool is_transposed>
+void to_rows(benchmark::State& state) {
+  constexpr Axes stride = L::shape.stride, in = L::input;
+  ConvSizes sizes = forward_sizes<L>();
+  if (is_transposed) sizes.output = {in.d * stride.d, in.h * stride.h, in.w * stride.w};
+  measure_convolution<ConvolutionToRows<L::shape, float, float, NoMatrixEpilogue, is_transposed, 3>>(
+      state, L::shape, sizes, lanes, in.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_to_rows_weights({L::shape, is_transposed}, weights); }),
+      NoMatrixEpilogue(), 1);
+}
+
 template <class L, Axes tile>
 void winograd(benchmark::State& state) {
   const ConvSizes sizes = forward_sizes<L>();
@@ -159,6 +173,13 @@ template <class L>
 void add_stem(const std::string& name) {
   add("stem/" + name, stem<L>);
   add("stem winograd/" + name, stem_winograd<L>);
+}
+
+void add_to_rows() {
+  add("to rows/transposed MONAI UNet 32->3 3x3x3 @16x20x24",
+      to_rows<Layer<{32, 3, 1, three, two}, {16, 20, 24}>, true>);
+  add("to rows/U-Net 32->3 1x1x1 @64x64x64", to_rows<Layer<{32, 3}, {64, 64, 64}>, false>);
+  add("to rows/32->3 3x3x3 @16x16x16", to_rows<Layer<{32, 3, 1, three}, {16, 16, 16}>, false>);
 }
 
 void add_planar() {
@@ -223,7 +244,7 @@ void add_transposed() {
 }
 
 [[maybe_unused]] const bool rows_added =
-    (add_direct(), add_stems(), add_planar(), add_winograd(), add_depthwise(), add_transposed(), true);
+    (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(), add_depthwise(), add_transposed(), true);
 
 }  // namespace
 }  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

@@ -46,7 +46,8 @@ void moments(benchmark::State& state) {
   Floats output = Floats::not_a_number(3 * groups);
   measure(state, output, {.bytes = bytes_of(input.size())}, [&] {
     Partial::run({input.data(), partial.data(), sizes, map.view()}, 0, Partial::work(sizes).tasks, nullptr);
-    ChannelMoments::run({partial.data(), output.data(), sizes}, 0, ChannelMoments::work(sizes).tasks, nullptr);
+    ChannelMoments<lanes>::run({partial.data(), output.data(), sizes}, 0, ChannelMoments<lanes>::work(sizes).tasks,
+                               nullptr);
   });
 }
 

@@ -34,6 +34,7 @@ constexpr Family families[] = {
     {takes_transposed_convolution, lower_transposed_convolution},
     {takes_pool, lower_pool, true},
     {takes_global_average_pool, lower_global_average_pool, true},
+    {takes_normalization_of_few_channels, lower_normalization, false, false},
     {takes_normalization, lower_normalization, true},
     {takes_matmul, lower_matmul, false, false},
     {takes_softmax, lower_softmax, false, false},
@@ -57,7 +58,7 @@ LayoutDemand CpuTarget::demand(const Node& node) const {
   return reads_planar(node) ? LayoutDemand::rows : LayoutDemand::blocks;
 }
 
-bool CpuTarget::can_give_rows(const Node& node) const { return can_give_planar(node); }
+bool CpuTarget::can_give_rows(const Node& node) const { return can_give_planar(node, lanes_); }
 
 bool CpuTarget::lower(const Node& node, LoweringContext& context) const {
   const Family* family = find_family(node, lanes_);

@@ -80,7 +80,7 @@ TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
                           "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
 }
 
-// What stands between few channels on both sides stays in rows, past blocks that a transposed convolution gives.
+// What stands between few channels on both sides stays in rows.
 TEST(CpuTarget, FewChannelsStayInRows) {
   EXPECT_THAT(steps(R"((float[1, 32, 6, 6, 6] x) => (y)
       <float[32, 3, 3, 3, 3] wa, float[3] scale, float[3] bias, float[3, 1, 1, 1] slope, float[3, 3, 3, 3, 3] wb> {
@@ -90,8 +90,28 @@ TEST(CpuTarget, FewChannelsStayInRows) {
     b = Conv <pads = [1, 1, 1, 1, 1, 1]> (activated, wb)
     y = Add(b, activated)
   })"),
-              ElementsAre("copy", "conv_transpose_packed 3x3x3 32->3 stride 2x2x2", "partial_moments",
+              ElementsAre("copy", "conv_transpose to rows 3x3x3 32->3 stride 2x2x2", "partial_moments",
                           "channel_moments", "normalization_factors", "PRelu", "conv_planar 3x3x3 3->3"));
+}
+
+// The last layer of a segmentation network writes the model's output, with what follows it.
+TEST(CpuTarget, ManyChannelsBecomeFewInRows) {
+  EXPECT_THAT(steps(R"((float[1, 1, 9, 9] x) => (y) <float[24, 1, 3, 3] wa, float[3, 24, 1, 1] wb, float[1, 7] column> {
+    a = Conv(x, wa)
+    b = Conv(a, wb)
+    y = Add(b, column)
+  })"),
+              ElementsAre("conv_direct 1x3x3 1->24", "conv to rows 1x1x1 24->3"));
+  // A reader that wants blocks decides, and with a stride there is no such kernel.
+  EXPECT_THAT(steps(R"((float[1, 32, 6, 8] x) => (y) <float[32, 3, 2, 2] wa, float[6, 3, 1, 1] wb> {
+    up = ConvTranspose <strides = [2, 2]> (x, wa)
+    pooled = MaxPool <kernel_shape = [2, 2]> (up)
+    y = Conv(pooled, wb)
+  })"),
+              ElementsAre("copy", "conv_transpose_packed 1x2x2 32->3 stride 1x2x2", "pool maximum 1x2x2 stride 1x1x1",
+                          "copy", "conv_direct 1x1x1 3->6", "copy"));
+  EXPECT_THAT(steps("(float[1, 32, 6, 18] x) => (y) <float[3, 32, 1, 1] w> { y = Conv <strides = [1, 2]> (x, w) }"),
+              ElementsAre("copy", "conv_direct 1x1x1 32->3 stride 1x1x2", "copy"));
 }
 
 TEST(CpuTarget, FewChannelsGoToBlocksForAReaderThatWantsThem) {

@@ -26,6 +26,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/conv_planar.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
+#include "codegen/cpu/kernels/conv_to_rows.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
 #include "codegen/cpu/kernels/conv_transpose_packed.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
@@ -74,6 +75,7 @@ const Call convolutions[] = {
     convolution<TransposedConvolution, 64, 32, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<TransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
     convolution<PackedTransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
+    convolution<PackedTransposedConvolution, 32, lanes, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<Winograd<Axes{2, 2, 2}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
     convolution<Winograd<Axes{2, 2, 4}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
     convolution<Winograd<Axes{1, 2, 2}>::Convolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
@@ -90,6 +92,15 @@ constexpr PlanarCall planar =
     &call<PlanarConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, float, float, RowBias, 3>, RowBias>;
 extern const PlanarCall planar_convolutions[];
 const PlanarCall planar_convolutions[] = {planar<1, 1>, planar<2, 2>, planar<3, 3>, planar<4, 4>};
+template <int64_t inputs, int64_t outputs, bool is_transposed, Axes kernel, Axes stride>
+constexpr PlanarCall to_rows =
+    &call<ConvolutionToRows<ConvShape{inputs, outputs, 1, kernel, stride}, float, float, RowBias, is_transposed, 3>,
+          RowBias>;
+extern const PlanarCall convolutions_to_rows[];
+const PlanarCall convolutions_to_rows[] = {
+    to_rows<32, 3, true, {3, 3, 3}, {2, 2, 2}>, to_rows<32, 4, true, {3, 3, 3}, {2, 2, 2}>,
+    to_rows<32, 2, true, {2, 2, 2}, {2, 2, 2}>, to_rows<32, 3, false, {1, 1, 1}, {1, 1, 1}>,
+    to_rows<32, 1, false, {3, 3, 3}, {1, 1, 1}>, to_rows<64, 4, false, {3, 3, 3}, {1, 1, 1}>};
 using ProductCall = void (*)(const MatmulArguments<float, float, float>&, const RowBias&, int64_t, int64_t, void*);
 extern const ProductCall products[];
 const ProductCall products[] = {&call<MatrixProduct<float, float, float, RowBias, true>, RowBias>,

@@ -5,8 +5,6 @@
 namespace onnxc {
 namespace {
 
-using kernels::ChunkGeometry;
-
 constexpr const char* header_path = "codegen/cpu/kernels/channel_moments.h";
 
 // The sizes of MomentsSizes, and what the kernels have in common.
@@ -33,11 +31,12 @@ class MomentsSpec : public CpuKernelSpec {
 
 class PartialMomentsSpec : public MomentsSpec {
  public:
-  PartialMomentsSpec(const Buffer& input, Expr groups, bool with_squares)
-      : MomentsSpec(input, std::move(groups)), with_squares_(with_squares) {}
+  PartialMomentsSpec(const Buffer& input, Expr groups, bool with_squares, bool of_rows)
+      : MomentsSpec(input, std::move(groups)), with_squares_(with_squares), of_rows_(of_rows) {}
 
   std::string describe() const override { return with_squares_ ? "partial_moments" : "partial_sums"; }
   std::string type(const KernelCall&, const Program&, const std::string&) const override {
+    if (of_rows_) return fmt::format("PartialMomentsOfRows<{}>", info(dtype_).c_type);
     return fmt::format("PartialMoments<{}, {}>", info(dtype_).c_type, with_squares_);
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
@@ -47,19 +46,25 @@ class PartialMomentsSpec : public MomentsSpec {
   Expr operations() const override { return elements() * (with_squares_ ? 5 : 1); }
 
  private:
-  bool with_squares_;
+  bool with_squares_, of_rows_;
 };
 
 class ChannelMomentsSpec : public MomentsSpec {
  public:
-  using MomentsSpec::MomentsSpec;
+  ChannelMomentsSpec(const Buffer& input, Expr groups, int block_lanes)
+      : MomentsSpec(input, std::move(groups)), block_lanes_(block_lanes) {}
 
   std::string describe() const override { return "channel_moments"; }
-  std::string type(const KernelCall&, const Program&, const std::string&) const override { return "ChannelMoments"; }
+  std::string type(const KernelCall&, const Program&, const std::string&) const override {
+    return fmt::format("ChannelMoments<{}>", block_lanes_);
+  }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return braced({text.pointer(call.inputs[0]), text.pointer(call.output), sizes(text)});
   }
   Expr operations() const override { return 0; }
+
+ private:
+  int block_lanes_;
 };
 
 class MeanOfChannelsSpec : public MomentsSpec {
@@ -82,11 +87,12 @@ BufferId emit_partial(const MomentsCall& moments, bool with_squares, Program& pr
   const Expr voxels = product(Shape(input.shape.begin() + 2, input.shape.end()));
   // As ChunkGeometry has it.
   const Shape shape{input.shape[0], ceil_div(input.shape[1], moments.lanes),
-                    ceil_div(voxels, ChunkGeometry::chunk_voxels), kernels::chunk_values(with_squares), moments.lanes};
+                    ceil_div(voxels, kernels::moments_chunk_voxels(moments.lanes)), kernels::chunk_values(with_squares),
+                    moments.lanes};
   KernelCall call;
   call.inputs = {moments.input};
   call.output = add_temporary(program, input.name + ".partial", shape);
-  call.spec = std::make_shared<PartialMomentsSpec>(input, moments.groups, with_squares);
+  call.spec = std::make_shared<PartialMomentsSpec>(input, moments.groups, with_squares, moments.lanes == 1);
   const BufferId partial = call.output;
   program.steps.push_back({std::move(call), {moments.origin}});
   return partial;
@@ -98,7 +104,7 @@ BufferId emit_moments(const MomentsCall& moments, Program& program) {
   KernelCall call;
   call.inputs = {emit_partial(moments, true, program)};
   const Buffer& input = program.buffer(moments.input);
-  call.spec = std::make_shared<ChannelMomentsSpec>(input, moments.groups);
+  call.spec = std::make_shared<ChannelMomentsSpec>(input, moments.groups, moments.lanes);
   call.output = add_temporary(program, input.name + ".moments", {3, input.shape[0], moments.groups});
   const BufferId result = call.output;
   program.steps.push_back({std::move(call), {moments.origin}});

@@ -6,12 +6,12 @@
 
 namespace onnxc {
 
-// A blocked tensor [N, C, spatial...] whose channels are summed up over space; `groups` of neighbouring channels have
-// common statistics.
+// A tensor [N, C, spatial...] whose channels are summed up over space; `groups` of neighbouring channels have common
+// statistics.
 struct MomentsCall {
   BufferId input;
   Expr groups;
-  int lanes;
+  int lanes;  // of the blocks that it is in; 1: it is in rows (emit_moments alone)
   Origin origin;
 };
 

@@ -4,9 +4,8 @@
 #include <cmath>
 
 #include "codegen/cpu/calls/conv_choice.h"
-#include "codegen/cpu/calls/convolution_call.h"
+#include "codegen/cpu/calls/conv_to_rows_kernel.h"
 #include "codegen/cpu/calls/packing.h"
-#include "codegen/cpu/calls/packing_planar.h"
 #include "codegen/cpu/calls/packing_stem_winograd.h"
 #include "codegen/cpu/calls/packing_winograd.h"
 #include "codegen/usual_size.h"
@@ -14,9 +13,6 @@
 
 namespace onnxc {
 namespace {
-
-// Of a row shorter than this too much of a vector would be empty.
-constexpr int64_t narrowest_planar = 8;
 
 // "F(2,4)" for two axes of three taps: outputs of a tile along each.
 std::string form_name(const kernels::Axes& tile) {
@@ -60,21 +56,6 @@ ConvOutput output_of(const KernelConvolution& convolution, const Program& progra
   return {{size[0], size[1], size[2]}, is_known};
 }
 
-// The kernel between planar tensors of few channels.
-void lower_planar(const Node& node, const KernelConvolution& convolution, int lanes, const std::vector<float>& weights,
-                  LoweringContext& context) {
-  const size_t rank = node.inputs[0]->shape->size();
-  lower_convolution(node, convolution,
-                    {"conv_planar", "codegen/cpu/kernels/conv_planar.h", "PlanarConvolution",
-                     fmt::format(", {}", rank - 2), EpilogueForm::rows},
-                    lanes, Layout::row_major(rank), pack_planar_weights(convolution.shape, weights), context);
-}
-
-bool is_narrow(const KernelConvolution& convolution) {
-  const std::optional<int64_t> width = convolution.axes[2].output.constant();
-  return width && *width < narrowest_planar;
-}
-
 }  // namespace
 
 bool takes_convolution(const Node& node, int lanes) {
@@ -87,18 +68,17 @@ bool reads_planar(const Node& node) {
   return convolution && !convolution->spec.transposed && is_stem(convolution->shape);
 }
 
-bool can_give_planar(const Node& node) {
+bool can_give_planar(const Node& node, int lanes) {
   std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  return convolution && !convolution->spec.transposed && kernels::planar_supports(convolution->shape) &&
-         !is_narrow(*convolution);
+  return convolution && has_kernel_to_rows(*convolution, lanes);
 }
 
 void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   const kernels::ConvShape& shape = convolution.shape;
+  if (is_wanted_in_rows(*node.outputs[0], context) && has_kernel_to_rows(convolution, lanes))
+    return lower_convolution_to_rows(node, convolution, lanes, context);
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
-  const bool gives_planar = context.program().buffer(context.buffer(*node.outputs[0])).layout.is_row_major();
-  if (gives_planar && can_give_planar(node)) return lower_planar(node, convolution, lanes, weights, context);
   const bool are_whole = std::ranges::all_of(weights, [](float weight) { return weight == std::trunc(weight); });
   const ConvChoice choice = choose_convolution(shape, lanes, output_of(convolution, context.program()),
                                                are_whole ? ConvWeights::whole : ConvWeights::real);

@@ -1,6 +1,6 @@
 // Convolutions by the cheapest of the direct kernel (kernels/conv_direct.h), its form for few input channels
-// (conv_stem.h) and Winograd's (conv_stem_winograd.h, conv_winograd.h); conv_choice.h tells which is. Where the output
-// is to stand in rows, few channels become few by conv_planar.h.
+// (conv_stem.h) and Winograd's (conv_stem_winograd.h, conv_winograd.h); conv_choice.h tells which is. Few output
+// channels that are to stand in rows have kernels of their own (conv_to_rows_kernel.h).
 #pragma once
 
 #include "passes/lower.h"
@@ -11,8 +11,8 @@ namespace onnxc {
 bool takes_convolution(const Node& node, int lanes);
 void lower_convolution(const Node& node, int lanes, LoweringContext& context);
 
-// Whether the kernel for a Conv reads its input in rows, and whether there is one that gives rows.
+// Whether the kernel for a Conv reads its input in rows, and whether a Conv or ConvTranspose has one that gives rows.
 bool reads_planar(const Node& node);
-bool can_give_planar(const Node& node);
+bool can_give_planar(const Node& node, int lanes);
 
 }  // namespace onnxc

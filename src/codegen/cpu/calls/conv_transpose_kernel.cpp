@@ -1,6 +1,6 @@
 #include "codegen/cpu/calls/conv_transpose_kernel.h"
 
-#include "codegen/cpu/calls/convolution_call.h"
+#include "codegen/cpu/calls/conv_to_rows_kernel.h"
 #include "codegen/cpu/calls/packing_transpose.h"
 
 namespace onnxc {
@@ -12,6 +12,8 @@ bool takes_transposed_convolution(const Node& node, int lanes) {
 
 void lower_transposed_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
+  if (is_wanted_in_rows(*node.outputs[0], context) && has_kernel_to_rows(convolution, lanes))
+    return lower_convolution_to_rows(node, convolution, lanes, context);
   const bool packs = kernels::packs_transposed(convolution.shape, lanes);
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
   lower_convolution(

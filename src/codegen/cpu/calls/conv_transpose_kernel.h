@@ -1,4 +1,4 @@
-// Transposed convolutions by their kernel (kernels/conv_transpose.h).
+// Transposed convolutions by their kernels (kernels/conv_transpose.h, conv_transpose_packed.h, conv_to_rows.h).
 #pragma once
 
 #include "passes/lower.h"

@@ -61,11 +61,20 @@ class ConvolutionSpec : public CpuKernelSpec {
       if (!axis.pad_begin.is_constant(0) || !proven_equal(axis.input, axis.output)) return false;
     bool is_dense = has_dense_space(program, call.inputs[0]) && has_dense_space(program, call.output);
     visit(call.epilogue.value, [&](const ScalarNode& node) {
-      // What is read at a channel alone has no space.
-      if (node.op == ScalarOp::load && program.buffer(node.buffer).shape.size() == call.epilogue.axes.size())
-        is_dense &= has_dense_space(program, node.buffer);
+      if (node.op == ScalarOp::load) is_dense &= keeps_place_in_one_row(program, node, call.epilogue);
     });
     return is_dense;
+  }
+
+  // Whether a load of the epilogue is found as well where the voxels are one row: at each voxel, or without space.
+  static bool keeps_place_in_one_row(const Program& program, const ScalarNode& load, const Epilogue& epilogue) {
+    bool varies_in_space = false, is_at_voxel = load.indices.size() == epilogue.axes.size();
+    for (size_t i = 0; i < epilogue.axes.size(); ++i) {
+      const Symbol& axis = epilogue.axes[i].symbol;
+      for (const Expr& index : load.indices) varies_in_space |= i >= 2 && index.symbols().contains(axis);
+      is_at_voxel &= is_at_voxel && (i < 2 || load.indices[i] == Expr(axis));
+    }
+    return !varies_in_space || (is_at_voxel && has_dense_space(program, load.buffer));
   }
 
   KernelConvolution as_one_row() const {

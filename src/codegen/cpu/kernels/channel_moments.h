@@ -1,15 +1,16 @@
-// Means and variances of channels over space, on blocked channels: for InstanceNormalization, GroupNormalization and
-// GlobalAveragePool.
+// Means and variances of channels over space, on blocked channels, or of few channels in rows: for
+// InstanceNormalization, GroupNormalization and GlobalAveragePool.
 //
 // Problem: a sum over a volume must use all threads, give the same bits on any number of them, and lose no digits where
 // the mean is large against the deviation. Method: two kernels, one after the other. PartialMoments cuts each channel
 // block into chunks of fixed size; of each it takes the mean, then, from the cache, the sums of the differences from
-// that mean and of their squares. ChannelMoments puts the chunks of a group of channels together in order, in double;
-// MeanOfChannels does so for the mean alone and applies an epilogue.
-// Bound by: reading the input once from memory.
+// that mean and of their squares; PartialMomentsOfRows does so with neighbouring voxels in the lanes. ChannelMoments
+// puts the chunks of a group of channels together in order, in double; MeanOfChannels does so for the mean alone and
+// applies an epilogue. Bound by: reading the input once from memory.
 #pragma once
 
 #include "codegen/cpu/kernels/channel_moments_geometry.h"
+#include "codegen/cpu/kernels/layout_copy_geometry.h"
 #include "codegen/cpu/kernels/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -36,7 +37,7 @@ class PartialMoments {
       const int64_t plane = task / geometry.chunks, chunk = task % geometry.chunks;
       const Input* const block = arguments.input + plane / geometry.blocks * arguments.view.batch_stride +
                                  plane % geometry.blocks * arguments.view.channel_block_stride;
-      run_chunk(arguments, block, chunk * ChunkGeometry::chunk_voxels, geometry.voxels_of(chunk),
+      run_chunk(arguments, block, chunk * geometry.chunk_voxels, geometry.voxels_of(chunk),
                 arguments.partial + task * chunk_values(with_squares) * lanes);
     }
   }
@@ -84,14 +85,80 @@ class PartialMoments {
   }
 };
 
+// The same of a planar tensor, as of blocks of one channel, with the squares.
+template <class Input>
+class PartialMomentsOfRows {
+ public:
+  using Arguments = PartialMomentsArguments<Input>;
+
+  static KernelWork work(const MomentsSizes& sizes) { return {ChunkGeometry(sizes, 1).tasks(sizes), 0}; }
+
+  static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
+    const ChunkGeometry geometry(arguments.sizes, 1);
+    const BlockedView& view = arguments.view;
+    const Axes size = joined_rows(arguments.sizes.size, view, 1, view, 1);
+    for (int64_t task = task_begin; task < task_end; ++task) {
+      const int64_t plane = task / geometry.chunks, chunk = task % geometry.chunks;
+      const Input* const channel = arguments.input + plane / geometry.blocks * view.batch_stride +
+                                   plane % geometry.blocks * view.channel_block_stride;
+      const int64_t first = chunk * geometry.chunk_voxels, voxels = geometry.voxels_of(chunk);
+      const Sums plain = sum_over(channel, view, size, first, voxels, 0.0f);
+      const auto mean = static_cast<float>(plain.values / static_cast<double>(voxels));
+      const Sums of_differences = sum_over(channel, view, size, first, voxels, mean);
+      float* const partial = arguments.partial + task * chunk_values(true);
+      partial[0] = mean;
+      partial[1] = static_cast<float>(of_differences.values);
+      partial[2] = static_cast<float>(of_differences.squares);
+    }
+  }
+
+ private:
+  struct Sums {
+    double values, squares;
+  };
+
+  // Of the differences from `shift`.
+  static Sums sum_over(const Input* channel, const BlockedView& view, const Axes& size, int64_t first, int64_t voxels,
+                       float shift) {
+    constexpr int chains = 4;
+    vec values[chains] = {}, squares[chains] = {};
+    const auto add = [&](int chain, vec difference) {
+      values[chain] += difference;
+      squares[chain] += difference * difference;
+    };
+    while (voxels > 0) {
+      const int64_t w = first % size.w, in_row = smaller(voxels, size.w - w);
+      const Input* const row =
+          channel + first / size.w / size.h * view.d_stride + first / size.w % size.h * view.h_stride + w;
+      int64_t i = 0;
+      for (; i + chains * lanes <= in_row; i += chains * lanes)
+        for (int j = 0; j < chains; ++j) add(j, load(row + i + j * lanes) - splat(shift));
+      for (; i < in_row; i += lanes) {
+        const int64_t count = smaller(lanes, in_row - i);
+        add(0, keep_lanes(first_lanes(count), load_partial(row + i, count) - splat(shift)));
+      }
+      first += in_row;
+      voxels -= in_row;
+    }
+    Sums sums{0.0, 0.0};
+    for (int j = 0; j < chains; ++j)
+      for (int lane = 0; lane < lanes; ++lane) {
+        sums.values += static_cast<double>(values[j][lane]);
+        sums.squares += static_cast<double>(squares[j][lane]);
+      }
+    return sums;
+  }
+};
+
 struct ChannelMomentsArguments {
-  const float* partial;  // of PartialMoments<..., true>
+  const float* partial;  // of PartialMoments<..., true> or PartialMomentsOfRows
   // [3][batch][group]: the mean rounded, what the rounding lost, and the population variance.
   float* moments;
   MomentsSizes sizes;
 };
 
-// A task is a group of an image.
+// A task is a group of an image. `block_lanes`: channels that the partial moments have side by side.
+template <int block_lanes>
 class ChannelMoments {
  public:
   using Arguments = ChannelMomentsArguments;
@@ -124,15 +191,15 @@ class ChannelMoments {
   template <class Visitor>
   static void for_each_chunk(const Arguments& arguments, int64_t task, const Visitor& visit) {
     const MomentsSizes& sizes = arguments.sizes;
-    const ChunkGeometry geometry(sizes, lanes);
+    const ChunkGeometry geometry(sizes, block_lanes);
     const int64_t channels = sizes.group_channels();
     const int64_t batch = task / sizes.groups, first = task % sizes.groups * channels;
     for (int64_t channel = first; channel < first + channels; ++channel) {
-      const int64_t plane = batch * geometry.blocks + channel / lanes;
-      const float* partial = arguments.partial + plane * geometry.chunks * 3 * lanes + channel % lanes;
-      for (int64_t chunk = 0; chunk < geometry.chunks; ++chunk, partial += 3 * lanes)
+      const int64_t plane = batch * geometry.blocks + channel / block_lanes;
+      const float* partial = arguments.partial + plane * geometry.chunks * 3 * block_lanes + channel % block_lanes;
+      for (int64_t chunk = 0; chunk < geometry.chunks; ++chunk, partial += 3 * block_lanes)
         visit(static_cast<double>(geometry.voxels_of(chunk)), static_cast<double>(partial[0]),
-              static_cast<double>(partial[lanes]), static_cast<double>(partial[2 * lanes]));
+              static_cast<double>(partial[block_lanes]), static_cast<double>(partial[2 * block_lanes]));
     }
   }
 };

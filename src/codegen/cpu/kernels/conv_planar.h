@@ -11,7 +11,7 @@
 
 #include "codegen/cpu/kernels/conv_planar_geometry.h"
 #include "codegen/cpu/kernels/conv_stem_band.h"
-#include "codegen/cpu/kernels/matmul.h"
+#include "codegen/cpu/kernels/planar_position.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -113,20 +113,11 @@ class PlanarConvolution {
 #pragma clang loop unroll(disable)
       for (int64_t v = 0; v < vectors; ++v) {
         const int64_t column = w + v * lanes;
-        const MatrixPosition position = position_of(band, o, h, column, origin + o * view.channel_block_stride + column,
-                                                    smaller(lanes, arguments.sizes.output.w - column));
+        const MatrixPosition position = planar_position<spatial_axes>(
+            band.batch, o, {band.d, h, column}, origin + o * view.channel_block_stride + column,
+            smaller(lanes, arguments.sizes.output.w - column));
         store_partial(arguments.output + position.offset, epilogue(stored[o][v], position), position.count);
       }
-  }
-
-  static MatrixPosition position_of(const Band& band, int64_t channel, int64_t h, int64_t column, int64_t offset,
-                                    int64_t count) {
-    if constexpr (spatial_axes == 3)
-      return {{0, band.batch, channel, band.d}, h, column, offset, count};
-    else if constexpr (spatial_axes == 2)
-      return {{0, 0, band.batch, channel}, h, column, offset, count};
-    else
-      return {{0, 0, 0, band.batch}, channel, column, offset, count};
   }
 };
 

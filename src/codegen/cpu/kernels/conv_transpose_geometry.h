@@ -160,10 +160,10 @@ struct PackedTransposedPacking {
   }
 };
 
-// Whether that saves multiply-adds: a vector of a residue alone is mostly padding, and a register tile of one block of
-// output channels reaches little more than half of the peak.
+// Whether that saves time: a vector of a residue alone is mostly padding, or else a register tile of the one block of
+// output channels, where two residues side by side make one of two, reaches little more than half of the peak.
 constexpr bool packs_transposed(const ConvShape& shape, int target_lanes) {
-  if (shape.groups != 1 || shape.dilation != Axes{1, 1, 1} || 2 * shape.output_channels > target_lanes) return false;
+  if (shape.groups != 1 || shape.dilation != Axes{1, 1, 1} || shape.output_channels > target_lanes) return false;
   if (shape.stride.product() == 1) return false;
   const PackedTransposedPacking packing{shape, target_lanes};
   return 3 * packing.taps().product() * packing.vectors() <= 4 * shape.kernel.product();

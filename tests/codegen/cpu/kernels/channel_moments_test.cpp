@@ -39,19 +39,35 @@ std::vector<float> computed_moments(const MomentsSizes& sizes, const PlainTensor
   using Partial = PartialMoments<Input, true>;
   for (int64_t task = Partial::work(sizes).tasks - 1; task >= 0; --task)
     Partial::run({blocked.data(), partial.data(), sizes, blocked.view}, task, task + 1, nullptr);
-  for (int64_t task = ChannelMoments::work(sizes).tasks - 1; task >= 0; --task)
-    ChannelMoments::run({partial.data(), moments.data(), sizes}, task, task + 1, nullptr);
+  for (int64_t task = ChannelMoments<lanes>::work(sizes).tasks - 1; task >= 0; --task)
+    ChannelMoments<lanes>::run({partial.data(), moments.data(), sizes}, task, task + 1, nullptr);
+  return moments;
+}
+
+// The same of rows, with gaps between them or without.
+template <class Input>
+std::vector<float> computed_moments_of_rows(const MomentsSizes& sizes, const PlainTensor& input, int64_t gap) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const int64_t row = sizes.size.w + gap, plane = sizes.size.h * row + gap, channel = sizes.size.d * plane;
+  const BlockedView view{sizes.channels * channel, channel, plane, row};
+  std::vector<Input> rows(static_cast<size_t>(sizes.batch * view.batch_stride), Input(nan));
+  for (int64_t n = 0; n < sizes.batch; ++n)
+    for (int64_t c = 0; c < sizes.channels; ++c)
+      for_each_voxel(sizes.size, [&](int64_t d, int64_t h, int64_t w) {
+        rows[static_cast<size_t>((n * sizes.channels + c) * channel + d * plane + h * row + w)] =
+            Input(input.at(n, c, d, h, w));
+      });
+  std::vector<float> partial(static_cast<size_t>(partial_moments_size(sizes, true, 1)), nan);
+  std::vector<float> moments(static_cast<size_t>(3 * sizes.batch * sizes.groups), nan);
+  using Partial = PartialMomentsOfRows<Input>;
+  for (int64_t task = Partial::work(sizes).tasks - 1; task >= 0; --task)
+    Partial::run({rows.data(), partial.data(), sizes, view}, task, task + 1, nullptr);
+  ChannelMoments<1>::run({partial.data(), moments.data(), sizes}, 0, ChannelMoments<1>::work(sizes).tasks, nullptr);
   return moments;
 }
 
 // `bound` is relative to the deviation for means and to the variance for variances.
-template <class Input = float>
-void check(const MomentsSizes& sizes, double offset, double bound) {
-  PlainTensor input(sizes.batch, sizes.channels, sizes.size);
-  fill_with_normals(input.values, 1);
-  for (float& value : input.values) value = static_cast<float>(Input(value + static_cast<float>(offset)));
-  const Expected expected = reference_moments(sizes, input);
-  const std::vector<float> moments = computed_moments<Input>(sizes, input);
+void compare(const std::vector<float>& moments, const Expected& expected, double bound) {
   const size_t groups = expected.mean.size();
   for (size_t i = 0; i < groups; ++i) {
     const double mean = static_cast<double>(moments[i]) + static_cast<double>(moments[groups + i]);
@@ -60,11 +76,23 @@ void check(const MomentsSizes& sizes, double offset, double bound) {
   }
 }
 
+template <class Input = float>
+void check(const MomentsSizes& sizes, double offset, double bound) {
+  PlainTensor input(sizes.batch, sizes.channels, sizes.size);
+  fill_with_normals(input.values, 1);
+  for (float& value : input.values) value = static_cast<float>(Input(value + static_cast<float>(offset)));
+  const Expected expected = reference_moments(sizes, input);
+  compare(computed_moments<Input>(sizes, input), expected, bound);
+  compare(computed_moments_of_rows<Input>(sizes, input, 0), expected, bound);
+  compare(computed_moments_of_rows<Input>(sizes, input, 5), expected, bound);
+}
+
 TEST(ISA_SUITE(ChannelMoments), EveryChannel) {
   check({2, lanes + 3, lanes + 3, {3, 5, 7}}, 0.0, 1e-6);
   check({1, 5, 5, {1, 1, 1}}, 0.0, 1e-6);
   check({1, 2, 2, {5, 21, 40}}, 0.0, 1e-6);  // several chunks, which end within rows
   check({1, 3, 3, {1, 1, 5000}}, 0.0, 1e-6);
+  check({1, 2, 2, {5, 91, 93}}, 0.0, 1e-6);  // of rows too
 }
 
 TEST(ISA_SUITE(ChannelMoments), GroupsAcrossBlocks) {
@@ -86,11 +114,13 @@ TEST(ISA_SUITE(ChannelMoments), NanStaysInItsChannel) {
   const MomentsSizes sizes{1, 2, 2, {1, 2, 3}};
   PlainTensor input(1, 2, sizes.size);
   input.values[1] = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> moments = computed_moments<float>(sizes, input);
-  EXPECT_TRUE(std::isnan(moments[0]));
-  EXPECT_TRUE(std::isnan(moments[4]));
-  EXPECT_EQ(moments[1], 0.0f);
-  EXPECT_EQ(moments[5], 0.0f);
+  for (const std::vector<float>& moments :
+       {computed_moments<float>(sizes, input), computed_moments_of_rows<float>(sizes, input, 0)}) {
+    EXPECT_TRUE(std::isnan(moments[0]));
+    EXPECT_TRUE(std::isnan(moments[4]));
+    EXPECT_EQ(moments[1], 0.0f);
+    EXPECT_EQ(moments[5], 0.0f);
+  }
 }
 
 TEST(ISA_SUITE(ChannelMoments), MeanOfChannelsWithEpilogue) {
@@ -122,6 +152,7 @@ TEST(ISA_SUITE(ChannelMoments), MeanOfChannelsWithEpilogue) {
 TEST(ISA_SUITE(ChannelMoments), NothingToDo) {
   EXPECT_EQ((PartialMoments<float, true>::work({1, 3, 3, {0, 4, 4}}).tasks), 0);
   EXPECT_EQ((PartialMoments<float, false>::work({0, 3, 3, {4, 4, 4}}).tasks), 0);
+  EXPECT_EQ(PartialMomentsOfRows<float>::work({1, 3, 3, {0, 4, 4}}).tasks, 0);
 }
 
 }  // namespace

@@ -3,63 +3,21 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cpu/calls/packing_planar.h"
-#include "codegen/cpu/kernels/conv_harness.h"
+#include "codegen/cpu/kernels/conv_rows_harness.h"
 #include "codegen/cpu/kernels/isa_suite.h"
 
 namespace onnxc::kernels {
 namespace {
 
-// Adds what only the right position gives, and a residual that has the output's view.
-template <class Output, int spatial_axes>
-struct AddPlace {
-  const Output* residual;
-  static float of(int64_t n, int64_t c, int64_t d, int64_t h, int64_t w) {
-    return static_cast<float>(n * 7 + c * 11 + d * 5 + h * 3 + w);
-  }
-  vec operator()(vec x, const MatrixPosition& p) const {
-    const float first = spatial_axes == 3   ? of(p.batch[1], p.batch[2], p.batch[3], p.row, p.column)
-                        : spatial_axes == 2 ? of(p.batch[2], p.batch[3], 0, p.row, p.column)
-                                            : of(p.batch[3], p.row, 0, 0, p.column);
-    return x + splat(first) + __builtin_convertvector(lane_indices(), vec) + load_partial(residual + p.offset, p.count);
-  }
-};
-
-// The input is dense and of exactly its size, so that the address sanitizer sees a read outside it; the output is a
-// part of a larger tensor, with gaps.
+// The input is dense and of exactly its size, so that the address sanitizer sees a read outside it.
 template <ConvShape shape, int spatial_axes = 3, class Input = float, class Output = float>
 void check(const ConvSizes& sizes, const Trial& trial = {}) {
   const Operands operands(shape, sizes, trial);
   const std::vector<Input> input(operands.input.values.begin(), operands.input.values.end());
-  PlainTensor expected = reference_convolution(shape, sizes, operands.input, operands.weights);
-  const Axes& size = sizes.output;
-  constexpr int64_t gap = 3;
-  const BlockedView view{shape.output_channels * size.d * (size.h * (size.w + gap) + gap) + gap,
-                         size.d * (size.h * (size.w + gap) + gap), size.h * (size.w + gap) + gap, size.w + gap};
-  const auto elements = static_cast<size_t>(sizes.batch * view.batch_stride + gap);
-  const float nothing = std::numeric_limits<float>::quiet_NaN();
-  std::vector<Output> output(elements, Output(nothing)), residual(elements, Output(nothing));
-  std::vector<float> wanted(elements, nothing);
-  for (int64_t n = 0; n < sizes.batch; ++n)
-    for (int64_t c = 0; c < shape.output_channels; ++c)
-      for_each_voxel(size, [&](int64_t d, int64_t h, int64_t w) {
-        const auto at = static_cast<size_t>(n * view.batch_stride + c * view.channel_block_stride + d * view.d_stride +
-                                            h * view.h_stride + w);
-        const float added = operands.residual.at(n, c, d, h, w);
-        residual[at] = Output(added);
-        wanted[at] = expected.at(n, c, d, h, w) + added + AddPlace<Output, spatial_axes>::of(n, c, d, h, w);
-      });
-  using Epilogue = AddPlace<Output, spatial_axes>;
-  using Kernel = PlanarConvolution<shape, Input, Output, Epilogue, spatial_axes>;
-  const std::vector<float> packed = pack_planar_weights(shape, operands.weights);
-  run_tasks_backwards<Kernel>(
-      {input.data(), packed.data(), output.data(), sizes, dense_view(shape.input_channels, sizes.input, 1), view},
-      Epilogue{residual.data()});
-  for (size_t i = 0; i < elements; ++i) {
-    const float found = static_cast<float>(output[i]);
-    ASSERT_TRUE((std::isnan(found) && std::isnan(wanted[i])) ||
-                std::abs(static_cast<double>(found) - wanted[i]) <= trial.tolerance)
-        << "element " << i << " is " << found << ", not " << wanted[i];
-  }
+  using Kernel = PlanarConvolution<shape, Input, Output, AddPlace<Output, spatial_axes>, spatial_axes>;
+  run_and_compare_rows<Kernel, Input, Output, spatial_axes>(
+      operands, reference_convolution(shape, sizes, operands.input, operands.weights), input.data(),
+      dense_view(shape.input_channels, sizes.input, 1), pack_planar_weights(shape, operands.weights), trial);
 }
 
 template <int64_t inputs, int64_t outputs>

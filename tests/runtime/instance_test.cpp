@@ -1,80 +1,12 @@
-// The C ABI of a model.so, used as a host application does.
-#include <fenv.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
+// Runs of an instance, as a host application makes them.
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <functional>
-#include <map>
-#include <thread>
 
-#include "runtime/loaded_model.h"
+#include "runtime/instance_fixture.h"
 
 namespace onnxc {
 namespace {
-
-class Instance : public ::testing::Test {
- protected:
-  ~Instance() override { model->destroy(instance); }
-
-  std::string error() { return model->last_error(instance); }
-  onnxc_status run(FakeRun& values, const onnxc_run_options* options = nullptr) {
-    return values.run(model.operator->(), instance, options);
-  }
-  void expect_right(int64_t n) {
-    FakeRun values(n);
-    ASSERT_EQ(run(values), ONNXC_OK) << error();
-    ASSERT_TRUE(values.right()) << "N = " << n;
-  }
-
-  LoadedModel model{"fake_model.so"};
-  onnxc_instance* instance = model.create(2);
-};
-
-TEST(Api, RefusesNewerVersions) {
-  LoadedModel model("fake_model.so");
-  auto get_api = model.symbol<onnxc_get_api_function>("onnxc_get_api");
-  EXPECT_EQ(get_api(ONNXC_ABI_VERSION + 1), nullptr);
-  EXPECT_EQ(get_api(ONNXC_ABI_VERSION)->abi_version, ONNXC_ABI_VERSION);
-  EXPECT_EQ(get_api(ONNXC_ABI_VERSION)->table_size, sizeof(onnxc_api));
-}
-
-TEST(Api, DescribesTheModel) {
-  LoadedModel model("fake_model.so");
-  EXPECT_STREQ(model->onnxc_version, "0.1.0");
-  EXPECT_STREQ(model->target, "cpu x86-64");
-  EXPECT_STREQ(model->information, "{\"model\": \"fake\"}");
-  EXPECT_EQ(model->weights_bytes, 128);
-  ASSERT_EQ(model->input_count, 2);
-  ASSERT_EQ(model->output_count, 2);
-  EXPECT_STREQ(model->input(0)->name, "x");
-  EXPECT_EQ(model->input(0)->dtype, ONNXC_FLOAT32);
-  EXPECT_EQ(model->input(0)->kind, ONNXC_TENSOR);
-  ASSERT_EQ(model->input(0)->rank, 2);
-  EXPECT_STREQ(model->input(0)->dims[0], "N");
-  EXPECT_STREQ(model->input(0)->dims[1], "4");
-  EXPECT_STREQ(model->output(1)->name, "z");
-  EXPECT_STREQ(model->symbol(0), "N");
-  for (int32_t wrong : {-1, 2}) {
-    EXPECT_EQ(model->input(wrong), nullptr);
-    EXPECT_EQ(model->output(wrong), nullptr);
-    EXPECT_EQ(model->step_name(wrong), nullptr);
-    EXPECT_EQ(model->step_nodes(wrong), nullptr);
-    EXPECT_EQ(model->step_operators(wrong), nullptr);
-    EXPECT_EQ(model->step_output_count(wrong), 0);
-    EXPECT_EQ(model->step_output(1, wrong), nullptr);
-  }
-  EXPECT_EQ(model->symbol(1), nullptr);
-  ASSERT_EQ(model->step_count, 2);
-  EXPECT_STREQ(model->step_name(1), "loops add and sum");
-  EXPECT_STREQ(model->step_nodes(1), "add\nsum");
-  EXPECT_STREQ(model->step_operators(1), "Add\nReduceSum");
-  EXPECT_EQ(model->step_output_count(1), 2);
-  EXPECT_STREQ(model->step_output(0, 0)->name, "t");
-}
 
 TEST_F(Instance, RunsWithDimsThatChange) {
   EXPECT_EQ(model->threads(instance), 2);
@@ -271,78 +203,6 @@ TEST_F(Instance, ChecksOptions) {
   EXPECT_EQ(run(values, &newer.known), ONNXC_INVALID_ARGUMENT);
 }
 
-TEST(Create, RefusesWhatItCannotDo) {
-  LoadedModel model("fake_model.so");
-  auto refuse = [&](onnxc_options options, onnxc_status status) {
-    options.struct_size = sizeof options;
-    onnxc_instance* instance = reinterpret_cast<onnxc_instance*>(&options);
-    char error[ONNXC_ERROR_SIZE] = "";
-    EXPECT_EQ(model->create(&options, &instance, error, sizeof error), status);
-    EXPECT_EQ(instance, nullptr);
-    return std::string(error);
-  };
-  onnxc_options options = {};
-  options.threads = -1;
-  EXPECT_EQ(refuse(options, ONNXC_INVALID_ARGUMENT),
-            "onnxc_options.threads is -1, and it ranges from 0 (let the library choose) to 1024");
-  options = {};
-  options.device = ONNXC_HIP;
-  EXPECT_EQ(
-      refuse(options, ONNXC_UNSUPPORTED_DEVICE),
-      "this model was compiled for 'cpu x86-64' and has no code for device 1; compile it with --target hip to run it "
-      "on a GPU");
-  options = {};
-  options.flags = 64;
-  EXPECT_EQ(refuse(options, ONNXC_INVALID_ARGUMENT), "onnxc_options.flags has unknown bits: 0x40");
-  char error[8];
-  EXPECT_EQ(model->create(nullptr, nullptr, error, sizeof error), ONNXC_INVALID_ARGUMENT);
-  EXPECT_STREQ(error, "the pla");
-}
-
-TEST(Create, RefusesAnotherCpu) {
-  LoadedModel model("fake_model_other_cpu.so");
-  onnxc_instance* instance = nullptr;
-  char error[ONNXC_ERROR_SIZE] = "";
-  EXPECT_EQ(model->create(nullptr, &instance, error, sizeof error), ONNXC_UNSUPPORTED_CPU);
-  EXPECT_EQ(std::string(error).find("this model was compiled for 'cpu x86-64', and this CPU lacks avx1024 (it is '"),
-            0u)
-      << error;
-}
-
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-TEST(Create, SurvivesEachFailedAllocation) {
-  LoadedModel model("fake_model_faults.so");
-  auto& left = *model.symbol<std::atomic<int>*>("allocations_left");
-  int failures = 0;
-  for (int allowed = 0;; ++allowed) {
-    left = allowed;
-    onnxc_options options = {};
-    options.struct_size = sizeof options;
-    options.threads = 2;
-    onnxc_instance* instance = nullptr;
-    char error[ONNXC_ERROR_SIZE] = "";
-    onnxc_status status = model->create(&options, &instance, error, sizeof error);
-    FakeRun values(100);
-    if (status == ONNXC_OK) status = values.run(model.operator->(), instance);
-    bool exhausted = left == 0;
-    left = -1;
-    if (status == ONNXC_OK) {
-      EXPECT_TRUE(values.right());
-    } else {
-      ++failures;
-      EXPECT_EQ(status, ONNXC_OUT_OF_MEMORY);
-      if (instance != nullptr) {
-        EXPECT_EQ(values.run(model.operator->(), instance), ONNXC_OK);
-        EXPECT_TRUE(values.right());
-      }
-    }
-    model->destroy(instance);
-    if (!exhausted) break;
-  }
-  EXPECT_GT(failures, 8);
-}
-#endif
-
 TEST_F(Instance, AllocatesNothingInASecondRun) {
   LoadedModel faults("fake_model_faults.so");
   onnxc_instance* other = faults.create(2);
@@ -373,26 +233,6 @@ TEST_F(Instance, ResultsDoNotDependOnThreads) {
   }
   model->destroy(single);
 }
-
-// Several callers at once, each with its own instance; `flags` say which pool they use.
-void run_on_many_threads(const LoadedModel& model, uint32_t flags) {
-  std::vector<std::thread> callers;
-  std::atomic<int> wrong = 0;
-  for (int caller = 0; caller < 6; ++caller)
-    callers.emplace_back([&, caller] {
-      onnxc_instance* instance = model.create(3, flags);
-      for (int64_t n = 1; n < 60; ++n) {
-        FakeRun values(n * (1 + caller % 3));
-        if (values.run(model.operator->(), instance) != ONNXC_OK || !values.right()) ++wrong;
-      }
-      model->destroy(instance);
-    });
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(wrong, 0);
-}
-
-TEST(Threads, ManyInstancesRunAtOnce) { run_on_many_threads(LoadedModel("fake_model.so"), 0); }
-TEST(Threads, ManyInstancesShareAPool) { run_on_many_threads(LoadedModel("fake_model.so"), ONNXC_SHARED_POOL); }
 
 TEST_F(Instance, SecondCallAtOnceIsBusy) {
   struct Inside {
@@ -503,103 +343,6 @@ TEST_F(Instance, PoisonFillsOutputsAndMemory) {
   EXPECT_TRUE(seen.poisoned);
   EXPECT_TRUE(values.right());
   model->destroy(poisoned);
-}
-
-TEST_F(Instance, LeavesTheFloatingPointEnvironmentAndErrno) {
-  fenv_t before;
-  fegetenv(&before);
-  fesetround(FE_UPWARD);
-  feclearexcept(FE_ALL_EXCEPT);
-  feraiseexcept(FE_UNDERFLOW);
-  errno = 1234;
-  FakeRun values(3);
-  values.x[0] = 0.1f;
-  onnxc_status status = run(values);
-  int errno_after = errno, rounding = fegetround(), exceptions = fetestexcept(FE_ALL_EXCEPT);
-  fesetenv(&before);
-  EXPECT_EQ(status, ONNXC_OK);
-  EXPECT_EQ(errno_after, 1234);
-  EXPECT_EQ(rounding, FE_UPWARD);
-  EXPECT_EQ(exceptions, FE_UNDERFLOW);
-  // And the arithmetic inside was to nearest.
-  EXPECT_TRUE(values.right());
-}
-
-#if !__has_feature(thread_sanitizer)
-TEST_F(Instance, GoesOnInAChildOfFork) {
-  expect_right(100);
-  onnxc_instance* sharing = model.create(3, ONNXC_SHARED_POOL);
-  FakeRun shared(100);
-  ASSERT_EQ(shared.run(model.operator->(), sharing), ONNXC_OK);
-  pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    bool right = true;
-    for (onnxc_instance* inherited : {instance, sharing}) {
-      FakeRun values(200);
-      right = right && values.run(model.operator->(), inherited) == ONNXC_OK && values.right();
-      model->destroy(inherited);
-    }
-    _exit(right ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  expect_right(100);
-  model->destroy(sharing);
-}
-#endif
-
-int count_threads() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("Threads:")) return std::stoi(line.substr(8));
-  return -1;
-}
-
-TEST(Manners, ThreadsComeWithWorkAndGoWithTheInstance) {
-  int before = count_threads();
-  LoadedModel model("fake_model.so");
-  onnxc_instance* instance = model.create(3);
-  EXPECT_EQ(count_threads(), before);
-  FakeRun one(1);
-  ASSERT_EQ(one.run(model.operator->(), instance), ONNXC_OK);
-  EXPECT_EQ(count_threads(), before);
-  FakeRun many(100);
-  ASSERT_EQ(many.run(model.operator->(), instance), ONNXC_OK);
-  EXPECT_EQ(count_threads(), before + 2);
-  model->destroy(instance);
-  EXPECT_EQ(count_threads(), before);
-}
-
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-TEST(Manners, LibraryNeedsTheCLibraryAlone) {
-  LoadedModel model("fake_model.so");
-  std::map<ElfW(Sxword), ElfW(Xword)> entries;
-  std::vector<ElfW(Xword)> needed;
-  for (const ElfW(Dyn)* entry = model.link_map()->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    entries[entry->d_tag] = entry->d_un.d_val;
-    if (entry->d_tag == DT_NEEDED) needed.push_back(entry->d_un.d_val);
-  }
-  for (ElfW(Xword) name : needed) {
-    std::string library = reinterpret_cast<const char*>(entries[DT_STRTAB]) + name;
-    EXPECT_TRUE(library == "libc.so.6" || library == "libm.so.6" || library == "ld-linux-x86-64.so.2") << library;
-  }
-  // One constructor, the C compiler's own, which does nothing in a library without exceptions.
-  EXPECT_LE(entries[DT_INIT_ARRAYSZ], sizeof(void*));
-  EXPECT_FALSE(entries.contains(DT_TEXTREL));
-}
-#endif
-
-TEST(Manners, LibraryIsLoadedAndDroppedManyTimes) {
-  for (int round = 0; round < 200; ++round) {
-    LoadedModel model("fake_model.so");
-    onnxc_instance* instance = model.create(2, round % 2 == 0 ? ONNXC_SHARED_POOL : 0);
-    FakeRun values(20);
-    ASSERT_EQ(values.run(model.operator->(), instance), ONNXC_OK);
-    ASSERT_TRUE(values.right());
-    model->destroy(instance);
-  }
 }
 
 }  // namespace

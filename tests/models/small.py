@@ -367,9 +367,9 @@ class DataMovement(nn.Module):
 
 
 class HalfNetwork(nn.Module):
-    """A small convolutional network that stores and computes in one 16-bit type. [N, 3, D, H, W] of that type."""
+    """A small convolutional network for 16-bit types. [N, 3, D, H, W] of such a type."""
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.body = nn.Sequential(
             nn.Conv3d(3, 16, 3, padding=1),
@@ -380,17 +380,8 @@ class HalfNetwork(nn.Module):
             nn.MaxPool3d(2),
         )
         self.head = nn.Linear(20, 7)
-        self.storage = dtype
 
     def forward(self, x: torch.Tensor) -> Outputs:
         features = self.body(x)
         pooled = features.mean(dim=(2, 3, 4))
         return features, torch.softmax(self.head(pooled), dim=1)
-
-
-def half_network() -> nn.Module:
-    return HalfNetwork(torch.float16)
-
-
-def bfloat16_network() -> nn.Module:
-    return HalfNetwork(torch.bfloat16)

@@ -87,10 +87,12 @@ struct DirectGeometry {
   KernelWork work;
 };
 
+// Bytes that work may count on.
+inline constexpr int64_t second_level_cache = 1024 * 1024;
+
 // Whether the second-level cache cannot hold the weights: they come from memory for each range of voxels.
 constexpr bool direct_streams_weights(const DirectPacking& packing) {
-  constexpr int64_t second_level = 1024 * 1024;
-  return packing.size() * static_cast<int64_t>(sizeof(float)) > second_level;
+  return packing.size() * static_cast<int64_t>(sizeof(float)) > second_level_cache;
 }
 
 constexpr DirectGeometry direct_geometry(const DirectPacking& packing, const ConvSizes& sizes) {

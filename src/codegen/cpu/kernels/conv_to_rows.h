@@ -7,11 +7,11 @@
 // channels and, of a transposed convolution, residues by the stride; each is one chain of multiply-adds of a shifted
 // vector by a weight that is broadcast. A residue takes the taps that it has and no others. Last, the residues of a row
 // are interleaved, and the epilogue and the stores go along the output's rows. Chains are added up after each tap of
-// depth and height where they would become long; the order of each sum is fixed by the shape. Limits: one group,
-// dilation 1. Bound by: FMA throughput with many
-// channels, a 1x1x1 by memory and the transposition. Of 3x3x3 with stride 2 from 32 to 3 channels it reaches 41% of the
-// peak, where conv_transpose_packed.h has 18%: two fifths of the time are the transposition, once for each tap of the
-// depth, and rows of 24 places fill three quarters of their vectors.
+// depth and height where they would become long; the order of each sum is fixed by the shape.
+// Limits: one group, dilation 1. Bound by: FMA throughput with many channels, a 1x1x1 by memory and the transposition.
+// Of 3x3x3 with stride 2 from 32 to 3 channels it reaches 41% of the peak, where conv_transpose_packed.h has 18%: two
+// fifths of the time are the transposition, once for each tap of the depth, and rows of 24 places fill three quarters
+// of their vectors.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_to_rows_geometry.h"

@@ -129,7 +129,7 @@ struct WinogradGeometry {
 constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, const ConvSizes& sizes) {
   // When the weights stay in the second-level cache all else is kept in the first, if it holds a register tile's. Else
   // the second is for the rest, so that the weights are read for many tiles, with the input that these read.
-  constexpr int64_t resident_weights = 1280 * 1024, first_level = 50 * 1024, second_level = 1024 * 1024;
+  constexpr int64_t resident_weights = 1280 * 1024, first_level = 50 * 1024;
   constexpr int64_t cached_weights = 8 * 1024 * 1024, least_groups = 3;
   constexpr int64_t most_groups = 12, most_voxels = 1152, most_chunks = 6, wished_tasks = 8;
   constexpr int64_t element = static_cast<int64_t>(sizeof(float)), line = 64 / element;
@@ -156,9 +156,9 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs.product() * rows));
   // A task of few chunks holds more tiles: if a single range holds all, the weights come once.
   const bool is_single =
-      !is_resident && tiles <= smaller(second_level / row_bytes(split_chunks(1)), range_groups) * rows;
+      !is_resident && tiles <= smaller(second_level_cache / row_bytes(split_chunks(1)), range_groups) * rows;
   const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
-  const int64_t budget = is_resident && task_bytes <= first_level ? first_level : second_level;
+  const int64_t budget = is_resident && task_bytes <= first_level ? first_level : second_level_cache;
   const int64_t fitting_groups = larger(1, smaller(budget / task_bytes, range_groups));
   // For more tasks ranges become shorter, as far as the weights come again from a cache.
   const int64_t wished_groups = larger(least_groups, sizes.batch * tiles / (wished_tasks * rows));

@@ -47,8 +47,8 @@ class AttentionSpec : public HipKernelSpec {
   std::string device_header() const override { return "codegen/hip/kernels/attention.h"; }
   std::string host_header() const override { return "codegen/hip/kernels/attention_geometry.h"; }
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
-    auto type = [&](BufferId id) { return info(program.buffer(id).dtype).c_type; };
-    return fmt::format("FlashAttentionArguments<{}, {}>", type(call.inputs[0]), type(call.output));
+    return fmt::format("FlashAttentionArguments<{}, {}>", c_type(program, call.inputs[0]),
+                       c_type(program, call.output));
   }
   std::string function(const KernelCall&, const Program&) const override {
     return fmt::format("attention<{}>", plan_text(plan_));

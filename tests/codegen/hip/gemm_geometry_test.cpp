@@ -139,5 +139,14 @@ TEST(GemmChoice, ADynamicBoundIsNamed) {
   EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}).estimate.bound, GpuBound::mfma);
 }
 
+TEST(GemmPlan, CountsOnFewerWavefrontsWhereHalvesAreLoadedOneByOne) {
+  GemmPlan plan{.shape = {343, 12, 3, {1, 1, 1}}, .products = Products::float16, .tile = {128, 32}};
+  EXPECT_EQ(plan.waves(), 6);
+  plan.input_order = InputOrder::elements;
+  EXPECT_EQ(plan.waves(), 5);  // of an odd depth clang takes 89 registers
+  plan.products = Products::float32;
+  EXPECT_EQ(plan.waves(), 6);
+}
+
 }  // namespace
 }  // namespace onnxc

@@ -80,8 +80,7 @@ class GemmSpec : public HipKernelSpec {
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
 
   KernelFigures figures() const override {
-    return {choice_.lds_bytes, plan().tile.waves(), choice_.estimate.microseconds,
-            onnxc::describe(choice_.estimate.bound)};
+    return {choice_.lds_bytes, plan().waves(), choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)};
   }
 
  private:

@@ -46,8 +46,8 @@ struct GemmTile {
   constexpr bool operator==(const GemmTile&) const = default;
   constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
-  // Wavefronts that a SIMD unit has room for, with 512 registers: a lane has its sums and some 64 others.
-  constexpr int64_t waves() const { return smaller(512 / (rows * columns / 256 + 64), 8); }
+  // Wavefronts that a SIMD unit has room for, with 512 registers: a lane has its sums and some others.
+  constexpr int64_t waves(int64_t others = 64) const { return smaller(512 / (rows * columns / 256 + others), 8); }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {128, 32}};
 
@@ -125,6 +125,10 @@ struct GemmPlan {
 
   constexpr int64_t taps() const { return shape.kernel.product(); }
   constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), block_channels); }
+  // Halves that are loaded one by one wait in a register each.
+  constexpr int64_t waves() const {
+    return is_half(products) && input_order == InputOrder::elements ? tile.waves(80) : tile.waves();
+  }
   // Elements of the reduction in a step, and the segments of 16 channels at one tap that they are in.
   constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }
   constexpr int64_t segments() const { return depth() / block_channels; }

@@ -265,7 +265,7 @@ class ConvolutionToRows {
         const MatrixPosition position =
             planar_position<spatial_axes>(band.batch, o, {output.at.d, output.at.h, w},
                                           origin + o * view.channel_block_stride + w, smaller(lanes, end - w));
-        const vec value = load_partial(staged[o] + w - begin, position.count);
+        const vec value = load_partial(staged[o] + (w - begin), position.count);
         store_partial(arguments.output + position.offset, epilogue(value, position), position.count);
       }
   }

@@ -67,7 +67,7 @@ struct BlockedTensor {
     storage.assign(static_cast<size_t>(view.batch_stride * batch), T(gap_value));
   }
 
-  T* data() { return storage.data() + view.channel_block_stride; }
+  T* data() { return storage.empty() ? nullptr : storage.data() + view.channel_block_stride; }
   int64_t offset(int64_t n, int64_t c, int64_t d, int64_t h, int64_t w) const {
     return n * view.batch_stride + c / lanes * view.channel_block_stride + d * view.d_stride + h * view.h_stride +
            w * lanes + c % lanes;

@@ -22,8 +22,10 @@ FLOAT32 = 2e-5
 # whose input was rounded differently moves by as much again; four such layers follow one another in the 16-bit models.
 FLOAT16 = 4 * 2.0**-11
 BFLOAT16 = 4 * 2.0**-8
-# Of networks with dozens of layers: twice what those with instance normalizations, which spread an error, have seen.
+# Of networks with dozens of layers: twice what those with instance normalizations, which spread an error, have seen. On
+# inputs far from those that X3D's batch normalizations were calibrated with, onnxruntime too is 50 units from float32.
 DEEP_FLOAT16 = 32 * 2.0**-11
+FLOAT16_FAR_FROM_CALIBRATION = {"x3d_s_dynamic": 100 * 2.0**-11}
 
 
 @dataclass(frozen=True)
@@ -227,23 +229,13 @@ DYNAMIC = (
 )
 
 
-# What the simulated GPU gets through.
-SMALLER_INPUTS: dict[str, tuple[InputSpec, ...]] = {
-    "r3d_18": ((1, 3, 4, 28, 28),),
-    "r2plus1d_18": ((1, 3, 4, 28, 28),),
-    "unet3d": ((1, 1, 32, 32, 32),),
-    "x3d_s": ((1, 3, 4, 64, 64),),
-}
-
-
 def in_half(row: ModelRow) -> ModelRow:
     """The same network in float16."""
     return replace(
         row,
         name=f"{row.name}_half",
-        inputs=SMALLER_INPUTS.get(row.name, row.inputs),
         dtype=torch.float16,
-        tolerance=DEEP_FLOAT16,
+        tolerance=FLOAT16_FAR_FROM_CALIBRATION.get(row.name, DEEP_FLOAT16),
         tolerance_reason="dozens of layers that each round to float16",
         slow=True,
     )

@@ -122,6 +122,10 @@ Expr axis_stride(const Program& program, BufferId id, size_t axis, int64_t step)
   return program.offset(id, index) - base;
 }
 
+Expr axis_stride(const Program& program, BufferId id, const std::optional<size_t>& axis, int64_t step) {
+  return axis ? axis_stride(program, id, *axis, step) : Expr(0);
+}
+
 std::string braced(const std::vector<std::string>& parts) { return fmt::format("{{{}}}", fmt::join(parts, ", ")); }
 
 std::string braced(const kernels::Axes& axes) { return fmt::format("{{{}, {}, {}}}", axes.d, axes.h, axes.w); }

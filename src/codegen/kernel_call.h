@@ -46,6 +46,8 @@ Epilogue product_epilogue(const Node& node, LoweringContext& context);
 
 // The way of `step` elements along an axis of a buffer, in elements of its memory.
 Expr axis_stride(const Program& program, BufferId id, size_t axis, int64_t step = 1);
+// 0 for an axis that the buffer lacks.
+Expr axis_stride(const Program& program, BufferId id, const std::optional<size_t>& axis, int64_t step = 1);
 
 // ---- from calls to text
 

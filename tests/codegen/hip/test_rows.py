@@ -1,18 +1,16 @@
 """The kernels of normalised rows on the simulator: lengths around what a wavefront and a block hold, one compile for
 all sizes, every layout, half types, and results that must be exact."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
-from tests import compare, onnxc_commands
+from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, Dims, expect, model
 from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.ops.table import TOLERANCES
@@ -21,51 +19,6 @@ pytestmark = pytest.mark.usefixtures("commands")
 
 # What a wavefront and a block of threads hold ends near these; 9001 is read in chunks.
 LENGTHS = (1, 2, 3, 16, 17, 63, 64, 65, 255, 256, 257, 511, 513, 1000, 1024, 4096, 8192, 9001)
-FLOAT16, BFLOAT16 = np.float16, ml_dtypes.bfloat16
-Dims = tuple[int | str, ...]
-
-
-def model(
-    nodes: list[onnx.NodeProto], inputs: Mapping[str, tuple[Any, Dims]], constants: Mapping[str, Array]
-) -> onnx.ModelProto:
-    """The output of each node that no other reads is one of the model."""
-    read = {name for node in nodes for name in node.input}
-    outputs = [name for node in nodes for name in node.output if name not in read]
-    dtype = next(iter(inputs.values()))[0]
-    graph = helper.make_graph(
-        nodes,
-        "rows",
-        [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), dims)
-            for name, (kind, dims) in inputs.items()
-        ],
-        [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None)
-            for name in outputs
-        ],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
-
-
-class Compiled:
-    """A model for the GPU, and the kernels that its runs have launched."""
-
-    def __init__(self, proto: onnx.ModelProto, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        self.log = folder / "launches"
-        self.outputs = [output.name for output in proto.graph.output]
-        monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_LOG", str(self.log))
-        onnx.save(proto, folder / "model.onnx")
-        self.file = onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "hip")
-
-    def run(self, **inputs: Array) -> dict[str, Array]:
-        return onnxc_commands.run_arrays(self.file, inputs, self.outputs, self.folder / "run", "--device", "hip")
-
-    def launches(self) -> list[str]:
-        """The names of the kernels, without their numbers."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return [json.loads(line)["kernel"].rstrip("0123456789") for line in lines]
 
 
 def softmax(x: Array, axis: int) -> Array:
@@ -98,12 +51,6 @@ def group_normalized(x: Array, groups: int, scale: Array, shift: Array) -> Array
     normal = ((wide - wide.mean(axis=2, keepdims=True)) / deviation).reshape(x.shape)
     shape = (-1,) + (1,) * (x.ndim - 2)
     return (normal * scale.reshape(shape) + shift.reshape(shape)).astype(x.dtype)
-
-
-def expect(actual: Array, expected: Array, tolerance: float | None = None) -> None:
-    tolerance = TOLERANCES[expected.dtype] if tolerance is None else tolerance
-    difference = compare.elementwise_mismatch(actual, expected, tolerance, tolerance / 10)
-    assert difference is None, difference
 
 
 def parameters(length: int) -> tuple[Array, Array]:

@@ -76,8 +76,7 @@ bool can_give_planar(const Node& node, int lanes) {
 void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   const kernels::ConvShape& shape = convolution.shape;
-  if (is_wanted_in_rows(*node.outputs[0], context) && has_kernel_to_rows(convolution, lanes))
-    return lower_convolution_to_rows(node, convolution, lanes, context);
+  if (lower_where_rows_are_wanted(node, convolution, lanes, context)) return;
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
   const bool are_whole = std::ranges::all_of(weights, [](float weight) { return weight == std::trunc(weight); });
   const ConvChoice choice = choose_convolution(shape, lanes, output_of(convolution, context.program()),

@@ -24,19 +24,6 @@ bool is_planar(const KernelConvolution& convolution) {
   return !convolution.spec.transposed && is_stem(convolution.shape);
 }
 
-}  // namespace
-
-bool is_wanted_in_rows(const Value& output, LoweringContext& context) {
-  return context.program().buffer(context.buffer(output)).layout.is_row_major();
-}
-
-bool has_kernel_to_rows(const KernelConvolution& convolution, int lanes) {
-  const bool is_supported = is_planar(convolution) ? kernels::planar_supports(convolution.shape)
-                                                   : kernels::to_rows_supports(rows_packing(convolution), lanes);
-  // One tap that moves no voxel sees an image as one row.
-  return is_supported && (!is_narrow(convolution) || convolution.shape.kernel == kernels::Axes{1, 1, 1});
-}
-
 void lower_convolution_to_rows(const Node& node, const KernelConvolution& convolution, int lanes,
                                LoweringContext& context) {
   const size_t rank = node.inputs[0]->shape->size();
@@ -52,6 +39,23 @@ void lower_convolution_to_rows(const Node& node, const KernelConvolution& convol
                      "ConvolutionToRows", fmt::format(", {}, {}", is_transposed, rank - 2), EpilogueForm::rows, true},
                     lanes, Layout::channel_blocked(rank, lanes),
                     pack_to_rows_weights(rows_packing(convolution), weights), context);
+}
+
+}  // namespace
+
+bool has_kernel_to_rows(const KernelConvolution& convolution, int lanes) {
+  const bool is_supported = is_planar(convolution) ? kernels::planar_supports(convolution.shape)
+                                                   : kernels::to_rows_supports(rows_packing(convolution), lanes);
+  // One tap that moves no voxel sees an image as one row.
+  return is_supported && (!is_narrow(convolution) || convolution.shape.kernel == kernels::Axes{1, 1, 1});
+}
+
+bool lower_where_rows_are_wanted(const Node& node, const KernelConvolution& convolution, int lanes,
+                                 LoweringContext& context) {
+  const Buffer& output = context.program().buffer(context.buffer(*node.outputs[0]));
+  if (!output.layout.is_row_major() || !has_kernel_to_rows(convolution, lanes)) return false;
+  lower_convolution_to_rows(node, convolution, lanes, context);
+  return true;
 }
 
 }  // namespace onnxc

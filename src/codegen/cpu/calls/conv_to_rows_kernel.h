@@ -6,11 +6,10 @@
 
 namespace onnxc {
 
-// Whether the value is to be written in rows.
-bool is_wanted_in_rows(const Value& output, LoweringContext& context);
 // Whether a convolution has such a kernel, and rows long enough to fill vectors.
 bool has_kernel_to_rows(const KernelConvolution& convolution, int lanes);
-void lower_convolution_to_rows(const Node& node, const KernelConvolution& convolution, int lanes,
-                               LoweringContext& context);
+// Lowers the convolution where its output is to be in rows and it has such a kernel; whether it did.
+bool lower_where_rows_are_wanted(const Node& node, const KernelConvolution& convolution, int lanes,
+                                 LoweringContext& context);
 
 }  // namespace onnxc

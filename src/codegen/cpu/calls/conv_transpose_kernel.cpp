@@ -12,8 +12,7 @@ bool takes_transposed_convolution(const Node& node, int lanes) {
 
 void lower_transposed_convolution(const Node& node, int lanes, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
-  if (is_wanted_in_rows(*node.outputs[0], context) && has_kernel_to_rows(convolution, lanes))
-    return lower_convolution_to_rows(node, convolution, lanes, context);
+  if (lower_where_rows_are_wanted(node, convolution, lanes, context)) return;
   const bool packs = kernels::packs_transposed(convolution.shape, lanes);
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
   lower_convolution(

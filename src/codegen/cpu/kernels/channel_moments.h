@@ -23,6 +23,32 @@ struct PartialMomentsArguments {
   BlockedView view;
 };
 
+// visit(plane, first, voxels, partial) for each of the tasks: the chunk of `voxels` voxels from `first` on of the plane
+// that begins at `plane` (a channel block, or a channel of a planar tensor), and the place of its `values` partial
+// results.
+template <int block_lanes, int values, class Input, class Visitor>
+[[gnu::always_inline]] inline void for_each_chunk_of_tasks(const PartialMomentsArguments<Input>& arguments,
+                                                           int64_t task_begin, int64_t task_end, const Visitor& visit) {
+  const ChunkGeometry geometry(arguments.sizes, block_lanes);
+  const BlockedView& view = arguments.view;
+  for (int64_t task = task_begin; task < task_end; ++task) {
+    const int64_t plane = task / geometry.chunks, chunk = task % geometry.chunks;
+    visit(arguments.input + plane / geometry.blocks * view.batch_stride +
+              plane % geometry.blocks * view.channel_block_stride,
+          chunk * geometry.chunk_voxels, geometry.voxels_of(chunk), arguments.partial + task * values * block_lanes);
+  }
+}
+
+// visit(at, count) for the rows of a range of voxels in row-major order: `count` voxels from `at` on.
+template <class Visitor>
+[[gnu::always_inline]] inline void for_each_row(const Axes& size, int64_t first, int64_t voxels, const Visitor& visit) {
+  Axes at{first / size.w / size.h, first / size.w % size.h, first % size.w};
+  for (int64_t count; voxels > 0; voxels -= count, next_row(size, at)) {
+    count = smaller(voxels, size.w - at.w);
+    visit(at, count);
+  }
+}
+
 template <class Input, bool with_squares>
 class PartialMoments {
  public:
@@ -32,14 +58,10 @@ class PartialMoments {
 
   // Runs tasks [task_begin, task_end) of work().tasks; a task is a chunk.
   static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
-    const ChunkGeometry geometry(arguments.sizes, lanes);
-    for (int64_t task = task_begin; task < task_end; ++task) {
-      const int64_t plane = task / geometry.chunks, chunk = task % geometry.chunks;
-      const Input* const block = arguments.input + plane / geometry.blocks * arguments.view.batch_stride +
-                                 plane % geometry.blocks * arguments.view.channel_block_stride;
-      run_chunk(arguments, block, chunk * geometry.chunk_voxels, geometry.voxels_of(chunk),
-                arguments.partial + task * chunk_values(with_squares) * lanes);
-    }
+    for_each_chunk_of_tasks<lanes, chunk_values(with_squares)>(
+        arguments, task_begin, task_end, [&](const Input* block, int64_t first, int64_t voxels, float* partial) {
+          run_chunk(arguments, block, first, voxels, partial);
+        });
   }
 
  private:
@@ -68,19 +90,14 @@ class PartialMoments {
   [[gnu::always_inline]] static void sum_over(const Arguments& arguments, const Input* block, int64_t first,
                                               int64_t voxels, const Add& add, vec (&result)[count]) {
     constexpr int chains = 4;
-    const Axes& size = arguments.sizes.size;
-    Axes at{first / size.w / size.h, first / size.w % size.h, first % size.w};
     vec sums[chains][count] = {};
-    while (voxels > 0) {
+    for_each_row(arguments.sizes.size, first, voxels, [&](const Axes& at, int64_t in_row) {
       const Input* const row = block + at.d * arguments.view.d_stride + at.h * arguments.view.h_stride + at.w * lanes;
-      const int64_t in_row = smaller(voxels, size.w - at.w);
       int64_t i = 0;
       for (; i + chains <= in_row; i += chains)
         for (int j = 0; j < chains; ++j) add(load(row + (i + j) * lanes), sums[j]);
       for (; i < in_row; ++i) add(load(row + i * lanes), sums[0]);
-      voxels -= in_row;
-      next_row(size, at);
-    }
+    });
     for (int i = 0; i < count; ++i) result[i] = (sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i]);
   }
 };
@@ -94,22 +111,17 @@ class PartialMomentsOfRows {
   static KernelWork work(const MomentsSizes& sizes) { return {ChunkGeometry(sizes, 1).tasks(sizes), 0}; }
 
   static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
-    const ChunkGeometry geometry(arguments.sizes, 1);
     const BlockedView& view = arguments.view;
     const Axes size = joined_rows(arguments.sizes.size, view, 1, view, 1);
-    for (int64_t task = task_begin; task < task_end; ++task) {
-      const int64_t plane = task / geometry.chunks, chunk = task % geometry.chunks;
-      const Input* const channel = arguments.input + plane / geometry.blocks * view.batch_stride +
-                                   plane % geometry.blocks * view.channel_block_stride;
-      const int64_t first = chunk * geometry.chunk_voxels, voxels = geometry.voxels_of(chunk);
-      const Sums plain = sum_over(channel, view, size, first, voxels, 0.0f);
-      const auto mean = static_cast<float>(plain.values / static_cast<double>(voxels));
-      const Sums of_differences = sum_over(channel, view, size, first, voxels, mean);
-      float* const partial = arguments.partial + task * chunk_values(true);
-      partial[0] = mean;
-      partial[1] = static_cast<float>(of_differences.values);
-      partial[2] = static_cast<float>(of_differences.squares);
-    }
+    for_each_chunk_of_tasks<1, chunk_values(true)>(
+        arguments, task_begin, task_end, [&](const Input* channel, int64_t first, int64_t voxels, float* partial) {
+          const Sums plain = sum_over(channel, view, size, first, voxels, 0.0f);
+          const auto mean = static_cast<float>(plain.values / static_cast<double>(voxels));
+          const Sums of_differences = sum_over(channel, view, size, first, voxels, mean);
+          partial[0] = mean;
+          partial[1] = static_cast<float>(of_differences.values);
+          partial[2] = static_cast<float>(of_differences.squares);
+        });
   }
 
  private:
@@ -126,10 +138,8 @@ class PartialMomentsOfRows {
       values[chain] += difference;
       squares[chain] += difference * difference;
     };
-    while (voxels > 0) {
-      const int64_t w = first % size.w, in_row = smaller(voxels, size.w - w);
-      const Input* const row =
-          channel + first / size.w / size.h * view.d_stride + first / size.w % size.h * view.h_stride + w;
+    for_each_row(size, first, voxels, [&](const Axes& at, int64_t in_row) {
+      const Input* const row = channel + at.d * view.d_stride + at.h * view.h_stride + at.w;
       int64_t i = 0;
       for (; i + chains * lanes <= in_row; i += chains * lanes)
         for (int j = 0; j < chains; ++j) add(j, load(row + i + j * lanes) - splat(shift));
@@ -137,9 +147,7 @@ class PartialMomentsOfRows {
         const int64_t count = smaller(lanes, in_row - i);
         add(0, keep_lanes(first_lanes(count), load_partial(row + i, count) - splat(shift)));
       }
-      first += in_row;
-      voxels -= in_row;
-    }
+    });
     Sums sums{0.0, 0.0};
     for (int j = 0; j < chains; ++j)
       for (int lane = 0; lane < lanes; ++lane) {
@@ -171,15 +179,16 @@ class ChannelMoments {
     const double count = static_cast<double>(sizes.group_channels() * sizes.size.product());
     for (int64_t task = task_begin; task < task_end; ++task) {
       double sum = 0.0;
-      for_each_chunk(arguments, task, [&](double voxels, double mean, double differences, double) {
+      for_each_chunk_of_group(arguments, task, [&](double voxels, double mean, double differences, double) {
         sum += voxels * mean + differences;
       });
       const double whole_mean = sum / count;
       double squares = 0.0;
-      for_each_chunk(arguments, task, [&](double voxels, double mean, double differences, double chunk_squares) {
-        const double shift = mean - whole_mean;
-        squares += chunk_squares + shift * (2.0 * differences + voxels * shift);
-      });
+      for_each_chunk_of_group(arguments, task,
+                              [&](double voxels, double mean, double differences, double chunk_squares) {
+                                const double shift = mean - whole_mean;
+                                squares += chunk_squares + shift * (2.0 * differences + voxels * shift);
+                              });
       const auto rounded = static_cast<float>(whole_mean);
       arguments.moments[task] = rounded;
       arguments.moments[groups + task] = static_cast<float>(whole_mean - static_cast<double>(rounded));
@@ -189,7 +198,7 @@ class ChannelMoments {
 
  private:
   template <class Visitor>
-  static void for_each_chunk(const Arguments& arguments, int64_t task, const Visitor& visit) {
+  static void for_each_chunk_of_group(const Arguments& arguments, int64_t task, const Visitor& visit) {
     const MomentsSizes& sizes = arguments.sizes;
     const ChunkGeometry geometry(sizes, block_lanes);
     const int64_t channels = sizes.group_channels();

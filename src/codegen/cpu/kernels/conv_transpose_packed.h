@@ -2,13 +2,13 @@
 //
 // Problem: as in conv_transpose.h, where each residue by the stride is a convolution whose vectors hold the output
 // channels and, with two or three of them, mostly padding; with one block a register tile reads a weight for every
-// nine multiply-adds. Method: the residues lie side by side in the lanes, so that
-// all of them are one convolution of stride 1 with as many output channels as there are residues and channels
-// (conv_transpose_geometry.h). The direct kernel computes it; in place of its store, each residue's lanes are moved to
-// the front, given to the epilogue and stored where they belong. Limits: one group, dilation 1; a residue that lacks a
-// tap multiplies by zero, so that what is not finite is summed again over the taps it has. Bound by: FMA throughput,
-// whose peak 3x3x3 from 32 to 3 channels reaches with 1.7 times fewer of them, 1.9 times as fast as conv_transpose.h;
-// 2x2x2 from 32 to 16 is 1.45 times as fast; with a kernel as large as the stride, by writing the output.
+// nine multiply-adds. Method: the residues lie side by side in the lanes, so that all of them are one convolution of
+// stride 1 with as many output channels as there are residues and channels (conv_transpose_geometry.h). The direct
+// kernel computes it; in place of its store, each residue's lanes are moved to the front, given to the epilogue and
+// stored where they belong. Limits: one group, dilation 1; a residue that lacks a tap multiplies by zero, so that what
+// is not finite is summed again over the taps it has. Bound by: FMA throughput, whose peak 3x3x3 from 32 to 3 channels
+// reaches with 1.7 times fewer of them, 1.9 times as fast as conv_transpose.h; 2x2x2 from 32 to 16 is 1.45 times as
+// fast; with a kernel as large as the stride, by writing the output.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_direct.h"

@@ -29,9 +29,7 @@ struct OperandAxes {
 OperandAxes axes_of(const GemmAxes& axes) { return {axes.batch, axes.group, *axes.w, axes.channel}; }
 
 std::string view(const KernelText& text, BufferId id, const OperandAxes& axes) {
-  auto stride = [&](const std::optional<size_t>& axis) {
-    return axis ? text.expr(axis_stride(text.program, id, *axis)) : std::string("0");
-  };
+  auto stride = [&](const std::optional<size_t>& axis) { return text.expr(axis_stride(text.program, id, axis)); };
   return braced({stride(axes.batch), stride(axes.group), stride(axes.row), stride(axes.element)});
 }
 

@@ -33,11 +33,6 @@ std::string plan_text(const GemmPlan& plan) {
                      plan.is_split, plan.output_lanes);
 }
 
-// 0 for an axis that the buffer lacks.
-Expr stride(const Program& program, BufferId id, const std::optional<size_t>& axis, int64_t step = 1) {
-  return axis ? axis_stride(program, id, *axis, step) : Expr(0);
-}
-
 class GemmSpec : public HipKernelSpec {
  public:
   GemmSpec(GemmOperation operation, const GemmChoice& choice) : operation_(std::move(operation)), choice_(choice) {}
@@ -106,20 +101,22 @@ class GemmSpec : public HipKernelSpec {
     const Program& program = text.program;
     // Where channels are read one by one the kernel itself counts them through all groups.
     const bool counts_channels = plan().input_order != kernels::InputOrder::blocks || group_channels == 0;
-    const Expr group = axes.group        ? stride(program, id, axes.group)
+    const Expr group = axes.group        ? axis_stride(program, id, axes.group)
                        : counts_channels ? Expr(0)
-                                         : stride(program, id, axes.channel, group_channels);
-    return braced({text.expr(stride(program, id, axes.batch)),
+                                         : axis_stride(program, id, axes.channel, group_channels);
+    return braced({text.expr(axis_stride(program, id, axes.batch)),
                    text.expr(plan().matrix_product && !axes.group ? Expr(0) : group),
-                   text.expr(stride(program, id, axes.channel, lanes)), text.expr(stride(program, id, axes.d)),
-                   text.expr(stride(program, id, axes.h)), text.expr(stride(program, id, axes.w))});
+                   text.expr(axis_stride(program, id, axes.channel, lanes)),
+                   text.expr(axis_stride(program, id, axes.d)), text.expr(axis_stride(program, id, axes.h)),
+                   text.expr(axis_stride(program, id, axes.w))});
   }
 
   std::string weight_view(const KernelText& text, BufferId id) const {
     if (!operation_.weight_axes) return "{}";
     const GemmOperation::Matrix& axes = *operation_.weight_axes;
-    return braced({text.expr(stride(text.program, id, axes.batch)), text.expr(stride(text.program, id, axes.group)),
-                   text.expr(stride(text.program, id, axes.k)), text.expr(stride(text.program, id, axes.column))});
+    return braced(
+        {text.expr(axis_stride(text.program, id, axes.batch)), text.expr(axis_stride(text.program, id, axes.group)),
+         text.expr(axis_stride(text.program, id, axes.k)), text.expr(axis_stride(text.program, id, axes.column))});
   }
 
   GemmOperation operation_;

@@ -13,6 +13,7 @@
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_to_rows.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
+#include "codegen/cpu/kernels/conv_transpose_packed.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "measurement.h"
 
@@ -143,16 +144,24 @@ void depthwise(benchmark::State& state) {
 }
 
 // The output is the input's size times the stride.
-template <class L>
-void transposed(benchmark::State& state) {
+template <class L, template <ConvShape, class, class, class> class Kernel, class Pack>
+void transposed_by(benchmark::State& state, const Pack& pack) {
   constexpr Axes kernel = L::shape.kernel, stride = L::shape.stride, in = L::input;
   const ConvSizes sizes{1,
                         in,
                         {in.d * stride.d, in.h * stride.h, in.w * stride.w},
                         {pad(kernel.d, stride.d), pad(kernel.h, stride.h), pad(kernel.w, stride.w)}};
-  measure_convolution<TransposedConvolution<L::shape, float, float, BiasRelu>>(
+  measure_convolution<Kernel<L::shape, float, float, BiasRelu>>(
       state, L::shape, sizes, lanes, in.product(),
-      packed_weights(L::shape, [](auto weights) { return pack_transposed_weights(L::shape, lanes, weights); }));
+      packed_weights(L::shape, [&](auto weights) { return pack(L::shape, lanes, weights); }));
+}
+template <class L>
+void transposed(benchmark::State& state) {
+  transposed_by<L, TransposedConvolution>(state, pack_transposed_weights);
+}
+template <class L>
+void transposed_packed(benchmark::State& state) {
+  transposed_by<L, PackedTransposedConvolution>(state, pack_packed_transposed_weights);
 }
 
 constexpr Axes one{1, 1, 1}, two{2, 2, 2}, three{3, 3, 3};
@@ -241,6 +250,10 @@ void add_transposed() {
   add("transposed/U-Net 128->64 2x2x2 @16x16x16", transposed<Layer<{128, 64, 1, two, two}, {16, 16, 16}>>);
   add("transposed/U-Net 320->320 2x2x2 @2x2x2", transposed<Layer<{320, 320, 1, two, two}, {2, 2, 2}>>);
   add("transposed/MONAI UNet 32->16 3x3x3 @32x32x32", transposed<Layer<{32, 16, 1, three, two}, {32, 32, 32}>>);
+  add("transposed packed/DynUNet 32->one block 2x2x2 @16x12x20",
+      transposed_packed<Layer<{32, lanes, 1, two, two}, {16, 12, 20}>>);
+  add("transposed packed/MONAI UNet 32->3 3x3x3 @16x20x24",
+      transposed_packed<Layer<{32, 3, 1, three, two}, {16, 20, 24}>>);
 }
 
 [[maybe_unused]] const bool rows_added =

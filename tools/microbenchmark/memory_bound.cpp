@@ -1,5 +1,6 @@
-// What is bound by memory: pools, moments of channels, copies between layouts, transposition.
+// What is bound by memory: pools, moments of channels, copies between layouts and between places, transposition.
 #include "codegen/cpu/kernels/channel_moments.h"
+#include "codegen/cpu/kernels/channel_shift.h"
 #include "codegen/cpu/kernels/layout_copy.h"
 #include "codegen/cpu/kernels/pooling.h"
 #include "codegen/cpu/kernels/transpose.h"
@@ -37,19 +38,24 @@ void pool(benchmark::State& state) {
           [&] { Kernel::run({input.data(), output.data(), sizes, map.view(), pooled.view()}, {}, 0, tasks, nullptr); });
 }
 
-template <Map map, int64_t groups>
-void moments(benchmark::State& state) {
-  using Partial = PartialMoments<float, true>;
+// Of blocks of `block_lanes` channels.
+template <class Partial, int block_lanes, Map map, int64_t groups>
+void moments_by(benchmark::State& state) {
+  using Whole = ChannelMoments<block_lanes>;
   const MomentsSizes sizes{1, map.channels, groups, map.size};
-  const Floats input = Floats::random(map.blocked_size());
-  Floats partial = Floats::not_a_number(partial_moments_size(sizes, true, lanes));
+  const BlockedView view = dense_view(map.channels, map.size, block_lanes);
+  const Floats input = Floats::random(view.batch_stride);
+  Floats partial = Floats::not_a_number(partial_moments_size(sizes, true, block_lanes));
   Floats output = Floats::not_a_number(3 * groups);
   measure(state, output, {.bytes = bytes_of(input.size())}, [&] {
-    Partial::run({input.data(), partial.data(), sizes, map.view()}, 0, Partial::work(sizes).tasks, nullptr);
-    ChannelMoments<lanes>::run({partial.data(), output.data(), sizes}, 0, ChannelMoments<lanes>::work(sizes).tasks,
-                               nullptr);
+    Partial::run({input.data(), partial.data(), sizes, view}, 0, Partial::work(sizes).tasks, nullptr);
+    Whole::run({partial.data(), output.data(), sizes}, 0, Whole::work(sizes).tasks, nullptr);
   });
 }
+template <Map map, int64_t groups>
+constexpr auto moments = &moments_by<PartialMoments<float, true>, lanes, map, groups>;
+template <Map map>
+constexpr auto moments_of_rows = &moments_by<PartialMomentsOfRows<float>, 1, map, map.channels>;
 
 template <Map map>
 void global_average(benchmark::State& state) {
@@ -80,6 +86,21 @@ void layout_copy(benchmark::State& state) {
   });
 }
 
+// A part of a Concat from channel `first` on, whose channels end the output.
+template <Map map, int64_t first>
+void channel_shift(benchmark::State& state) {
+  using Kernel = ChannelShift<float, float, NoEpilogue>;
+  const LayoutCopySizes sizes{1, map.channels, map.size};
+  const Map whole{first + map.channels, map.size};
+  const Floats input = Floats::random(map.blocked_size());
+  Floats output(whole.blocked_size(), 0.0f);  // the channels before the part stay as they are
+  const int64_t tasks = Kernel::work(sizes).tasks;
+  measure(state, output, {.bytes = 2 * bytes_of(map.channels * map.size.product())}, [&] {
+    Kernel::run({input.data(), output.data(), sizes, first, whole.channels, map.view(), whole.view()}, 0, tasks,
+                nullptr);
+  });
+}
+
 // Squares one after another that stay in the first-level cache.
 void transpose_squares(benchmark::State& state) {
   constexpr int64_t square = int64_t{lanes} * lanes, squares = 4096 / square;
@@ -107,6 +128,7 @@ void add_moments() {
   add("channel moments/U-Net InstanceNorm 32@64x64x64", moments<{32, {64, 64, 64}}, 32>);
   add("channel moments/U-Net InstanceNorm 256@8x8x8", moments<{256, {8, 8, 8}}, 256>);
   add("channel moments/SegResNet GroupNorm 8 of 16@64x64x64", moments<{16, {64, 64, 64}}, 8>);
+  add("channel moments/MONAI UNet InstanceNorm in rows 3@32x40x48", moments_of_rows<{3, {32, 40, 48}}>);
   add("channel moments/R3D-18 average 512@2x7x7", global_average<{512, {2, 7, 7}}>);
 }
 
@@ -114,6 +136,7 @@ void add_copies() {
   add("layout copy/to rows 32@64x64x64", layout_copy<{32, {64, 64, 64}}, true>);
   add("layout copy/to blocks 32@64x64x64", layout_copy<{32, {64, 64, 64}}, false>);
   add("layout copy/seed to rows 16@32x32x32", layout_copy<{16, {32, 32, 32}}, true>);
+  add("channel shift/SwinUNETR 12 from 12 on @32x32x32", channel_shift<{12, {32, 32, 32}}, 12>);
   add("transpose/squares in the first-level cache", transpose_squares);
 }
 

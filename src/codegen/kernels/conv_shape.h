@@ -30,6 +30,15 @@ struct Axes {
 [[gnu::always_inline]] constexpr void advance(const Axes& size, Axes& at) {
   if (++at.w == size.w) next_row(size, at);
 }
+// visit(at, count) for the rows of a range of voxels in row-major order: `count` voxels from `at` on.
+template <class Visitor>
+[[gnu::always_inline]] inline void for_each_row(const Axes& size, int64_t first, int64_t voxels, const Visitor& visit) {
+  Axes at{first / size.w / size.h, first / size.w % size.h, first % size.w};
+  for (int64_t count; voxels > 0; voxels -= count, next_row(size, at)) {
+    count = smaller(voxels, size.w - at.w);
+    visit(at, count);
+  }
+}
 
 // What is known of a convolution when it is compiled; a template argument of the kernels.
 struct ConvShape {

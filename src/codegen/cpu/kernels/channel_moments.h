@@ -39,16 +39,6 @@ template <int block_lanes, int values, class Input, class Visitor>
   }
 }
 
-// visit(at, count) for the rows of a range of voxels in row-major order: `count` voxels from `at` on.
-template <class Visitor>
-[[gnu::always_inline]] inline void for_each_row(const Axes& size, int64_t first, int64_t voxels, const Visitor& visit) {
-  Axes at{first / size.w / size.h, first / size.w % size.h, first % size.w};
-  for (int64_t count; voxels > 0; voxels -= count, next_row(size, at)) {
-    count = smaller(voxels, size.w - at.w);
-    visit(at, count);
-  }
-}
-
 template <class Input, bool with_squares>
 class PartialMoments {
  public:

@@ -91,16 +91,11 @@ class ChannelShift {
     Output* to = arguments.output + batch * output.batch_stride +
                  (arguments.shift / lanes + block) * output.channel_block_stride;
     const Lanes parts = lanes_of(arguments, block);
-    const Axes& size = arguments.sizes.size;
-    Axes at{begin / size.w / size.h, begin / size.w % size.h, begin % size.w};
-    for (int64_t voxel = begin; voxel < end;) {
-      const int64_t count = smaller(size.w - at.w, end - voxel);
+    for_each_row(arguments.sizes.size, begin, end - begin, [&](const Axes& at, int64_t count) {
       move_row(from + at.d * input.d_stride + at.h * input.h_stride + at.w * lanes,
                to + at.d * output.d_stride + at.h * output.h_stride + at.w * lanes, output.channel_block_stride, count,
                parts, epilogue, Position{batch, block, at.d, at.h, at.w, 0});
-      voxel += count;
-      next_row(size, at);
-    }
+    });
   }
 
   static void move_row(const Input* from, Output* to, int64_t block_stride, int64_t count, const Lanes& parts,

@@ -31,6 +31,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/conv_transpose_packed.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "codegen/cpu/kernels/matmul.h"
+#include "codegen/cpu/kernels/softmax.h"
 
 namespace onnxc::kernels {
 
@@ -106,7 +107,10 @@ extern const ProductCall products[];
 const ProductCall products[] = {&call<MatrixProduct<float, float, float, RowBias, true>, RowBias>,
                                 &call<MatrixProduct<float, float, float, RowBias, false>, RowBias>};
 
-using Epilogues = TwoEpilogues<RowBias, RowBias>;
+struct LightRowBias : RowBias {
+  static constexpr bool is_light = true;
+};
+using Epilogues = TwoEpilogues<LightRowBias, RowBias>;
 using AttentionCall = void (*)(const AttentionArguments&, const Epilogues&, int64_t, int64_t, void*);
 extern const AttentionCall attentions[];
 const AttentionCall attentions[] = {&call<Attention<0, Epilogues>, Epilogues>, &call<Attention<1, Epilogues>, Epilogues>,

@@ -100,16 +100,6 @@ template <class Real>
   return fraction * scale * rest;
 }
 
-// exp(x) of an x up to 0, where what would be no normal float is 0; a NaN passes.
-template <class Real>
-[[gnu::always_inline]] inline Real normal_exponential(Real x) {
-  constexpr float least = -87.0f;
-  const auto is_tiny = x < least;
-  decltype(to_bits(x)) n;
-  const Real fraction = split_exponential(is_tiny ? Real(least) : x, n);
-  return is_tiny ? Real(0.0f) : fraction * from_bits((n + 127u) << 23);
-}
-
 // 1 / (1 + exp(-x)), and 0 where that is less than e^-86; a NaN passes. Without a division, which takes as long as all
 // the rest: the difference of the bits is a reciprocal of 5% error, which two steps that cube the error make exact.
 template <class Real>

@@ -25,6 +25,10 @@ struct ScaleAndBias {
   }
 };
 
+struct LightScaleAndBias : ScaleAndBias {
+  static constexpr bool is_light = true;
+};
+
 // Tells where the output was.
 struct PlaceEpilogue {
   vec operator()(vec value, const MatrixPosition& p) const {
@@ -67,7 +71,19 @@ struct Problem {
   // Every task by itself, last first; the whole output with its gaps.
   template <int64_t narrow_columns>
   std::vector<float> run() const {
-    using Epilogues = TwoEpilogues<ScaleAndBias, PlaceEpilogue>;
+    const std::vector<float> output = run<narrow_columns, ScaleAndBias>();
+    const std::vector<float> light = run<narrow_columns, LightScaleAndBias>();
+    expect_same(output, light);
+    return output;
+  }
+
+  static void expect_same(const std::vector<float>& a, const std::vector<float>& b) {
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) << i;
+  }
+
+  template <int64_t narrow_columns, class ScoreEpilogue>
+  std::vector<float> run() const {
+    using Epilogues = TwoEpilogues<ScoreEpilogue, PlaceEpilogue>;
     using Kernel = Attention<narrow_columns, Epilogues>;
     MatrixView key_view = view(heads, keys, depth);
     std::swap(key_view.row_stride, key_view.column_stride);
@@ -82,16 +98,15 @@ struct Problem {
                                        view(heads, keys, columns),
                                        view(heads, queries, columns)};
     const KernelWork work = Kernel::work(sizes());
+    const Epilogues epilogues{ScoreEpilogue{ScaleAndBias{scale, bias.data(), queries, keys}}, {}};
     for (int64_t task = work.tasks; task-- > 0;)
-      Kernel::run(arguments, {{scale, bias.data(), queries, keys}, {}}, task, task + 1,
-                  nan_scratch(work.scratch_bytes).get());
+      Kernel::run(arguments, epilogues, task, task + 1, nan_scratch(work.scratch_bytes).get());
     // The same in one call, which packs keys and values once.
     std::vector<float> again(output.size(), -7.0f);
     AttentionArguments whole = arguments;
     whole.output = again.data();
-    Kernel::run(whole, {{scale, bias.data(), queries, keys}, {}}, 0, work.tasks, nan_scratch(work.scratch_bytes).get());
-    for (size_t i = 0; i < output.size(); ++i)
-      EXPECT_TRUE(output[i] == again[i] || (std::isnan(output[i]) && std::isnan(again[i]))) << i;
+    Kernel::run(whole, epilogues, 0, work.tasks, nan_scratch(work.scratch_bytes).get());
+    expect_same(output, again);
     return output;
   }
 
@@ -171,9 +186,14 @@ TEST(ISA_SUITE(Attention), EveryNumberOfColumns) {
 
 TEST(ISA_SUITE(Attention), DepthHeadsAndManyTasks) {
   for (int64_t depth : {1, 2, 5, 64, 384}) check<0>(3, 7, 11, depth, lanes);
-  ASSERT_GT(attention_geometry(lanes, {{1, 1, 2, 1}, 101, 65, 8, 8}).ranges, 1);
+  ASSERT_GT(attention_geometry(lanes, {{1, 1, 2, 1}, 101, 65, 8, 8}, false).ranges, 1);
   check<0>(1, 101, 65, 8, 8);
   check<4>(1, 101, 65, 8, 4);
+  // Attentions that share tasks, of which the last has fewer.
+  const AttentionGeometry shared = attention_geometry(lanes, {{1, 1, 2, 45}, 13, 300, 2, 1}, true);
+  ASSERT_GT(shared.task_batches, 1);
+  ASSERT_NE(90 % shared.task_batches, 0);
+  check<1>(45, 13, 300, 2, 1);
 }
 
 // A query that attends to one key alone gives that key's values to the bit.
@@ -218,8 +238,8 @@ TEST(ISA_SUITE(Attention), NoKeysGiveZeroAndNoQueriesNothing) {
   EXPECT_EQ(output[0], 0.0f);
   EXPECT_EQ(output[6], 3.0f);
   EXPECT_EQ(problem.run<3>()[6], 3.0f);
-  EXPECT_EQ(attention_geometry(lanes, {{1, 1, 2, 1}, 0, 5, 8, 8}).work.tasks, 0);
-  EXPECT_EQ(attention_geometry(lanes, {{1, 1, 0, 1}, 4, 5, 8, 8}).work.tasks, 0);
+  EXPECT_EQ(attention_geometry(lanes, {{1, 1, 2, 1}, 0, 5, 8, 8}, false).work.tasks, 0);
+  EXPECT_EQ(attention_geometry(lanes, {{1, 1, 0, 1}, 4, 5, 8, 8}, false).work.tasks, 0);
 }
 
 }  // namespace

@@ -15,7 +15,16 @@ from tools.benchmark.float64 import run_exported
 ALWAYS_ALLOWED = 1e-6  # of the largest magnitude: some eight units in the last place
 
 FAST = ("seed_convolution", "monai_segresnet")
-SLOW = ("monai_unet", "monai_dynunet", "monai_densenet121", "unet3d", "x3d_s", "r3d_18", "r2plus1d_18")
+SLOW = (
+    "monai_unet",
+    "monai_dynunet",
+    "monai_densenet121",
+    "monai_swin_unetr",
+    "unet3d",
+    "x3d_s",
+    "r3d_18",
+    "r2plus1d_18",
+)
 NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 
 

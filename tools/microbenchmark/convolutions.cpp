@@ -168,10 +168,8 @@ constexpr Axes one{1, 1, 1}, two{2, 2, 2}, three{3, 3, 3};
 constexpr Axes plane{1, 3, 3}, depth{3, 1, 1};
 
 void add_direct() {
-  add("direct/R3D-18 64->128 3x3x3 stride 2 @16x56x56", direct<Layer<{64, 128, 1, three, two}, {16, 56, 56}>>);
   add("direct/R3D-18 512->512 3x3x3 @2x7x7", direct<Layer<{512, 512, 1, three}, {2, 7, 7}>>);
   add("direct/R3D-18 64->128 1x1x1 stride 2 @16x56x56", direct<Layer<{64, 128, 1, one, two}, {16, 56, 56}>>);
-  add("direct/U-Net 32->64 3x3x3 stride 2 @64x64x64", direct<Layer<{32, 64, 1, three, two}, {64, 64, 64}>>);
   add("direct/U-Net 32->3 1x1x1 @64x64x64", direct<Layer<{32, 3}, {64, 64, 64}>>);
   add("direct/X3D-S 24->54 1x1x1 @13x80x80", direct<Layer<{24, 54}, {13, 80, 80}>>);
   add("direct/X3D-S 108->48 1x1x1 @13x40x40", direct<Layer<{108, 48}, {13, 40, 40}>>);
@@ -222,6 +220,24 @@ void add_depth(const std::string& name) {
   add("winograd F(4)/" + name, winograd<L, Axes{4, 1, 1}>);
 }
 
+// Beside its direct form: with a stride of two neither is always the faster.
+template <class L, Axes tile>
+void add_strided(const std::string& form, const std::string& layer) {
+  add("winograd " + form + "/" + layer, winograd<L, tile>);
+  add("direct/" + layer, direct<L>);
+}
+
+void add_strided() {
+  add_strided<Layer<{64, 128, 1, three, two}, {16, 56, 56}>, two>("F(2,2,2)", "R3D-18 64->128 stride 2 @16x56x56");
+  add_strided<Layer<{128, 256, 1, three, two}, {8, 28, 28}>, Axes{1, 2, 2}>("F(2,2)",
+                                                                            "R3D-18 128->256 stride 2 @8x28x28");
+  add_strided<Layer<{32, 64, 1, three, two}, {64, 64, 64}>, two>("F(2,2,2)", "U-Net 32->64 stride 2 @64x64x64");
+  add_strided<Layer<{64, 230, 1, plane, {1, 2, 2}}, {8, 56, 56}>, Axes{1, 2, 2}>(
+      "F(2,2)", "R(2+1)D-18 64->230 1x3x3 stride 1,2,2 @8x56x56");
+  add_strided<Layer<{230, 128, 1, depth, {2, 1, 1}}, {8, 28, 28}>, Axes{2, 1, 1}>(
+      "F(2)", "R(2+1)D-18 230->128 3x1x1 stride 2,1,1 @8x28x28");
+}
+
 void add_winograd() {
   add_volume<Layer<{64, 64, 1, three}, {16, 56, 56}>>("R3D-18 64->64 @16x56x56");
   add_volume<Layer<{128, 128, 1, three}, {8, 28, 28}>>("R3D-18 128->128 @8x28x28");
@@ -256,8 +272,8 @@ void add_transposed() {
       transposed_packed<Layer<{32, 3, 1, three, two}, {16, 20, 24}>>);
 }
 
-[[maybe_unused]] const bool rows_added =
-    (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(), add_depthwise(), add_transposed(), true);
+[[maybe_unused]] const bool rows_added = (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(),
+                                          add_strided(), add_depthwise(), add_transposed(), true);
 
 }  // namespace
 }  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

@@ -19,8 +19,8 @@ constexpr int64_t most_stem_channels = 4;
 // Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
 constexpr double direct_share = 0.72, stem_share = 0.95, winograd_share = 0.85, stem_winograd_share = 0.8;
 // Of Winograd's transforms, in multiply-adds: to take a vector of the input into a line point's sum, and to add one to
-// an output of a tile.
-constexpr double input_cost = 7.0, output_cost = 7.0;
+// an output of a tile. With strides a vector of the input serves fewer products, and more of them come from memory.
+constexpr double input_cost = 7.0, strided_input_cost = 20.0, output_cost = 7.0;
 // The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
 // tile for each point of the depth.
 constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
@@ -52,22 +52,33 @@ double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output)
 }
 
 // Outputs of one axis that the points of it reach, summed over the points.
-int64_t reached_outputs(int64_t outputs) {
+int64_t reached_outputs(const kernels::WinogradAxis& axis) {
   int64_t count = 0;
-  for (int64_t point = 0; point < kernels::winograd_point_count(outputs); ++point)
-    for (int64_t i = 0; i < outputs; ++i) count += kernels::winograd_points(outputs)[point].output[i] != 0.0f ? 1 : 0;
+  for (int64_t point = 0; point < axis.points(); ++point)
+    for (int64_t i = 0; i < axis.outputs; ++i) count += axis.table()[point].output[i] != 0.0f ? 1 : 0;
+  return count;
+}
+
+// Inputs of one axis that its points read, summed over the points.
+int64_t read_inputs(const kernels::WinogradAxis& axis) {
+  int64_t count = 0;
+  for (int64_t point = 0; point < axis.points(); ++point) count += axis.table()[point].inputs;
   return count;
 }
 
 double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const Axes& output) {
   const kernels::WinogradPacking packing{shape, tile, lanes};
-  const kernels::WinogradGeometry geometry = kernels::winograd_geometry(packing, {1, output, output, {0, 0, 0}});
+  const Axes &kernel = shape.kernel, &stride = shape.stride;
+  const Axes input{(output.d - 1) * stride.d + kernel.d, (output.h - 1) * stride.h + kernel.h,
+                   (output.w - 1) * stride.w + kernel.w};
+  const kernels::WinogradGeometry geometry = kernels::winograd_geometry(packing, {1, input, output, {0, 0, 0}});
   const kernels::WinogradForm form = packing.form();
-  const int64_t lines = kernels::winograd_point_inputs(form.outputs.d) * kernels::winograd_point_inputs(form.outputs.h);
-  const int64_t inputs = form.line_points() * lines * form.outputs.w * packing.input_blocks() * geometry.splits;
-  const int64_t outputs = reached_outputs(form.outputs.d) * reached_outputs(form.outputs.h) * form.outputs.w;
-  const int64_t products = form.line_points() * form.column_points() * packing.depth() * packing.output_blocks();
-  const double tile_cost = static_cast<double>(products) / winograd_share + static_cast<double>(inputs) * input_cost +
+  const int64_t inputs =
+      read_inputs(form.outer) * read_inputs(form.row) * form.column.step() * packing.input_blocks() * geometry.splits;
+  const int64_t outputs = reached_outputs(form.outer) * reached_outputs(form.row) * form.column.outputs;
+  const int64_t products = form.line_points() * form.column.points() * packing.depth() * packing.output_blocks();
+  const double tile_cost = static_cast<double>(products) / winograd_share +
+                           static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost) +
                            static_cast<double>(outputs * packing.output_blocks()) * output_cost;
   const double byte_cost = weight_byte_cost + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
   return static_cast<double>(geometry.tiles.product()) * tile_cost +

@@ -14,14 +14,14 @@ constexpr kernels::Axes strides{most_points * most_points, most_points, 1};
 using Points = std::array<double, static_cast<size_t>(most_points* most_points* most_points)>;
 
 // Replaces the taps of one axis, whose neighbours stand `stride` apart, by points: G g.
-void transform_axis(Points& points, int64_t outputs, int64_t stride) {
+void transform_axis(Points& points, const kernels::WinogradAxis& axis, int64_t stride) {
   const auto count = static_cast<int64_t>(points.size());
   for (int64_t first = 0; first < count; ++first) {
     if (first / stride % most_points != 0) continue;
     const auto at = [&](int64_t i) -> double& { return points[static_cast<size_t>(first + i * stride)]; };
     const std::array<double, 3> taps{at(0), at(1), at(2)};
-    for (int64_t i = 0; i < kernels::winograd_point_count(outputs); ++i) {
-      const double(&filter)[3] = kernels::winograd_points(outputs)[i].filter;
+    for (int64_t i = 0; i < axis.points(); ++i) {
+      const double(&filter)[3] = axis.table()[i].filter;
       at(i) = filter[0] * taps[0] + filter[1] * taps[1] + filter[2] * taps[2];
     }
   }
@@ -35,9 +35,9 @@ Points transform_taps(const kernels::WinogradForm& form, const kernels::Axes& ke
     for (int64_t h = 0; h < kernel.h; ++h)
       for (int64_t w = 0; w < kernel.w; ++w)
         points[static_cast<size_t>(d * tap_strides.d + h * tap_strides.h + w * tap_strides.w)] = taps[tap++];
-  transform_axis(points, form.outputs.d, strides.d);
-  transform_axis(points, form.outputs.h, strides.h);
-  transform_axis(points, form.outputs.w, strides.w);
+  transform_axis(points, form.outer, strides.d);
+  transform_axis(points, form.row, strides.h);
+  transform_axis(points, form.column, strides.w);
   return points;
 }
 
@@ -58,8 +58,8 @@ std::vector<float> pack_winograd_weights(const kernels::WinogradPacking& packing
     for (int64_t input = 0; input < shape.input_channels; ++input, source += taps) {
       const Points points = transform_taps(form, shape.kernel, weights.subspan(source, taps));
       for (int64_t line = 0; line < form.line_points(); ++line)
-        for (int64_t column = 0; column < form.column_points(); ++column) {
-          const int64_t outer = line / form.row_points(), row = line % form.row_points();
+        for (int64_t column = 0; column < form.column.points(); ++column) {
+          const int64_t outer = line / form.row.points(), row = line % form.row.points();
           packed[static_cast<size_t>(packing.offset(line, column, output, input))] =
               static_cast<float>(points[static_cast<size_t>(outer * strides.d + row * strides.h + column)]);
         }

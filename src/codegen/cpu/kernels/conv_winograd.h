@@ -1,20 +1,22 @@
-// Convolution by Winograd's F(2, 3) or F(4, 3) along each axis of three taps: F(2,2,4) for 3x3x3, F(4,4) for 1x3x3,
-// F(4) for 3x1x1 and the like, also of rank 1 and 2 (conv_winograd_points.h and _geometry.h have the algorithm).
+// Convolution by Winograd's F(2, 3) or F(4, 3) along each axis of three taps: F(2,2,4) for 3x3x3, F(2,4) for 1x3x3,
+// F(4) for 3x1x1 and the like, also of rank 1 and 2, and by F(2, 2) where the stride is two (conv_winograd_points.h and
+// _geometry.h have the algorithm).
 //
-// Problem: as in conv_direct.h, for stride 1, dilation 1, one group and any pads. Method: for a range of tiles and each
-// line point (a point of the depth and the height): transform the input of all channels at the points of the width
-// into scratch; then, for each chunk of output channels, multiply each point's tiles by its weights, transform the
-// products back over the width and add them to the outputs of the tile that take this line point. Last, the epilogue is
-// applied and the voxels that lie inside the output are stored. Lanes are channels, so the transforms are multiply-adds
-// of whole vectors; what lies outside the input is gathered as zero. Scratch stays in the first-level cache where that
-// holds it and the weights stay in the second, else in the second: a store there costs three times as much, so that no
-// more than a line point is transformed at once. Each point's tiles fetch the next one's weights: 256 channels run 1.4
-// times as fast, whose weights come from memory.
+// Problem: as in conv_direct.h, for strides of one and two, dilation 1, one group and any pads. Method: for a range of
+// tiles and each line point (a point of the depth and the height): transform the input of all channels at the points of
+// the width into scratch; then, for each chunk of output channels, multiply each point's tiles by its weights,
+// transform the products back over the width and add them to the outputs of the tile that take this line point. Last,
+// the epilogue is applied and the voxels that lie inside the output are stored. Lanes are channels, so the transforms
+// are multiply-adds of whole vectors; what lies outside the input is gathered as zero. Scratch stays in the first-level
+// cache where that holds it and the weights stay in the second, else in the second: a store there costs three times as
+// much, so that no more than a line point is transformed at once. Each point's tiles fetch the next one's weights: 256
+// channels run 1.4 times as fast, whose weights come from memory.
 //
 // Limits: the transforms round; chains of few channels make up for it, so that the error is about that of a direct sum
 // in one chain. What is not finite in the end is computed again (conv_winograd_recompute.h). Bound by: FMA throughput
 // of the matrix products, 60% of the time with 64 channels and 80% with 128; with F(4) along both height and depth the
-// input's transform takes what it saves in products, so that 3x3x3 has F(4) along the width alone.
+// input's transform takes what it saves in products, so that 3x3x3 has F(4) along the width alone. With strides of two
+// 1.62 of the 1.73 times fewer products of F(2,2,2) are seen with 64 to 128 channels, 1.3 with 32 to 64, none with 16.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
@@ -129,10 +131,8 @@ struct WinogradTask {
 // ----------------------------------------------------------------------------------------------------------------------
 
 // The lines of the input that a line of tiles reads at one line point, and how they are summed.
-template <class Input, WinogradForm form>
+template <class Input, WinogradForm form, int planes, int rows>
 struct WinogradLines {
-  static constexpr int planes = winograd_point_inputs(form.outputs.d), rows = winograd_point_inputs(form.outputs.h);
-
   const Input* source[planes][rows];  // column 0 of channel block 0; zeros for what lies outside
   int64_t channel_block_stride[planes][rows], step[planes][rows];  // from column to column; 0 for what lies outside
   bool is_inside = true;                                           // all of it
@@ -145,10 +145,10 @@ struct WinogradLines {
     alignas(64) static constexpr Input zeros[lanes] = {};
     for (int i = 0; i < planes; ++i) {
       plane_factor[i] = plane_point.factor[i];
-      const int64_t plane = tile.d * form.outputs.d - task.pads.d + plane_point.position[i];
+      const int64_t plane = tile.d * form.outer.step() - task.pads.d + plane_point.position[i];
       for (int j = 0; j < rows; ++j) {
         row_factor[j] = row_point.factor[j];
-        const int64_t row = tile.h * form.outputs.h - task.pads.h + row_point.position[j];
+        const int64_t row = tile.h * form.row.step() - task.pads.h + row_point.position[j];
         const bool inside = plane >= 0 && plane < task.input.d && row >= 0 && row < task.input.h && width > 0;
         source[i][j] = inside ? image + plane * task.outer_stride + row * task.row_stride : zeros;
         channel_block_stride[i][j] = inside ? task.channel_block_stride : 0;
@@ -198,47 +198,46 @@ struct WinogradLines {
 };
 
 // Transforms a line's columns to [column point][tile][lane].
-template <int outputs>
+template <WinogradAxis axis>
 [[gnu::noinline]] static void winograd_transform_columns(const float* columns, int64_t tiles, float* to,
                                                          int64_t point_stride) {
-  constexpr const WinogradPoint* points = winograd_points(outputs);
+  constexpr const WinogradPoint* points = axis.table();
+  constexpr int count = axis.points();
 #pragma clang loop unroll(disable)
-  for (; tiles > 0; --tiles, to += lanes, columns += outputs * lanes) {
-    vec d[outputs + 2];
+  for (; tiles > 0; --tiles, to += lanes, columns += axis.step() * lanes) {
+    vec d[count];
 #pragma clang loop unroll(full)
-    for (int i = 0; i < outputs + 2; ++i) d[i] = load(columns + i * lanes);
+    for (int i = 0; i < count; ++i) d[i] = load(columns + i * lanes);
 #pragma clang loop unroll(full)
-    for (int point = 0; point < outputs + 2; ++point) {
+    for (int point = 0; point < count; ++point) {
       vec sum = d[points[point].position[0]];
 #pragma clang loop unroll(full)
-      for (int i = 1; i < outputs; ++i)
-        if (points[point].factor[i] != 0.0f)
-          sum = fma(splat(points[point].factor[i]), d[points[point].position[i]], sum);
+      for (int i = 1; i < points[point].inputs; ++i)
+        sum = fma(splat(points[point].factor[i]), d[points[point].position[i]], sum);
       store(to + point * point_stride, sum);
     }
   }
 }
 
-// The column points of a task's tiles at one line point, all channels.
-template <class Input, WinogradForm form>
-[[gnu::noinline]] static void winograd_transform_input(const WinogradTask& task, const Input* image,
+// The column points of a task's tiles at one line point, all channels: of `planes` planes and `rows` rows each.
+template <class Input, WinogradForm form, int planes, int rows>
+[[gnu::noinline]] static void winograd_transform_lines(const WinogradTask& task, const Input* image,
                                                        const WinogradPoint& plane_point,
                                                        const WinogradPoint& row_point) {
-  constexpr int columns = form.outputs.w;
   float* to = task.scratch;
   float* const line = task.scratch + task.geometry.line_offset;
   for (int64_t tile = task.begin; tile < task.end;) {
     const Axes at = task.locate(tile);
     const int64_t count = smaller(task.geometry.tiles.w - at.w, task.end - tile);
-    const int64_t first_column = at.w * columns - task.pads.w;
-    WinogradLines<Input, form> lines(task, image, at, plane_point, row_point);
+    const int64_t first_column = at.w * form.column.step() - task.pads.w;
+    WinogradLines<Input, form, planes, rows> lines(task, image, at, plane_point, row_point);
     for (int64_t block = 0; block < task.packing.input_blocks(); ++block, lines.next_block()) {
       float* block_to = to + block * task.geometry.block_stride;
-      if constexpr (columns == 1) {
+      if constexpr (form.column.is_passed()) {
         lines.sum(first_column, count, block_to);
       } else {
-        lines.sum(first_column, count * columns + 2, line);
-        winograd_transform_columns<columns>(line, count, block_to, task.geometry.input_stride);
+        lines.sum(first_column, winograd_line_columns(form.column, count), line);
+        winograd_transform_columns<form.column>(line, count, block_to, task.geometry.input_stride);
       }
     }
     tile += count;
@@ -246,23 +245,36 @@ template <class Input, WinogradForm form>
   }
 }
 
+// The same for points that take any number of inputs.
+template <class Input, WinogradForm form, int planes = form.outer.most_inputs(), int rows = form.row.most_inputs()>
+static void winograd_transform_input(const WinogradTask& task, const Input* image, const WinogradPoint& plane_point,
+                                     const WinogradPoint& row_point) {
+  if constexpr (planes > 1)
+    if (plane_point.inputs < planes)
+      return winograd_transform_input<Input, form, planes - 1, rows>(task, image, plane_point, row_point);
+  if constexpr (rows > 1)
+    if (row_point.inputs < rows)
+      return winograd_transform_input<Input, form, planes, rows - 1>(task, image, plane_point, row_point);
+  winograd_transform_lines<Input, form, planes, rows>(task, image, plane_point, row_point);
+}
+
 // Brings one of the lines of the input (of a plane and a row) that the range of tiles after the task's reads towards
 // the second-level cache. A range reads short pieces of many lines: the processor's own prefetch finds no stream.
 template <class Input, WinogradForm form>
 [[gnu::noinline]] static void winograd_prefetch_input(const WinogradTask& task, const Input* image, int64_t line) {
   constexpr int64_t voxels = larger(1, 64 / (lanes * static_cast<int64_t>(sizeof(Input))));  // of a cache line
-  constexpr Axes outputs = form.outputs;
-  constexpr int64_t row_lines = form.row_points();  // as many as inputs
+  constexpr Axes step = form.step();
+  constexpr int64_t row_lines = form.row.points();
   const int64_t end = smaller(task.end + task.geometry.range_tiles, task.geometry.tiles.product());
   for (int64_t tile = task.end; tile < end;) {
     const Axes at = task.locate(tile);
     const int64_t count = smaller(task.geometry.tiles.w - at.w, end - tile);
     tile += count;
-    const int64_t plane = at.d * outputs.d - task.pads.d + line / row_lines;
-    const int64_t line_row = at.h * outputs.h - task.pads.h + line % row_lines;
+    const int64_t plane = at.d * step.d - task.pads.d + line / row_lines;
+    const int64_t line_row = at.h * step.h - task.pads.h + line % row_lines;
     if (plane < 0 || plane >= task.input.d || line_row < 0 || line_row >= task.input.h) continue;
-    const int64_t first = at.w * outputs.w - task.pads.w;
-    const int64_t last = smaller(first + count * outputs.w + (outputs.w == 1 ? 0 : 2), task.input.w);
+    const int64_t first = at.w * step.w - task.pads.w;
+    const int64_t last = smaller(first + winograd_line_columns(form.column, count), task.input.w);
     const Input* source = image + plane * task.outer_stride + line_row * task.row_stride;
     for (int64_t block = 0; block < task.packing.input_blocks(); ++block, source += task.channel_block_stride)
       for (int64_t w = larger(first, 0); w < last; w += voxels) __builtin_prefetch(source + w * lanes, 0, 2);
@@ -279,7 +291,7 @@ template <int blocks>
   constexpr int rows = winograd_rows(lanes), short_rows = winograd_short_rows(lanes);
   const int64_t tiles = task.end - task.begin, depth = task.packing.depth();
   const WinogradGeometry& geometry = task.geometry;
-  const int64_t size = blocks * task.packing.block_size(), points = task.form.column_points();
+  const int64_t size = blocks * task.packing.block_size(), points = task.form.column.points();
   for (int64_t point = 0; point < points; ++point, u += size) {
     const float* const ahead = point + 1 < points ? u + size : next;
     const float* v = task.scratch + point * geometry.input_stride;
@@ -305,8 +317,8 @@ struct WinogradTarget {
 template <WinogradForm form>
 [[gnu::noinline]] static void winograd_add_outputs(const WinogradTask& task, int64_t count,
                                                    const WinogradTarget* targets, int target_count) {
-  constexpr int columns = form.outputs.w, points = form.column_points();
-  constexpr const WinogradPoint* column_points = winograd_points(columns);
+  constexpr int columns = form.column.outputs, points = form.column.points();
+  constexpr const WinogradPoint* column_points = form.column.table();
   const int64_t product_stride = task.geometry.product_stride, output_stride = task.geometry.output_stride;
   const float* products = task.products();
 #pragma clang loop unroll(disable)
@@ -319,7 +331,7 @@ template <WinogradForm form>
       for (int c = 0; c < columns; ++c) {
         const float factor = column_points[point].output[c];
         if (factor == 0.0f) continue;
-        sums[c] = point == winograd_first_point(c) ? product * factor : fma(splat(factor), product, sums[c]);
+        sums[c] = point == form.column.first_point(c) ? product * factor : fma(splat(factor), product, sums[c]);
       }
     }
 #pragma clang loop unroll(disable)
@@ -336,15 +348,14 @@ template <WinogradForm form>
 // Gives a chunk's products at one line point to the outputs of outer and row that take them.
 template <WinogradForm form>
 static void winograd_scatter_outputs(const WinogradTask& task, int64_t chunk, int plane_point, int row_point) {
-  constexpr Axes outputs = form.outputs;
+  constexpr Axes outputs = form.outputs();
   WinogradTarget targets[outputs.d * outputs.h];
   int count = 0;
   for (int plane = 0; plane < outputs.d; ++plane)
     for (int row = 0; row < outputs.h; ++row) {
-      const float factor =
-          winograd_points(outputs.d)[plane_point].output[plane] * winograd_points(outputs.h)[row_point].output[row];
+      const float factor = form.outer.table()[plane_point].output[plane] * form.row.table()[row_point].output[row];
       if (factor == 0.0f) continue;
-      const bool is_first = plane_point == winograd_first_point(plane) && row_point == winograd_first_point(row);
+      const bool is_first = plane_point == form.outer.first_point(plane) && row_point == form.row.first_point(row);
       targets[count++] = {task.outputs((plane * outputs.h + row) * outputs.w, chunk), factor, is_first};
     }
   winograd_add_outputs<form>(task, (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes, targets, count);
@@ -376,10 +387,9 @@ class WinogradConvolution {
   static constexpr WinogradForm form = packing.form();
 
   static void add_line_point(const WinogradTask& task, const Input* image, const float* weights, int point) {
-    constexpr int row_points = form.row_points();
+    constexpr int row_points = form.row.points();
     const int plane_point = point / row_points, row_point = point % row_points;
-    winograd_transform_input<Input, form>(task, image, winograd_points(form.outputs.d)[plane_point],
-                                          winograd_points(form.outputs.h)[row_point]);
+    winograd_transform_input<Input, form>(task, image, form.outer.table()[plane_point], form.row.table()[row_point]);
     if (task.geometry.prefetches) winograd_prefetch_input<Input, form>(task, image, point);
     for (int64_t chunk = task.chunk_begin; chunk < task.chunk_end; ++chunk) {
       const float* const u = weights + packing.chunk_offset(point, chunk);
@@ -398,7 +408,7 @@ class WinogradConvolution {
   // Applies the epilogue to a chunk's outputs and stores those that lie inside the output, a line of it at a time: it
   // comes from memory, and in order it comes fastest.
   static void finish(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task, int64_t chunk) {
-    constexpr Axes outputs = form.outputs;
+    constexpr Axes outputs = form.outputs();
     const int64_t blocks = packing.chunk_blocks(chunk);
     for (int64_t begin = task.begin; begin < task.end;) {
       const Axes tile = task.locate(begin);
@@ -419,7 +429,7 @@ class WinogradConvolution {
   // The outputs of `tiles` tiles from voxel `first` on, in the kernel's order of axes.
   static void finish_line(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task,
                           const Axes& first, int64_t block, int64_t tiles, const float* sums, int64_t tile_stride) {
-    constexpr int64_t columns = form.outputs.w;
+    constexpr int64_t columns = form.column.outputs;
     const BlockedView& view = arguments.output_view;
     const Axes at = form.ordered(first);
     Position position{task.batch, block, at.d, at.h, at.w, 0};

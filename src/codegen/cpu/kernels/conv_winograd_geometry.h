@@ -2,7 +2,8 @@
 // order of the transformed weights, and how the work is cut into tasks.
 //
 // F(2, 3) and F(4, 3) of conv_winograd_points.h nest over axes: F(2,2,2) makes 8 outputs of a 3x3x3 kernel from 4x4x4
-// inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432. The products of one of these points,
+// inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432, and with strides of two F(2,2,2) 8
+// outputs from 5x5x5 inputs by 125, F(1,2,2) 4 by 75 instead of 108. The products of one of these points,
 // over all tiles and channels, are a matrix product.
 #pragma once
 
@@ -11,51 +12,45 @@
 
 namespace onnxc::kernels {
 
-// Along each axis the kernel has three taps and is transformed, or one and is passed through.
-constexpr bool winograd_supports(const ConvShape& shape) {
-  const Axes& kernel = shape.kernel;
-  const bool has_taps = (kernel.d == 1 || kernel.d == 3) && (kernel.h == 1 || kernel.h == 3) &&
-                        (kernel.w == 1 || kernel.w == 3) && kernel.product() > 1;
-  return has_taps && shape.groups == 1 && shape.stride == Axes{1, 1, 1} && shape.dilation == Axes{1, 1, 1};
-}
-
-// Outputs of a tile along each axis: 2 or 4 where the kernel has three taps, else 1. One axis may have 4: with two the
-// products are fewer still, but the error doubles again and the input's transform takes most of what they save. Where
-// depth and height both have three taps it may not be the depth.
-constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
-  const auto fits = [](int64_t taps, int64_t outputs) {
-    return taps == 1 ? outputs == 1 : outputs == 2 || outputs == 4;
-  };
-  const Axes& kernel = shape.kernel;
-  const bool is_four[] = {tile.d == 4, tile.h == 4, tile.w == 4};
-  return winograd_supports(shape) && fits(kernel.d, tile.d) && fits(kernel.h, tile.h) && fits(kernel.w, tile.w) &&
-         is_four[0] + is_four[1] + is_four[2] <= 1 && (kernel.h == 1 || !is_four[0]);
-}
-
 // The axes as the kernel walks them: outer, row, column. Column is the width. Row is the height, unless only the depth
 // is transformed of the two: then they swap, so that the outer axis is transformed only when both others may be.
 struct WinogradForm {
   bool swaps_depth_and_height;
-  Axes outputs;  // of a tile, in the kernel's order; 1: the axis is passed through
+  WinogradAxis outer, row, column;
 
-  // Points over outer and row, and over column: the kernel does all of the latter for one of the former at a time.
-  constexpr int64_t row_points() const { return winograd_point_count(outputs.h); }
-  constexpr int64_t line_points() const { return winograd_point_count(outputs.d) * row_points(); }
-  constexpr int64_t column_points() const { return winograd_point_count(outputs.w); }
   // The triple with .d, .h, .w as outer, row, column; its own inverse.
   constexpr Axes ordered(const Axes& axes) const {
     return swaps_depth_and_height ? Axes{axes.h, axes.d, axes.w} : axes;
   }
-  // Tiles along each axis, in the kernel's order, that cover an output.
+  // Of a tile; this and what follows in the kernel's order.
+  constexpr Axes outputs() const { return {outer.outputs, row.outputs, column.outputs}; }
+  constexpr Axes step() const { return {outer.step(), row.step(), column.step()}; }
+  // The kernel does all points of the column for one of these at a time.
+  constexpr int64_t line_points() const { return outer.points() * row.points(); }
+  // Tiles along each axis that cover an output.
   constexpr Axes tiles(const Axes& output) const {
-    const Axes size = ordered(output);
-    return {divide_up(size.d, outputs.d), divide_up(size.h, outputs.h), divide_up(size.w, outputs.w)};
+    const Axes size = ordered(output), tile = outputs();
+    return {divide_up(size.d, tile.d), divide_up(size.h, tile.h), divide_up(size.w, tile.w)};
   }
 };
 
-constexpr WinogradForm winograd_form(const Axes& kernel, const Axes& tile) {
-  const WinogradForm form{kernel.d == 3 && kernel.h == 1, tile};
-  return {form.swaps_depth_and_height, form.ordered(tile)};
+// `tile`: outputs along each axis.
+constexpr WinogradForm winograd_form(const ConvShape& shape, const Axes& tile) {
+  const WinogradAxis d{shape.kernel.d, shape.stride.d, tile.d}, h{shape.kernel.h, shape.stride.h, tile.h},
+      w{shape.kernel.w, shape.stride.w, tile.w};
+  const bool swaps = d.taps == 3 && h.taps == 1;
+  return {swaps, swaps ? h : d, swaps ? d : h, w};
+}
+
+// Whether a convolution has the form: along each axis three taps, or one that is passed through. One axis may have a
+// tile of 4: with two the products are fewer still, but the error doubles again and the input's transform takes most of
+// what they save. Where depth and height both have three taps it may not be the depth.
+constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
+  const WinogradForm form = winograd_form(shape, tile);
+  const Axes outputs = form.outputs();
+  const int fours = (outputs.d == 4) + (outputs.h == 4) + (outputs.w == 4);
+  return form.outer.is_supported() && form.row.is_supported() && form.column.is_supported() && tile.product() > 1 &&
+         fours <= 1 && outputs.d != 4 && shape.groups == 1 && shape.dilation == Axes{1, 1, 1};
 }
 
 // Transformed weights: [line point: outer, row][chunk of two output blocks][column point][input channel][output block
@@ -70,7 +65,7 @@ struct WinogradPacking {
   // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256.
   static constexpr int64_t chain = 64;
 
-  constexpr WinogradForm form() const { return winograd_form(shape.kernel, tile); }
+  constexpr WinogradForm form() const { return winograd_form(shape, tile); }
 
   constexpr int64_t input_blocks() const { return divide_up(shape.input_channels, lanes); }
   constexpr int64_t output_blocks() const { return divide_up(shape.output_channels, lanes); }
@@ -81,7 +76,7 @@ struct WinogradPacking {
   // Elements of a point's weights for one output block.
   constexpr int64_t block_size() const { return depth() * lanes; }
   constexpr int64_t chunk_offset(int64_t line_point, int64_t chunk) const {
-    return (line_point * output_blocks() + 2 * chunk) * form().column_points() * block_size();
+    return (line_point * output_blocks() + 2 * chunk) * form().column.points() * block_size();
   }
   constexpr int64_t size() const { return chunk_offset(form().line_points(), 0); }
 
@@ -105,6 +100,11 @@ constexpr int64_t winograd_padded_tiles(int64_t tiles, int lanes) {
   const int64_t rest = tiles % winograd_rows(lanes), full = tiles - rest;
   if (rest == 0) return full;
   return full + (rest <= winograd_short_rows(lanes) ? winograd_short_rows(lanes) : winograd_rows(lanes));
+}
+
+// Columns of the input that some tiles of a line read.
+constexpr int64_t winograd_line_columns(const WinogradAxis& column, int64_t tiles) {
+  return (tiles - 1) * column.step() + column.points();
 }
 
 // A task computes some chunks of output channels for a range of tiles of one image, tiles in row-major order. Its
@@ -143,8 +143,8 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t most_task_chunks = is_resident ? packing.chunks() : smaller(packing.chunks(), most_chunks);
   // Of a register tile's tiles, in a task of so many chunks.
   const auto row_bytes = [&](int64_t chunks) {
-    return (form.column_points() * (channels + 2 * packing.lanes) +
-            form.outputs.product() * chunks * 2 * packing.lanes) *
+    return (form.column.points() * (channels + 2 * packing.lanes) +
+            form.outputs().product() * chunks * 2 * packing.lanes) *
            rows * element;
   };
   // The chunks of a task where there are so many ranges: few are split by output channels, which repeats the transform
@@ -153,7 +153,7 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
     const int64_t wished_splits = divide_up(wished_tasks, larger(1, sizes.batch * ranges));
     return larger(smaller(most_task_chunks, divide_up(packing.chunks(), wished_splits)), smaller(2, packing.chunks()));
   };
-  const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs.product() * rows));
+  const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs().product() * rows));
   // A task of few chunks holds more tiles: if a single range holds all, the weights come once.
   const bool is_single =
       !is_resident && tiles <= smaller(second_level_cache / row_bytes(split_chunks(1)), range_groups) * rows;
@@ -178,11 +178,11 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   result.input_stride = packing.input_blocks() * result.block_stride + line;
   result.product_stride = padded * 2 * packing.lanes + line;
   result.output_stride = padded * 2 * packing.lanes * result.task_chunks + line;
-  result.line_offset = form.column_points() * result.input_stride;
-  const int64_t line_columns = smaller(result.range_tiles, result.tiles.w) * form.outputs.w + 2;
-  result.product_offset = result.line_offset + (form.outputs.w == 1 ? 0 : line_columns * packing.lanes);
-  result.output_offset = result.product_offset + form.column_points() * result.product_stride;
-  const int64_t elements = result.output_offset + form.outputs.product() * result.output_stride;
+  result.line_offset = form.column.points() * result.input_stride;
+  const int64_t line_columns = winograd_line_columns(form.column, smaller(result.range_tiles, result.tiles.w));
+  result.product_offset = result.line_offset + (form.column.is_passed() ? 0 : line_columns * packing.lanes);
+  result.output_offset = result.product_offset + form.column.points() * result.product_stride;
+  const int64_t elements = result.output_offset + form.outputs().product() * result.output_stride;
   result.work = {sizes.batch * result.ranges * result.splits, elements * element};
   return result;
 }

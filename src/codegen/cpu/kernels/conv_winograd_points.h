@@ -8,6 +8,10 @@
 // F(2) takes 0, 1, -1, where all but G is additions. F(4) takes 0, +-3/4, +-3/2: the error of its products is a third
 // of that with the usual 0, +-1, +-2, since the entries of A and B stay near 1 and close to each other in magnitude,
 // and all of A and B are exact in float.
+//
+// With a stride of two the first and the last tap are a filter of two taps over every other input, and the tap between
+// them one of its own over the others: F(2, 2), 3 products at 0, 1 and infinity, and 2 plain ones make two outputs,
+// which a direct sum takes 6 for. No tile at all, each tap a point, is the direct sum along that axis.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_geometry.h"
@@ -17,7 +21,8 @@ namespace onnxc::kernels {
 struct WinogradPoint {
   static constexpr int most_inputs = 4, most_outputs = 4;
 
-  // The row of B: inputs of the tile, and their factors. The first factor is 1; what is left over has the factor 0.
+  // The row of B: inputs of the tile, and their factors, of which the first is 1.
+  int inputs;
   int position[most_inputs];
   float factor[most_inputs];
   double filter[3];            // the row of G
@@ -37,38 +42,63 @@ constexpr WinogradFour winograd_four() {
   // p: x (x + p) (x^2 - q^2), where +-q is the other pair.
   const auto point = [](double p, double q) {
     const double scale = 1.0 / (2 * p * p * (p * p - q * q));
-    return WinogradPoint{{4, 3, 2, 1},
+    return WinogradPoint{4,
+                         {4, 3, 2, 1},
                          {1.0f, static_cast<float>(p), static_cast<float>(-q * q), static_cast<float>(-p * q * q)},
                          {scale, scale * p, scale * p * p},
                          {1.0f, static_cast<float>(p), static_cast<float>(p * p), static_cast<float>(p * p * p)}};
   };
-  return {{{{4, 2, 0, 0}, {1.0f, even, constant, 0.0f}, {1.0 / (a * a * b * b), 0, 0}, {1, 0, 0, 0}},
+  return {{{3, {4, 2, 0, 0}, {1.0f, even, constant, 0.0f}, {1.0 / (a * a * b * b), 0, 0}, {1, 0, 0, 0}},
            point(a, b),
            point(-a, b),
            point(b, a),
            point(-b, a),
-           {{5, 3, 1, 1}, {1.0f, even, constant, 0.0f}, {0, 0, 1}, {0, 0, 0, 1}}}};
+           {3, {5, 3, 1, 1}, {1.0f, even, constant, 0.0f}, {0, 0, 1}, {0, 0, 0, 1}}}};
 }
 
-inline constexpr WinogradPoint winograd_one[1] = {{{0, 0, 0, 0}, {1, 0, 0, 0}, {1, 0, 0}, {1, 0, 0, 0}}};
-inline constexpr WinogradPoint winograd_two[4] = {{{0, 2, 0, 0}, {1, -1, 0, 0}, {1, 0, 0}, {1, 0, 0, 0}},
-                                                  {{1, 2, 0, 0}, {1, 1, 0, 0}, {0.5, 0.5, 0.5}, {1, 1, 0, 0}},
-                                                  {{2, 1, 0, 0}, {1, -1, 0, 0}, {0.5, -0.5, 0.5}, {1, -1, 0, 0}},
-                                                  {{1, 3, 0, 0}, {1, -1, 0, 0}, {0, 0, 1}, {0, -1, 0, 0}}};
+inline constexpr WinogradPoint winograd_taps[3] = {
+    {1, {0}, {1}, {1, 0, 0}, {1}}, {1, {1}, {1}, {0, 1, 0}, {1}}, {1, {2}, {1}, {0, 0, 1}, {1}}};
+inline constexpr WinogradPoint winograd_two[4] = {{2, {0, 2}, {1, -1}, {1, 0, 0}, {1, 0}},
+                                                  {2, {1, 2}, {1, 1}, {0.5, 0.5, 0.5}, {1, 1}},
+                                                  {2, {2, 1}, {1, -1}, {0.5, -0.5, 0.5}, {1, -1}},
+                                                  {2, {1, 3}, {1, -1}, {0, 0, 1}, {0, -1}}};
+inline constexpr WinogradPoint winograd_strided_two[5] = {{2, {0, 2}, {1, -1}, {1, 0, 0}, {1, 0}},
+                                                          {1, {2}, {1}, {1, 0, 1}, {1, 1}},
+                                                          {2, {4, 2}, {1, -1}, {0, 0, 1}, {0, 1}},
+                                                          {1, {1}, {1}, {0, 1, 0}, {1, 0}},
+                                                          {1, {3}, {1}, {0, 1, 0}, {0, 1}}};
 inline constexpr WinogradFour winograd_four_points = winograd_four();
 
 }  // namespace detail
 
-// Of an axis of three taps with a tile of 2 or 4 outputs; a tile of 1 stands for one tap, which is passed through.
-constexpr int64_t winograd_point_count(int64_t outputs) { return outputs == 1 ? 1 : outputs + 2; }
-constexpr const WinogradPoint* winograd_points(int64_t outputs) {
-  return outputs == 1   ? detail::winograd_one
-         : outputs == 2 ? detail::winograd_two
-                        : detail::winograd_four_points.points;
-}
-// The most inputs that a point takes, as many as the tile has outputs.
-constexpr int winograd_point_inputs(int64_t outputs) { return static_cast<int>(outputs); }
-// The first point, in their order, that reaches an output.
-constexpr int winograd_first_point(int output) { return output == 0 ? 0 : 1; }
+// One axis of a convolution, with a tile of some outputs: one tap, passed through, or three.
+struct WinogradAxis {
+  int64_t taps, stride, outputs;
+  constexpr bool operator==(const WinogradAxis&) const = default;
+
+  constexpr bool is_supported() const {
+    if (taps == 1) return outputs == 1;
+    return taps == 3 && (stride == 1 ? outputs == 2 || outputs == 4 : stride == 2 && outputs <= 2);
+  }
+  // Inputs from a tile to the next.
+  constexpr int64_t step() const { return stride * outputs; }
+  // Inputs of a tile, and its points: as many.
+  constexpr int64_t points() const { return (outputs - 1) * stride + taps; }
+  constexpr const WinogradPoint* table() const {
+    if (outputs == 1) return detail::winograd_taps;
+    if (stride == 2) return detail::winograd_strided_two;
+    return outputs == 2 ? detail::winograd_two : detail::winograd_four_points.points;
+  }
+  // Whether it is read as it stands.
+  constexpr bool is_passed() const { return taps == 1 && stride == 1; }
+  // The first point, in their order, that reaches an output.
+  static constexpr int first_point(int output) { return output == 0 ? 0 : 1; }
+  // The most inputs that a point takes.
+  constexpr int most_inputs() const {
+    int most = 0;
+    for (int64_t i = 0; i < points(); ++i) most = table()[i].inputs > most ? table()[i].inputs : most;
+    return most;
+  }
+};
 
 }  // namespace onnxc::kernels

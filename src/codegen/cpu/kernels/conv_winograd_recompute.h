@@ -4,7 +4,8 @@
 // FLT_MAX / 8 (with F(4) FLT_MAX / 50) overflow in the transforms, where a direct sum gives the same as PyTorch.
 // Method: where an output is not finite, it is summed again over its own taps. Their weights are taken back out of the
 // transformed ones: along each axis tap 0 is the first point, tap 2 the last, and tap 1 half the difference of the
-// second and the third, which are a pair +-p, each over its entry of G (conv_winograd_points.h). Limits: a weight may
+// second and the third, which are a pair +-p, each over its entry of G (conv_winograd_points.h). With a stride of two
+// every tap is a point. Limits: a weight may
 // differ in its last bits from the one that was packed. Bound by: nothing that matters, as long as such inputs are
 // rare; some ten times as slow as a direct convolution.
 #pragma once
@@ -20,16 +21,14 @@ struct WinogradTap {
   int64_t point[2];
   float factor[2];
 
-  // `outputs`: of the tile along the axis.
-  constexpr WinogradTap(int64_t outputs, int64_t tap)
-      : count(outputs != 1 && tap == 1 ? 2 : 1),
-        point{outputs == 1 || tap == 0 ? 0
-              : tap == 1               ? 1
-                                       : winograd_point_count(outputs) - 1,
-              2},
-        factor{} {
-    for (int i = 0; i < count; ++i)
-      factor[i] = static_cast<float>(1 / (count * winograd_points(outputs)[point[i]].filter[tap]));
+  constexpr WinogradTap(const WinogradAxis& axis, int64_t tap) : count(1), point{tap}, factor{} {
+    if (axis.outputs > 1 && axis.stride == 2) {
+      if (tap == 1) point[0] = axis.points() - 1;
+    } else if (axis.outputs > 1) {
+      if (tap == 1) count = 2, point[1] = 2;
+      if (tap == 2) point[0] = axis.points() - 1;
+    }
+    for (int i = 0; i < count; ++i) factor[i] = static_cast<float>(1 / (count * axis.table()[point[i]].filter[tap]));
   }
 };
 
@@ -38,14 +37,13 @@ struct WinogradTap {
 inline vec winograd_tap_weights(const WinogradPacking& packing, const float* weights, const Axes& tap,
                                 int64_t input_channel, int64_t output_block) {
   const WinogradForm form = packing.form();
-  const Axes& outputs = form.outputs;
-  const WinogradTap outer(outputs.d, tap.d), row(outputs.h, tap.h), column(outputs.w, tap.w);
+  const WinogradTap outer(form.outer, tap.d), row(form.row, tap.h), column(form.column, tap.w);
   constexpr float rounding = 0x1p-20f;
   vec sum = splat(0.0f), largest = splat(0.0f);
   for (int o = 0; o < outer.count; ++o)
     for (int r = 0; r < row.count; ++r)
       for (int c = 0; c < column.count; ++c) {
-        const int64_t line_point = outer.point[o] * form.row_points() + row.point[r];
+        const int64_t line_point = outer.point[o] * form.row.points() + row.point[r];
         const float* at = weights + packing.offset(line_point, column.point[c], output_block * lanes, input_channel);
         const vec term = splat(outer.factor[o] * row.factor[r] * column.factor[c]) * load(at);
         sum += term;
@@ -59,13 +57,13 @@ template <class Input>
 [[gnu::noinline, gnu::cold]] static vec winograd_recompute(const WinogradPacking& packing, const ConvSizes& sizes,
                                                            const BlockedView& view, const Input* image,
                                                            const float* weights, const Axes& at, int64_t output_block) {
-  const Axes& kernel = packing.shape.kernel;
+  const Axes &kernel = packing.shape.kernel, &stride = packing.shape.stride, &pads = sizes.begin_pads;
   const WinogradForm form = packing.form();
   vec sum = splat(0.0f);
   for (int64_t d = 0; d < kernel.d; ++d)
     for (int64_t h = 0; h < kernel.h; ++h)
       for (int64_t w = 0; w < kernel.w; ++w) {
-        const Axes from{at.d + d - sizes.begin_pads.d, at.h + h - sizes.begin_pads.h, at.w + w - sizes.begin_pads.w};
+        const Axes from{at.d * stride.d + d - pads.d, at.h * stride.h + h - pads.h, at.w * stride.w + w - pads.w};
         const bool is_inside = from.d >= 0 && from.d < sizes.input.d && from.h >= 0 && from.h < sizes.input.h &&
                                from.w >= 0 && from.w < sizes.input.w;
         if (!is_inside) continue;

@@ -95,8 +95,25 @@ TEST(ConvChoice, SmallMapsAndManyWeightsTakeTilesOfTwo) {
   EXPECT_EQ(tile({.input_channels = 512, .output_channels = 512, .kernel = cube}, {4, 14, 14}), (Axes{2, 2, 2}));
 }
 
+TEST(ConvChoice, StridesOfTwoTakeWinogradWithManyChannels) {
+  constexpr Axes two{2, 2, 2};
+  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 128, .kernel = cube, .stride = two}, {8, 28, 28}), two);
+  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 230, .kernel = {1, 3, 3}, .stride = {1, 2, 2}}, {8, 28, 28}),
+            (Axes{1, 2, 2}));
+  EXPECT_EQ(choose({.input_channels = 16, .output_channels = 32, .kernel = cube, .stride = two}, {16, 20, 24}),
+            ConvAlgorithm::direct);
+}
+
+TEST(ConvChoice, StridesOfTwoWithManyWeightsTransformFewerAxes) {
+  // Along all three axes the weights would be 4.6 times as many, along two they are 2.8 times.
+  const ConvShape shape{.input_channels = 128, .output_channels = 256, .kernel = cube, .stride = {2, 2, 2}};
+  EXPECT_EQ(tile(shape, {4, 14, 14}), (Axes{1, 2, 2}));
+  EXPECT_EQ(choose({.input_channels = 256, .output_channels = 512, .kernel = cube, .stride = {2, 2, 2}}, {2, 7, 7}),
+            ConvAlgorithm::direct);
+}
+
 TEST(ConvChoice, WhatHasNoWinogradFormIsDirect) {
-  EXPECT_EQ(choose({.input_channels = 64, .output_channels = 64, .kernel = cube, .stride = {2, 2, 2}}, {8, 28, 28}),
+  EXPECT_EQ(choose({.input_channels = 64, .output_channels = 64, .kernel = cube, .stride = {3, 3, 3}}, {8, 28, 28}),
             ConvAlgorithm::direct);
   EXPECT_EQ(choose({.input_channels = 64, .output_channels = 64}, {8, 28, 28}), ConvAlgorithm::direct);
 }

@@ -21,7 +21,7 @@ void check_tile(const ConvSizes& sizes, const Trial& trial) {
 }
 
 constexpr Axes tile_of(const ConvShape& shape, int64_t outer, int64_t row, int64_t column) {
-  const WinogradForm form{shape.kernel.d == 3 && shape.kernel.h == 1, {}};
+  const WinogradForm form = winograd_form(shape, {});
   const Axes taps = form.ordered(shape.kernel);
   return form.ordered({taps.d == 3 ? outer : 1, taps.h == 3 ? row : 1, taps.w == 3 ? column : 1});
 }
@@ -74,6 +74,70 @@ TEST(ISA_SUITE(WinogradConvolution), EveryFormAroundTheTiles) {
     check_all<depth_width>(conv_sizes(depth_width, 1, input, {1, 0, 1}, {1, 0, 1}));
     check_all<depth_height>(conv_sizes(depth_height, 1, input, {1, 1, 0}, {1, 1, 0}));
   }
+}
+
+// Every tile that a shape with strides may have and that keeps integers exact.
+template <ConvShape shape, int index = 0>
+void check_strided(const ConvSizes& sizes, const Trial& trial = {}) {
+  constexpr Axes tile{1 + index / 4, 1 + index / 2 % 2, 1 + index % 2};
+  if constexpr (winograd_supports(shape, tile)) check_tile<shape, tile>(sizes, trial);
+  if constexpr (index < 7) check_strided<shape, index + 1>(sizes, trial);
+}
+
+TEST(ISA_SUITE(WinogradConvolution), StridesOfTwoAroundTheTilesAndPads) {
+  constexpr int64_t channels = lanes + 3;
+  constexpr ConvShape volume{
+      .input_channels = channels, .output_channels = lanes, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  constexpr ConvShape plane{
+      .input_channels = channels, .output_channels = lanes, .kernel = {1, 3, 3}, .stride = {1, 2, 2}};
+  constexpr ConvShape depth{
+      .input_channels = channels, .output_channels = lanes, .kernel = {3, 1, 1}, .stride = {2, 1, 1}};
+  constexpr ConvShape width{
+      .input_channels = channels, .output_channels = lanes, .kernel = {1, 1, 3}, .stride = {1, 1, 2}};
+  for (int64_t size = 3; size <= 11; ++size)
+    for (const int64_t pad : {0, 1, 2}) {
+      const Axes input{size, 14 - size, size + 1};
+      check_strided<volume>(conv_sizes(volume, 1, input, {pad, 1, pad}, {1, pad, 2 - pad}));
+      check_strided<plane>(conv_sizes(plane, 1, input, {0, pad, 1}, {0, 1, pad}));
+      check_strided<depth>(conv_sizes(depth, 1, input, {pad, 0, 0}, {1, 0, 0}));
+      check_strided<width>(conv_sizes(width, 1, input, {0, 0, pad}, {0, 0, 1}));
+    }
+  check_strided<volume>(conv_sizes(volume, 1, {2, 3, 4}, {5, 4, 3}, {3, 6, 4}));
+  check_strided<volume>(conv_sizes(volume, 1, {9, 10, 11}, {-1, -2, 1}, {1, -1, -3}));
+  check_strided<volume>(conv_sizes(volume, 2, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}));
+}
+
+TEST(ISA_SUITE(WinogradConvolution), StridesThatDifferAndStridesOfOneTap) {
+  constexpr ConvShape planes{
+      .input_channels = 5, .output_channels = lanes + 2, .kernel = {3, 3, 3}, .stride = {1, 2, 2}};
+  constexpr ConvShape columns{.input_channels = 6, .output_channels = lanes, .kernel = {3, 3, 3}, .stride = {2, 2, 1}};
+  constexpr ConvShape passed{.input_channels = 7, .output_channels = lanes, .kernel = {3, 1, 1}, .stride = {2, 3, 2}};
+  constexpr ConvShape skipped{.input_channels = 4, .output_channels = lanes, .kernel = {1, 3, 3}, .stride = {3, 2, 2}};
+  for (int64_t size = 4; size <= 9; ++size) {
+    const Axes input{size, 12 - size, size + 2};
+    check_strided<planes>(conv_sizes(planes, 1, input, {1, 1, 1}, {1, 1, 1}));
+    check_strided<columns>(conv_sizes(columns, 1, input, {1, 0, 1}, {0, 1, 1}));
+    check_tile<columns, Axes{2, 2, 4}>(conv_sizes(columns, 1, input, {1, 1, 1}, {1, 1, 1}),
+                                       {.fill = fill_with_multiples});
+    check_strided<passed>(conv_sizes(passed, 2, input, {1, 0, 1}, {1, 0, 0}));
+    check_strided<skipped>(conv_sizes(skipped, 1, input, {1, 1, 0}, {1, 1, 1}));
+  }
+}
+
+TEST(ISA_SUITE(WinogradConvolution), StridesWithSeveralRangesChunksAndChains) {
+  constexpr ConvShape fetched{
+      .input_channels = lanes, .output_channels = 3 * lanes - 1, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  constexpr ConvShape split{
+      .input_channels = 130, .output_channels = 18 * lanes + 1, .kernel = {1, 3, 3}, .stride = {1, 2, 2}};
+  const ConvSizes many = conv_sizes(fetched, 2, {9, 42, 41}, {1, 1, 1}, {1, 1, 1});
+  const WinogradGeometry geometry = winograd_geometry({fetched, {2, 2, 2}, lanes}, many);
+  ASSERT_GT(geometry.ranges, 1);
+  ASSERT_TRUE(geometry.prefetches);
+  ASSERT_NE(geometry.tiles.product() % geometry.range_tiles, 0);
+  check_strided<fetched>(many);
+  const ConvSizes few = conv_sizes(split, 1, {2, 26, 39}, {0, 1, 1}, {0, 1, 1});
+  ASSERT_GT(winograd_geometry({split, {1, 2, 2}, lanes}, few).splits, 1);
+  check_tile<split, Axes{1, 2, 2}>(few, {});
 }
 
 TEST(ISA_SUITE(WinogradConvolution), EveryNumberOfTilesInARegisterTile) {
@@ -158,6 +222,9 @@ TEST(ISA_SUITE(WinogradConvolution), NotFiniteReachesTheOutputsThatReadItAlone) 
   const Trial rounded{.fill = fill_with_nan_and_infinity, .tolerance = 1e-3};
   check_tile<volume, Axes{2, 2, 4}>(conv_sizes(volume, 2, {5, 6, 9}, {1, 1, 1}, {1, 1, 1}), rounded);
   check_tile<row, Axes{1, 4, 1}>(conv_sizes(row, 1, {2, 9, 5}, {0, 1, 0}, {0, 1, 0}), rounded);
+  constexpr ConvShape strided{
+      .input_channels = 3, .output_channels = lanes + 2, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  check_strided<strided>(conv_sizes(strided, 2, {9, 6, 11}, {1, 1, 1}, {1, 1, 1}), trial);
   check<swapped>(conv_sizes(swapped, 1, {7, 4, 6}, {1, 0, 2}, {0, 0, 1}), trial);
   check<row>(conv_sizes(row, 1, {2, 9, 5}, {0, 1, 0}, {0, 1, 0}), trial);
 }
@@ -172,22 +239,31 @@ TEST(ISA_SUITE(WinogradConvolution), NothingToDo) {
       0);
 }
 
-TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStrideOne) {
-  EXPECT_TRUE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 3, 3}}));
-  EXPECT_TRUE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 1, 3}}));
-  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5}));
-  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {2, 3, 3}}));
-  EXPECT_FALSE(winograd_supports({.input_channels = 4, .output_channels = 4, .groups = 2, .kernel = {3, 3, 3}}));
+TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStridesOfOneAndTwo) {
+  constexpr Axes cube{3, 3, 3};
+  constexpr ConvShape volume{.input_channels = 3, .output_channels = 5, .kernel = cube};
+  EXPECT_TRUE(winograd_supports(volume, {2, 2, 2}));
+  EXPECT_TRUE(winograd_supports(volume, {2, 2, 4}));
+  EXPECT_FALSE(winograd_supports(volume, {4, 2, 2}));
+  EXPECT_FALSE(winograd_supports(volume, {1, 2, 2}));
+  EXPECT_TRUE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 1, 3}}, {2, 1, 2}));
+  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5}, {1, 1, 1}));
+  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {2, 3, 3}}, {2, 2, 2}));
+  EXPECT_FALSE(winograd_supports({.input_channels = 4, .output_channels = 4, .groups = 2, .kernel = cube}, {2, 2, 2}));
   EXPECT_FALSE(
-      winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = {3, 3, 3}, .stride = {2, 1, 1}}));
+      winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = cube, .dilation = {1, 1, 2}}, {2, 2, 2}));
   constexpr ConvShape plane{.input_channels = 3, .output_channels = 5, .kernel = {1, 3, 3}};
   EXPECT_TRUE(winograd_supports(plane, {1, 4, 2}));
   EXPECT_FALSE(winograd_supports(plane, {1, 4, 4}));
   EXPECT_FALSE(winograd_supports(plane, {2, 2, 2}));
   EXPECT_FALSE(winograd_supports(plane, {1, 1, 2}));
-  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 3, 3}}, {4, 2, 2}));
+  constexpr ConvShape strided{.input_channels = 3, .output_channels = 5, .kernel = cube, .stride = {1, 2, 2}};
+  EXPECT_TRUE(winograd_supports(strided, {2, 2, 2}));
+  EXPECT_TRUE(winograd_supports(strided, {2, 1, 2}));
+  EXPECT_FALSE(winograd_supports(strided, {1, 2, 2}));
+  EXPECT_FALSE(winograd_supports(strided, {2, 2, 4}));
   EXPECT_FALSE(
-      winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = {3, 3, 3}, .dilation = {1, 1, 2}}));
+      winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = cube, .stride = {2, 2, 3}}, {2, 2, 2}));
 }
 
 }  // namespace

@@ -40,8 +40,7 @@ class DepthwiseConvolution {
       const int64_t d_end = smaller((range + 1) * geometry.range_planes, size.d);
       const int64_t h_end = smaller((band + 1) * geometry.band_rows, size.h);
       for (int64_t d = range * geometry.range_planes; d < d_end; ++d)
-        for (int64_t h = band * geometry.band_rows; h < h_end; ++h)
-          run_row(arguments, epilogue, {batch, block, d, h, 0, 0});
+        for (int64_t h = band * geometry.band_rows; h < h_end; ++h) run_row(arguments, epilogue, batch, block, d, h);
     }
   }
 
@@ -52,10 +51,14 @@ class DepthwiseConvolution {
   // Columns at each end of a tile that may lie outside the row.
   static constexpr int64_t edge_columns = (shape.kernel.w - 1) * shape.dilation.w / 2;
 
-  // One row of outputs; `row` says which. Tens are taken until eights are left, so that few rows end in small tiles.
-  static void run_row(const Arguments& arguments, const Epilogue& epilogue, Position row) {
+  // One row of outputs. Tens are taken until eights are left, so that few rows end in small tiles. The place goes in
+  // single numbers: a structure is copied by wide loads of what narrow stores have just written, and such a load waits
+  // until all stores before it, those of the row above too, have reached the cache.
+  static void run_row(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block, int64_t d,
+                      int64_t h) {
     constexpr bool has_ten = lanes == 16 || shape.kernel.w <= 3;
     const int64_t width = arguments.sizes.output.w;
+    Position row{batch, block, d, h, 0, 0};
     while (row.w < width) {
       const int64_t left = width - row.w;
       if (has_ten && left >= 10 && left % 8 != 0)

@@ -23,8 +23,9 @@ struct DepthwisePacking {
   }
 };
 
-// A task computes a band of rows of one channel block, plane after plane: the input planes that the next output plane
-// shares with this one are still in the second-level cache.
+// A task computes a band of rows of one channel block, plane after plane. The rows of as many planes as the kernel is
+// deep stay in the first-level cache, so that each is read once a band; where not even one row's would, those of the
+// band stay in the second-level cache.
 struct DepthwiseGeometry {
   int64_t band_rows, bands;
   int64_t range_planes, ranges;
@@ -32,14 +33,22 @@ struct DepthwiseGeometry {
 };
 
 constexpr DepthwiseGeometry depthwise_geometry(const ConvShape& shape, int target_lanes, const ConvSizes& sizes) {
-  constexpr int64_t band_bytes = 192 * 1024, least_task_bytes = 64 * 1024, wished_tasks = 64;
+  constexpr int64_t first_level_bytes = 48 * 1024, second_level_bytes = 192 * 1024, least_second_level_rows = 4;
+  constexpr int64_t least_task_bytes = 64 * 1024, wished_tasks = 64;
   if (sizes.batch == 0 || sizes.output.product() == 0) return {0, 0, 0, 0, {0, 0}};
   const int64_t blocks = divide_up(shape.output_channels, target_lanes);
   const int64_t output_row_bytes = sizes.output.w * target_lanes * static_cast<int64_t>(sizeof(float));
   const int64_t input_row_bytes = larger(1, sizes.input.w * target_lanes * static_cast<int64_t>(sizeof(float)));
-  const int64_t input_rows = band_bytes / input_row_bytes / shape.kernel.d;
-  const int64_t fitting_rows = larger(4, (input_rows - shape.kernel.h) / shape.stride.h);
-  const int64_t bands = divide_up(sizes.output.h, fitting_rows);
+  const int64_t rows_of_one = (shape.kernel.h - 1) * shape.dilation.h + 1;
+  // Rows of outputs whose input takes so many bytes.
+  const auto fitting_rows = [&](int64_t bytes) {
+    const int64_t rows = bytes / input_row_bytes / shape.kernel.d - rows_of_one;
+    return rows < 0 ? 0 : rows / shape.stride.h + 1;
+  };
+  const int64_t first_level_rows = fitting_rows(first_level_bytes);
+  const int64_t most_rows =
+      first_level_rows > 0 ? first_level_rows : larger(least_second_level_rows, fitting_rows(second_level_bytes));
+  const int64_t bands = divide_up(sizes.output.h, most_rows);
   const int64_t band_rows = divide_up(sizes.output.h, bands);
   const int64_t exact_bands = divide_up(sizes.output.h, band_rows);
 

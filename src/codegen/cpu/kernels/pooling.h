@@ -42,8 +42,7 @@ class Pool {
       const int64_t begin = task % geometry.ranges * geometry.range_rows;
       const int64_t end = smaller(begin + geometry.range_rows, sizes.output.d * sizes.output.h);
       for (int64_t row = begin; row < end; ++row)
-        run_row(arguments, epilogue,
-                {plane / blocks, plane % blocks, row / sizes.output.h, row % sizes.output.h, 0, 0});
+        run_row(arguments, epilogue, plane / blocks, plane % blocks, row / sizes.output.h, row % sizes.output.h);
     }
   }
 
@@ -58,8 +57,10 @@ class Pool {
     }
   };
 
-  // One row of outputs; `row` says which.
-  static void run_row(const Arguments& arguments, const Epilogue& epilogue, Position row) {
+  // One row of outputs. The place goes in single numbers: see conv_depthwise.h.
+  static void run_row(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block, int64_t d,
+                      int64_t h) {
+    Position row{batch, block, d, h, 0, 0};
     const int64_t width = arguments.sizes.output.w;
     while (row.w + 4 <= width) run_tile<4>(arguments, epilogue, row), row.w += 4;
     while (row.w < width) run_tile<1>(arguments, epilogue, row), row.w += 1;

@@ -81,11 +81,24 @@ TEST(ISA_SUITE(DepthwiseConvolution), NegativePadsCropAndWidePadsReadNothing) {
 
 TEST(ISA_SUITE(DepthwiseConvolution), SeveralBandsAndRanges) {
   constexpr ConvShape shape = depthwise(lanes, {3, 3, 3});
-  const ConvSizes sizes = conv_sizes(shape, 1, {13, 40, 150}, {1, 1, 1}, {1, 1, 1});
+  const Axes size{26, 10, 150};
+  const ConvSizes sizes = conv_sizes(shape, 1, size, {1, 1, 1}, {1, 1, 1});
   const DepthwiseGeometry geometry = depthwise_geometry(shape, lanes, sizes);
   ASSERT_GT(geometry.bands, 1);
   ASSERT_GT(geometry.ranges, 1);
-  check<shape>(1, {13, 40, 150}, {1, 1, 1}, {1, 1, 1});
+  check<shape>(1, size, {1, 1, 1}, {1, 1, 1});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), BandsFitTheFirstLevelCacheWhereARowDoes) {
+  constexpr auto band_rows = [](const ConvShape& shape, const Axes& size) {
+    return depthwise_geometry(shape, 16, conv_sizes(shape, 1, size, {}, {})).band_rows;
+  };
+  // 48 KiB hold 12 rows of 64 columns and 64 bytes: four for each of three planes, of which three are one output's.
+  EXPECT_EQ(band_rows(depthwise(16, {3, 3, 3}), {9, 42, 64}), 2);
+  EXPECT_EQ(band_rows(depthwise(16, {3, 1, 1}), {9, 40, 64}), 4);
+  EXPECT_EQ(band_rows(depthwise(16, {3, 2, 2}, {1, 2, 2}), {9, 40, 64}), 2);
+  // Of rows of 256 columns not even three planes of three: 192 KiB hold four rows of each.
+  EXPECT_EQ(band_rows(depthwise(16, {3, 3, 3}), {9, 42, 256}), 4);
 }
 
 TEST(ISA_SUITE(DepthwiseConvolution), HalfTypesAreComputedInFloat) {

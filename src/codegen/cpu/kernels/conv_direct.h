@@ -201,6 +201,8 @@ class DirectConvolution {
                         origin.w + voxels <= size.w && origin.d >= 0 && origin.d < size.d && origin.h >= 0 &&
                         origin.h < size.h;
     const int64_t row_offset = origin.d * view.d_stride + origin.h * view.h_stride + origin.w * lanes;
+    // The other chunks of a range find its voxels in a cache.
+    const bool fetches_ahead = task.chunk == 0 && size.product() * shape.input_channels > second_level_floats;
     Tile tile;
     if (!is_row) tile = locate<voxels>(arguments, first);
     alignas(64) Input copied[voxels * lanes];
@@ -209,9 +211,26 @@ class DirectConvolution {
       if (!is_row) copy_voxels<voxels>(channels, tile, copied);
       const float* const weights = chunk_weights + packing.input_block_offset(blocks, block);
       prefetch_tap(weights, prefetch);
+      if (fetches_ahead && is_row) fetch_tile<voxels, Access::read>(channels + row_offset, 4);
       multiply_tap<blocks>(RowVoxels{is_row ? channels + row_offset : copied}, 0, weights, packing.depth(block),
                            accumulators);
     }
+  }
+
+  // Tensors that the second-level cache does not hold are fetched ahead by kernels of one tap, which with few channels
+  // have little else to do: the processor's own prefetching ends with each page and each tile of a block.
+  static constexpr int64_t second_level_floats = second_level_cache / static_cast<int64_t>(sizeof(float));
+  enum class Access { read, write };
+
+  // The voxels of the tile that is `tiles` after that at `first`, maybe past the end of the tensor.
+  template <int voxels, Access access, class T>
+  [[gnu::always_inline]] static void fetch_tile(const T* first, int64_t tiles) {
+    constexpr int64_t line = 64, bytes = voxels * lanes * static_cast<int64_t>(sizeof(T));
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(first) + static_cast<uintptr_t>(tiles * bytes);
+#pragma clang loop unroll(full)
+    for (int64_t i = 0; i < bytes; i += line)
+      __builtin_prefetch(reinterpret_cast<const void*>(begin + static_cast<uintptr_t>(i)),
+                         access == Access::write ? 1 : 0, 3);
   }
 
   // The voxels of a tile that stand one behind another, as multiply_tap reads them.
@@ -308,6 +327,11 @@ class DirectConvolution {
       if (count == voxels && at.w + voxels <= size.w) {
         // The whole tile from its registers.
         const Position first = position_of<blocks>(arguments, task, at);
+        constexpr bool stores = !requires { Epilogue::stores_itself; };
+        if (stores && is_pointwise && size.product() * shape.output_channels > second_level_floats)
+          for (int b = 0; b < blocks; ++b)
+            fetch_tile<voxels, Access::write>(
+                arguments.output + first.offset + b * arguments.output_view.channel_block_stride, 2);
 #pragma clang loop unroll(full)
         for (int i = 0; i < voxels; ++i) store_voxel<blocks>(arguments, epilogue, first, i, accumulators[i]);
         at.w += voxels - 1;

@@ -63,6 +63,61 @@ Expr iterations(const LoopNest& nest) {
   return count;
 }
 
+// Whether the nest makes something too large for a cache of tensors that are much smaller, in few simple operations: a
+// mask of the tokens that belong to one region. Reading that takes longer than computing it, for each reader again.
+bool is_mask_of_small_tensors(const Program& program, const LoopNest& nest) {
+  constexpr int64_t least_elements = 1 << 16, times_as_large = 16;
+  constexpr int most_operators = 8;
+  const Expr elements = iterations(nest);
+  if (!nest.lets.empty() || !proven_at_least(elements, least_elements)) return false;
+  int operators = 0;
+  bool is_simple = true;
+  visit(nest.stores.front().value, [&](const ScalarNode& node) {
+    operators += node.operands.empty() ? 0 : 1;
+    switch (node.op) {
+      case ScalarOp::load:
+        is_simple &= proven_at_least(elements, product(program.buffer(node.buffer).shape) * times_as_large);
+        break;
+      case ScalarOp::constant:
+      case ScalarOp::add:
+      case ScalarOp::subtract:
+      case ScalarOp::multiply:
+      case ScalarOp::equal:
+      case ScalarOp::less:
+      case ScalarOp::less_or_equal:
+      case ScalarOp::logical_not:
+      case ScalarOp::logical_and:
+      case ScalarOp::logical_or:
+      case ScalarOp::select:
+        break;
+      default:
+        is_simple = false;
+    }
+  });
+  return is_simple && operators <= most_operators;
+}
+
+// Where a load of an alias reads the tensor behind it; nothing where they differ in more than axes of extent 1.
+std::optional<std::vector<Expr>> indices_behind_alias(const Shape& alias, const std::vector<Expr>& indices,
+                                                      const Shape& behind) {
+  std::vector<Expr> result;
+  size_t axis = 0;
+  const auto skip_ones = [&] {
+    while (axis < alias.size() && alias[axis].is_constant(1)) ++axis;
+  };
+  for (const Expr& extent : behind) {
+    if (extent.is_constant(1)) {
+      result.push_back(0);
+      continue;
+    }
+    skip_ones();
+    if (axis == alias.size() || !proven_equal(alias[axis], extent)) return std::nullopt;
+    result.push_back(indices[axis++]);
+  }
+  skip_ones();
+  return axis == alias.size() ? std::optional(result) : std::nullopt;
+}
+
 // Calls `apply` on every scalar of the nest, replacing it by the result.
 template <class Apply>
 void rewrite_scalars(LoopNest& nest, const Apply& apply) {
@@ -139,8 +194,17 @@ class Fusion {
   explicit Fusion(Program& program) : program_(program), uses_(program), loops_(enclosing_loops(program)) {}
 
   void run() {
-    // In program order, so that a chain collapses from its head; again while that joins readers, since what had two
-    // may then have one (t * sigmoid(t)).
+    inline_all();
+    // When all that they consist of stands in one nest: in each of its readers it would be computed apart.
+    takes_masks_ = true;
+    inline_all();
+    uses_.sweep();
+  }
+
+ private:
+  // In program order, so that a chain collapses from its head; again while that joins readers, since what had two may
+  // then have one (t * sigmoid(t)).
+  void inline_all() {
     for (bool inlined = true; inlined;) {
       inlined = false;
       for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -149,15 +213,14 @@ class Fusion {
         if (producer != nullptr && stores_whole_temporary(program_, *producer)) inlined |= try_inline(i);
       }
     }
-    uses_.sweep();
   }
 
- private:
   // Returns whether the nest is gone into its readers.
   bool try_inline(size_t position) {
     Step& step = program_.steps[position];
     const LoopNest& producer = std::get<LoopNest>(step.work);
     BufferId buffer = producer.stores.front().buffer;
+    if (uses_.has_views(buffer) && is_mask(producer)) read_behind_aliases(buffer);
     std::set<size_t> readers = uses_.readers(buffer);
     if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(producer, buffer, readers)) return false;
     for (size_t reader : readers)
@@ -172,21 +235,53 @@ class Fusion {
     return true;
   }
 
+  bool is_mask(const LoopNest& nest) const { return takes_masks_ && is_mask_of_small_tensors(program_, nest); }
+
   bool may_inline(const LoopNest& producer, BufferId buffer, const std::set<size_t>& readers) const {
     // Somebody who sees the buffer under another name needs it in memory.
-    if (uses_.has_views(buffer)) return false;
+    for (BufferId view : uses_.views(buffer))
+      if (program_.buffer(view).kind != BufferKind::temporary || uses_.has_views(view) ||
+          !uses_.readers(view).empty() || !uses_.writers(view).empty())
+        return false;
     for (size_t reader : readers)
       if (!std::holds_alternative<LoopNest>(program_.steps[reader].work)) return false;
     Cost cost = cost_of(producer);
     if (cost.loads == 0 && producer.lets.empty() && !cost.computes) return true;
+    if (is_mask(producer))
+      return std::ranges::all_of(
+          readers, [&](size_t reader) { return is_in_any_order(std::get<LoopNest>(program_.steps[reader].work)); });
     if (readers.size() > 1) return false;
     const LoopNest& consumer = std::get<LoopNest>(program_.steps[*readers.begin()].work);
-    // A scatter or an ordered nest reads what it writes; its loads stay as they are.
-    for (const Axis& axis : consumer.axes)
-      if (axis.kind == AxisKind::ordered) return false;
+    if (!is_in_any_order(consumer)) return false;
     if (cost.loads + cost_of(consumer).loads > maximum_loads) return false;
     Expr elements = product(program_.buffer(buffer).shape);
     return count_loads(consumer, buffer) == 1 && proven_at_least(elements, iterations(consumer));
+  }
+
+  // A scatter or an ordered nest reads what it writes; its loads stay as they are.
+  static bool is_in_any_order(const LoopNest& nest) {
+    return std::ranges::none_of(nest.axes, [](const Axis& axis) { return axis.kind == AxisKind::ordered; });
+  }
+
+  // Nests that read the buffer with axes of extent 1 more or less read itself.
+  void read_behind_aliases(BufferId buffer) {
+    for (BufferId alias : uses_.views(buffer)) {
+      if (!program_.buffer(alias).alias) continue;
+      const std::set<size_t> readers = uses_.readers(alias);
+      for (size_t reader : readers) {
+        auto* nest = std::get_if<LoopNest>(&program_.steps[reader].work);
+        if (nest == nullptr) continue;
+        rewrite_scalars(*nest, [&](const Scalar& scalar) {
+          return replace_loads(scalar, [&](const ScalarNode& load) {
+            if (load.buffer != alias) return Scalar();
+            const auto indices =
+                indices_behind_alias(program_.buffer(alias).shape, load.indices, program_.buffer(buffer).shape);
+            return indices ? scalar::load(load.dtype, buffer, *indices) : Scalar();
+          });
+        });
+        uses_.refresh(reader);
+      }
+    }
   }
 
   // Nothing that the producer reads is written between it and the reader.
@@ -202,6 +297,7 @@ class Fusion {
   Program& program_;
   ProgramUses uses_;
   const std::vector<std::optional<size_t>> loops_;
+  bool takes_masks_ = false;
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace onnxc {
 //
 // A nest is inlined into the nests that read it when it stores a whole temporary, each element once, without
 // reductions; and when that repeats no work that costs: its one reader reads each element at most once, or it reads
-// nothing itself (a constant). Rounding to the type of the temporary is kept, so that results do not change by a bit.
+// nothing itself (a constant), or it makes a large mask of small tensors. Rounding to the type of the temporary is
+// kept, so that results do not change by a bit.
 void fuse_nests(Program& program);
 
 }  // namespace onnxc

@@ -126,6 +126,54 @@ nest negate  axes i<4
 }
 
 // What a branch computes becomes part of where the If takes it, under the condition of that.
+// For each of the heads again, and through shapes that differ in axes of extent 1.
+TEST(FuseNests, ComputesALargeMaskOfSmallTensorsWhereItIsRead) {
+  EXPECT_EQ(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
+b1 constant float32 [3, 1, 300] "regions"
+b2 temporary float32 [3, 300, 300] "mask"
+b3 temporary float32 [1, 3, 1, 300, 300] alias b2 "mask reshaped"
+b4 temporary float32 [3, 1, 300, 300] "unsqueezed"
+b5 output float32 [3, 4, 300, 300] "masked"
+inputs b0
+outputs b5
+nest mask  axes w<3, i<300, j<300
+  b2[w, i, j] = select(b1[w, 0, i] == b1[w, 0, j], 0.0, -100.0)
+nest Unsqueeze  axes w<3, h<1, i<300, j<300
+  b4[w, h, i, j] = b3[0, w, h, i, j]
+nest add  axes w<3, h<4, i<300, j<300
+  b5[w, h, i, j] = b0[w, h, i, j] + b4[w, 0, i, j]
+)"),
+            R"(nest add  axes w<3, h<4, i<300, j<300
+  b5[w, h, i, j] = b0[w, h, i, j] + select(b1[w, 0, i] == b1[w, 0, j], 0.0, -100.0)
+)");
+}
+
+// What the mask's parts share stays shared.
+TEST(FuseNests, ComputesALargeMaskOnce) {
+  EXPECT_EQ(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
+b1 constant float32 [3, 300, 1] "regions"
+b2 constant float32 [3, 1, 300] "regions of keys"
+b3 temporary float32 [3, 300, 300] "difference"
+b4 temporary bool [3, 300, 300] "equal"
+b5 temporary float32 [3, 300, 300] "mask"
+b6 output float32 [3, 4, 300, 300] "masked"
+inputs b0
+outputs b6
+nest Sub  axes w<3, i<300, j<300
+  b3[w, i, j] = b1[w, i, 0] - b2[w, 0, j]
+nest Equal  axes w<3, i<300, j<300
+  b4[w, i, j] = b3[w, i, j] == 0.0
+nest Where  axes w<3, i<300, j<300
+  b5[w, i, j] = select(b4[w, i, j], 0.0, b3[w, i, j])
+nest add  axes w<3, h<4, i<300, j<300
+  b6[w, h, i, j] = b0[w, h, i, j] + b5[w, i, j]
+)"),
+            R"(nest add  axes w<3, h<4, i<300, j<300
+  t0 = b1[w, i, 0] - b2[w, 0, j]
+  b6[w, h, i, j] = b0[w, h, i, j] + select(t0 == 0.0, 0.0, t0)
+)");
+}
+
 TEST(FuseNests, ComputesABranchWhereItIsTaken) {
   EXPECT_EQ(fused(R"(dim c 0..1
 b0 input bool [1] "c"
@@ -203,6 +251,45 @@ nest add  axes j<3, i<4
   b3[j, i] = b1[j, i] + b2[i]
 )";
 
+// As large as what it is made of, or so small that a cache has it.
+constexpr const char* a_large_operand = R"(b0 input float32 [4, 300, 300] "x"
+b1 input float32 [300, 300] "m"
+b2 temporary float32 [300, 300] "t"
+b3 output float32 [4, 300, 300] "y"
+inputs b0, b1
+outputs b3
+nest mask  axes i<300, j<300
+  b2[i, j] = select(b1[i, j] == 0.0, 0.0, -100.0)
+nest add  axes h<4, i<300, j<300
+  b3[h, i, j] = b0[h, i, j] + b2[i, j]
+)";
+
+constexpr const char* a_small_mask = R"(b0 input float32 [4, 200, 200] "x"
+b1 input float32 [200] "m"
+b2 temporary float32 [200, 200] "t"
+b3 output float32 [4, 200, 200] "y"
+inputs b0, b1
+outputs b3
+nest mask  axes i<200, j<200
+  b2[i, j] = select(b1[i] == b1[j], 0.0, -100.0)
+nest add  axes h<4, i<200, j<200
+  b3[h, i, j] = b0[h, i, j] + b2[i, j]
+)";
+
+// Another order of the elements than rows of the mask have.
+constexpr const char* a_mask_in_another_shape = R"(b0 input float32 [4, 90000] "x"
+b1 input float32 [300] "m"
+b2 temporary float32 [300, 300] "t"
+b3 temporary float32 [90000] alias b2 "flat"
+b4 output float32 [4, 90000] "y"
+inputs b0, b1
+outputs b4
+nest mask  axes i<300, j<300
+  b2[i, j] = select(b1[i] == b1[j], 0.0, -100.0)
+nest add  axes h<4, i<90000
+  b4[h, i] = b0[h, i] + b3[i]
+)";
+
 constexpr const char* seen_under_another_shape = R"(b0 input float32 [2, 3] "x"
 b1 temporary float32 [2, 3] "t"
 b2 temporary float32 [6] alias b1 "flat"
@@ -274,9 +361,9 @@ nest negate  axes i<4
 )";
 
 INSTANTIATE_TEST_SUITE_P(Programs, FuseNestsLeaves,
-                         testing::Values(two_readers, read_for_every_row, seen_under_another_shape,
-                                         input_is_overwritten, a_reduction, computed_before_a_loop,
-                                         computed_in_a_loop));
+                         testing::Values(two_readers, read_for_every_row, a_large_operand, a_small_mask,
+                                         a_mask_in_another_shape, seen_under_another_shape, input_is_overwritten,
+                                         a_reduction, computed_before_a_loop, computed_in_a_loop));
 
 }  // namespace
 }  // namespace onnxc

@@ -236,6 +236,10 @@ Scalar select(const Scalar& condition, const Scalar& if_true, const Scalar& if_f
   internal_check(if_true.dtype() == if_false.dtype(), "branches of one dtype");
   if (is_constant(condition)) return condition->integer != 0 ? if_true : if_false;
   if (&*if_true == &*if_false) return if_true;
+  // Two Where of which the second takes what the first leaves: where this condition does not hold, its negation does.
+  if (if_false->op == ScalarOp::select && if_false->operands[0]->op == ScalarOp::logical_not &&
+      &*if_false->operands[0]->operands[0] == &*condition)
+    return select(condition, if_true, if_false->operands[1]);
   return make({.op = ScalarOp::select, .dtype = if_true.dtype(), .operands = {condition, if_true, if_false}});
 }
 

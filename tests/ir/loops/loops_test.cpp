@@ -60,6 +60,9 @@ TEST(Scalars, FoldSelects) {
   Scalar yes = scalar::integer_constant(DType::boolean, 1), value = x();
   EXPECT_EQ(to_string(scalar::select(yes, value, real(0))), "b0[i]");
   EXPECT_EQ(to_string(scalar::select(scalar::unary(ScalarOp::is_nan, value), value, value)), "b0[i]");
+  const Scalar is_nan = scalar::unary(ScalarOp::is_nan, value);
+  const Scalar where_not = scalar::select(scalar::unary(ScalarOp::logical_not, is_nan), real(1), value);
+  EXPECT_EQ(to_string(scalar::select(is_nan, real(0), where_not)), "select(is_nan(b0[i]), 0.0, 1.0)");
 }
 
 TEST(Scalars, FoldComparisonsOfIndicesThatAreProven) {

@@ -121,9 +121,9 @@ bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueF
   return fits && is_floating(epilogue.value.dtype());
 }
 
-// Whether each operator is an instruction or two on floats, and there are few (light_epilogue.h).
-bool is_light(const Scalar& value) {
-  constexpr int most_operators = 6;
+// Whether each operator is an instruction or two on floats, and there are few (light_epilogue.h). Rows may have masks.
+bool is_light(const Scalar& value, EpilogueForm form) {
+  const int most_operators = form == EpilogueForm::rows ? 8 : 6;
   int operators = 0;
   bool is_simple = true;
   visit(value, [&](const ScalarNode& node) {
@@ -141,6 +141,13 @@ bool is_light(const Scalar& value) {
       case ScalarOp::maximum:
       case ScalarOp::cast:
         is_simple &= node.dtype == DType::float32;
+        break;
+      case ScalarOp::equal:
+      case ScalarOp::less:
+      case ScalarOp::less_or_equal:
+      case ScalarOp::logical_not:
+      case ScalarOp::select:
+        is_simple &= form == EpilogueForm::rows;
         break;
       default:
         is_simple = false;
@@ -190,7 +197,7 @@ class EpiloguePrinter {
     std::vector<std::string> initializers;
     auto structure = writer_.scope("struct " + name_, ";");
     declare_members(initializers);
-    if (is_light(epilogue_.value)) writer_.line("static constexpr bool is_light = true;");
+    if (is_light(epilogue_.value, form_)) writer_.line("static constexpr bool is_light = true;");
     writer_.line("");
     print_operator();
     return fmt::format("{{{}}}", fmt::join(initializers, ", "));

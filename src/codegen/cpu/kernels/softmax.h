@@ -48,22 +48,21 @@ inline float largest_of(const Input* input, int64_t columns) {
   return each[0];
 }
 
-// The sum of power(x - largest); leaves the powers in the output where it is to keep them.
-template <bool keeps_exponentials, class Input, class Output, class Power>
-inline float sum_of_exponentials(const Input* input, int64_t columns, float largest, Output* output,
-                                 const Power& power) {
+// The sum of exp(x - largest); leaves the exponentials in the output where it is to keep them.
+template <bool keeps_exponentials, class Input, class Output>
+inline float sum_of_exponentials(const Input* input, int64_t columns, float largest, Output* output) {
   vec sums[softmax_sets] = {};
   int64_t column = 0;
   for (; column + softmax_sets * lanes <= columns; column += softmax_sets * lanes)
 #pragma clang loop unroll(full)
     for (int i = 0; i < softmax_sets; ++i) {
-      const vec value = power(load(input + column + i * lanes) - splat(largest));
+      const vec value = exponential(load(input + column + i * lanes) - splat(largest));
       if constexpr (keeps_exponentials) store(output + column + i * lanes, value);
       sums[i] += value;
     }
   for (; column < columns; column += lanes) {
     const int64_t count = smaller(lanes, columns - column);
-    const vec value = power(load_partial(input + column, count) - splat(largest));
+    const vec value = exponential(load_partial(input + column, count) - splat(largest));
     if constexpr (keeps_exponentials) store_partial(output + column, value, count);
     sums[0] += keep_lanes(first_lanes(count), value);
   }
@@ -104,8 +103,7 @@ class RowSoftmax {
 
   static void run_row(const Input* input, int64_t columns, Output* output) {
     const float largest = detail::largest_of(input, columns);
-    const float sum = detail::sum_of_exponentials<keeps_exponentials>(input, columns, largest, output,
-                                                                      [](vec x) { return exponential(x); });
+    const float sum = detail::sum_of_exponentials<keeps_exponentials>(input, columns, largest, output);
     const float shift = takes_logarithm ? logarithm(sum) : 0.0f;
     for (int64_t column = 0; column < columns; column += lanes) {
       const int64_t count = columns - column;

@@ -100,22 +100,11 @@ bool is_mask_of_small_tensors(const Program& program, const LoopNest& nest) {
 // Where a load of an alias reads the tensor behind it; nothing where they differ in more than axes of extent 1.
 std::optional<std::vector<Expr>> indices_behind_alias(const Shape& alias, const std::vector<Expr>& indices,
                                                       const Shape& behind) {
+  const auto axes = axes_but_ones(behind, alias);
+  if (!axes) return std::nullopt;
   std::vector<Expr> result;
-  size_t axis = 0;
-  const auto skip_ones = [&] {
-    while (axis < alias.size() && alias[axis].is_constant(1)) ++axis;
-  };
-  for (const Expr& extent : behind) {
-    if (extent.is_constant(1)) {
-      result.push_back(0);
-      continue;
-    }
-    skip_ones();
-    if (axis == alias.size() || !proven_equal(alias[axis], extent)) return std::nullopt;
-    result.push_back(indices[axis++]);
-  }
-  skip_ones();
-  return axis == alias.size() ? std::optional(result) : std::nullopt;
+  for (const std::optional<size_t>& axis : *axes) result.push_back(axis ? indices[*axis] : Expr(0));
+  return result;
 }
 
 // Calls `apply` on every scalar of the nest, replacing it by the result.

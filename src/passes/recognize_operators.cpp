@@ -15,26 +15,15 @@ bool same_shape(const Value& a, const Value& b) {
 // The dims of `other`, which broadcasts to `viewed`, in a tensor of `shape`: equal to `viewed` but for axes of 1.
 // Nothing where the two differ in more, or where a dim is not constant.
 std::optional<std::vector<int64_t>> dims_without_view(const Shape& shape, const Shape& viewed, const Shape& other) {
+  const auto axes = axes_but_ones(shape, viewed);
+  if (!axes) return std::nullopt;
+  const size_t missing = viewed.size() - other.size();
   std::vector<int64_t> dims;
-  size_t at = 0;
-  const auto skip_ones = [&] {
-    while (at < viewed.size() && viewed[at].is_constant(1)) ++at;
-  };
-  for (const Expr& dim : shape) {
-    if (dim.is_constant(1)) {
-      dims.push_back(1);
-      continue;
-    }
-    skip_ones();
-    if (at == viewed.size() || !proven_equal(viewed[at], dim)) return std::nullopt;
-    const size_t missing = viewed.size() - other.size();
-    const std::optional<int64_t> size = at < missing ? 1 : other[at - missing].constant();
+  for (const std::optional<size_t>& axis : *axes) {
+    const std::optional<int64_t> size = !axis || *axis < missing ? 1 : other[*axis - missing].constant();
     if (!size) return std::nullopt;
     dims.push_back(*size);
-    ++at;
   }
-  skip_ones();
-  if (at != viewed.size()) return std::nullopt;
   return dims;
 }
 

@@ -159,4 +159,8 @@ std::string to_string(const Shape& shape);  // "[1, N, 2*D + 1]"
 // The dims as integers, or nothing when one is symbolic.
 std::optional<std::vector<int64_t>> constant_dims(const Shape& shape);
 
+// Where two shapes differ in no more than axes of extent 1: for each axis of the first the axis of the second that it
+// is, nothing for one of extent 1.
+std::optional<std::vector<std::optional<size_t>>> axes_but_ones(const Shape& shape, const Shape& other);
+
 }  // namespace onnxc

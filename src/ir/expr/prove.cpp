@@ -217,6 +217,25 @@ bool proven_less(const Expr& a, const Expr& b) {
 
 bool proven_equal(const Expr& a, const Expr& b) { return a == b || (proven_at_least(a, b) && proven_at_least(b, a)); }
 
+std::optional<std::vector<std::optional<size_t>>> axes_but_ones(const Shape& shape, const Shape& other) {
+  std::vector<std::optional<size_t>> axes;
+  size_t at = 0;
+  const auto skip_ones = [&] {
+    while (at < other.size() && other[at].is_constant(1)) ++at;
+  };
+  for (const Expr& extent : shape) {
+    if (extent.is_constant(1)) {
+      axes.emplace_back();
+      continue;
+    }
+    skip_ones();
+    if (at == other.size() || !proven_equal(other[at], extent)) return std::nullopt;
+    axes.emplace_back(at++);
+  }
+  skip_ones();
+  return at == other.size() ? std::optional(axes) : std::nullopt;
+}
+
 bool proven_different(const Expr& a, const Expr& b) {
   if (proven_less(a, b) || proven_less(b, a)) return true;
   return unless_overflow([&] { return never_zero_by_divisor(a - b); }).value_or(false);

@@ -218,6 +218,16 @@ TEST_F(ExprTest, LargeExpressionsAreRefused) {
   EXPECT_THROW(for (int k = 0; k < 1000; ++k) doubled = min(doubled * doubled, E + k), UserError);
 }
 
+TEST_F(ExprTest, ShapesThatDifferInAxesOfOne) {
+  using Axes = std::vector<std::optional<size_t>>;
+  EXPECT_EQ(axes_but_ones({D, E, 3}, {1, D, 1, E, 3, 1}), (Axes{1, 3, 4}));
+  EXPECT_EQ(axes_but_ones({1, D, 1, 3}, {D, 3}), (Axes{{}, 0, {}, 1}));
+  EXPECT_EQ(axes_but_ones({1}, {}), (Axes{{}}));
+  EXPECT_EQ(axes_but_ones({D, 3}, {3, D}), std::nullopt);
+  EXPECT_EQ(axes_but_ones({D, 3}, {3 * D}), std::nullopt);
+  EXPECT_EQ(axes_but_ones({D}, {D, 3}), std::nullopt);
+}
+
 TEST_F(ExprTest, LongSumsAreFast) {
   Expr sum;
   for (int k = 0; k < 2000; ++k) sum += Symbol::dim("s" + std::to_string(k));

@@ -64,18 +64,17 @@ class LayoutCopy {
     const Axes& whole = arguments.sizes.size;
     const Axes size = joined_rows(whole, input, input_lanes, output, output_lanes);
     const int64_t channels = smaller(lanes, arguments.sizes.channels - block * lanes);
-    for (int64_t voxel = begin; voxel < end;) {
-      const int64_t w = voxel % size.w, h = voxel / size.w % size.h, d = voxel / size.w / size.h;
-      const int64_t count = smaller(size.w - w, end - voxel);
-      const Row row{from + d * input.d_stride + h * input.h_stride + w * input_lanes,
-                    to + d * output.d_stride + h * output.h_stride + w * output_lanes,
+    int64_t voxel = begin;
+    for_each_row(size, begin, end - begin, [&](const Axes& at, int64_t count) {
+      const Row row{from + at.d * input.d_stride + at.h * input.h_stride + at.w * input_lanes,
+                    to + at.d * output.d_stride + at.h * output.h_stride + at.w * output_lanes,
                     channels,
                     count,
                     to_rows ? output.channel_block_stride : input.channel_block_stride,
                     whole};
       copy_row(row, epilogue, {batch, block, voxel / whole.w / whole.h, voxel / whole.w % whole.h, voxel % whole.w, 0});
       voxel += count;
-    }
+    });
   }
 
   static void copy_row(const Row& row, const Epilogue& epilogue, Position position) {

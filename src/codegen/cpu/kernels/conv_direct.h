@@ -332,8 +332,7 @@ class DirectConvolution {
           for (int b = 0; b < blocks; ++b)
             fetch_tile<voxels, Access::write>(
                 arguments.output + first.offset + b * arguments.output_view.channel_block_stride, 2);
-#pragma clang loop unroll(full)
-        for (int i = 0; i < voxels; ++i) store_voxel<blocks>(arguments, epilogue, first, i, accumulators[i]);
+        store_tile<blocks>(arguments, epilogue, first, accumulators);
         at.w += voxels - 1;
         advance(size, at);
         return;
@@ -367,6 +366,28 @@ class DirectConvolution {
                 at.h * view.h_stride + at.w * view.w_step * lanes};
   }
 
+  // Stores a whole tile that stands in one row: all voxels of a block only once the epilogue has had them, since
+  // what it reads, such as a bias, would be loaded anew after each store, which might have changed it.
+  template <int blocks>
+  [[gnu::always_inline]] static void store_tile(const Arguments& arguments, const Epilogue& epilogue,
+                                                const Position& first,
+                                                const vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int voxels = tile_voxels<blocks>;
+    const int64_t step = arguments.output_view.w_step * lanes;
+    const int64_t block_stride = arguments.output_view.channel_block_stride;
+    Output* const output = arguments.output;
+#pragma clang loop unroll(full)
+    for (int b = 0; b < blocks; ++b) {
+      vec values[voxels];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < voxels; ++i)
+        values[i] = finished(epilogue, accumulators[i][b], position_after(first, i, i * step, b, block_stride));
+      if constexpr (requires { Epilogue::stores_itself; }) continue;
+#pragma clang loop unroll(full)
+      for (int i = 0; i < voxels; ++i) store(output + first.offset + i * step + b * block_stride, values[i]);
+    }
+  }
+
   // Stores the voxel `distance` after `first` in its row.
   template <int blocks>
   [[gnu::always_inline]] static void store_voxel(const Arguments& arguments, const Epilogue& epilogue,
@@ -375,16 +396,29 @@ class DirectConvolution {
     const BlockedView& view = arguments.output_view;
 #pragma clang loop unroll(full)
     for (int b = 0; b < blocks; ++b) {
-      Position position = first;
-      position.channel_block += b;
-      position.w += distance;
-      position.offset += distance * view.w_step * lanes + b * view.channel_block_stride;
-      vec value = epilogue(accumulators[b], position);
+      const Position position =
+          position_after(first, distance, distance * view.w_step * lanes, b, view.channel_block_stride);
+      const vec value = finished(epilogue, accumulators[b], position);
       if constexpr (requires { Epilogue::stores_itself; }) continue;
-      if constexpr (shape.output_channels % lanes != 0)
-        value = keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
       store(arguments.output + position.offset, value);
     }
+  }
+
+  // Of a voxel of the same row, in the block that is `blocks` after.
+  [[gnu::always_inline]] static Position position_after(Position position, int64_t voxels, int64_t offset,
+                                                        int64_t blocks, int64_t block_stride) {
+    position.channel_block += blocks;
+    position.w += voxels;
+    position.offset += offset + blocks * block_stride;
+    return position;
+  }
+
+  // What is stored of an accumulator: the channels that pad the last block are zero.
+  [[gnu::always_inline]] static vec finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
+    const vec value = epilogue(accumulator, position);
+    if constexpr (shape.output_channels % lanes != 0 && !requires { Epilogue::stores_itself; })
+      return keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
+    return value;
   }
 };
 

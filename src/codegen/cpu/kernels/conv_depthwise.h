@@ -179,29 +179,43 @@ class DepthwiseConvolution {
   [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
                                             const vec (&accumulators)[outputs]) {
     if constexpr (is_light_epilogue<Epilogue>) {
+      // All outputs are stored only once the epilogue has had them, since what it reads would be loaded anew after
+      // each store.
+      vec values[outputs];
 #pragma clang loop unroll(full)
-      for (int i = 0; i < outputs; ++i) store_output(arguments, epilogue, first, i, accumulators[i]);
+      for (int i = 0; i < outputs; ++i)
+        values[i] = finished(epilogue, accumulators[i], position_after(arguments, first, i));
+#pragma clang loop unroll(full)
+      for (int i = 0; i < outputs; ++i) store(arguments.output + position_after(arguments, first, i).offset, values[i]);
     } else {
-      vec finished[outputs];
-      for (int i = 0; i < outputs; ++i) finished[i] = accumulators[i];
-      asm("" : "+m"(finished));  // the accumulators leave their registers here, so that the epilogue has them all
+      vec stored[outputs];
+      for (int i = 0; i < outputs; ++i) stored[i] = accumulators[i];
+      asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
 #pragma clang loop unroll(disable)
-      for (int i = 0; i < outputs; ++i) store_output(arguments, epilogue, first, i, finished[i]);
+      for (int i = 0; i < outputs; ++i) {
+        const Position position = position_after(arguments, first, i);
+        store(arguments.output + position.offset, finished(epilogue, stored[i], position));
+      }
     }
   }
 
-  // Stores the output `distance` after `first` in its row.
-  [[gnu::always_inline]] static void store_output(const Arguments& arguments, const Epilogue& epilogue,
-                                                  const Position& first, int64_t distance, vec accumulator) {
+  // Of the output `distance` after `first` in its row.
+  [[gnu::always_inline]] static Position position_after(const Arguments& arguments, const Position& first,
+                                                        int64_t distance) {
     const BlockedView& view = arguments.output_view;
     Position position = first;
     position.w += distance;
     position.offset = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
                       first.d * view.d_stride + first.h * view.h_stride + position.w * lanes;
-    vec value = epilogue(accumulator, position);
+    return position;
+  }
+
+  // What is stored of an accumulator: the channels that pad the last block are zero.
+  [[gnu::always_inline]] static vec finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
+    const vec value = epilogue(accumulator, position);
     if constexpr (shape.output_channels % lanes != 0)
-      value = keep_lanes(first_lanes(shape.output_channels - first.channel_block * lanes), value);
-    store(arguments.output + position.offset, value);
+      return keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
+    return value;
   }
 };
 

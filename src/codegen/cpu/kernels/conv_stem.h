@@ -12,6 +12,7 @@
 #pragma once
 
 #include "codegen/cpu/kernels/conv_stem_band.h"
+#include "codegen/cpu/kernels/light_epilogue.h"
 #include "codegen/cpu/kernels/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -111,26 +112,64 @@ class StemConvolution {
   [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue,
                                             const StemBand<shape>& task, int64_t group, int64_t chunk, int64_t h,
                                             int64_t w, int64_t count, const vec (&accumulators)[voxels][blocks]) {
+    const BlockedView& view = arguments.output_view;
+    const int64_t block = group * packing.output_blocks() + packing.first_block(chunk);
+    const Position first{task.batch,
+                         block,
+                         task.d,
+                         h,
+                         w,
+                         task.batch * view.batch_stride + block * view.channel_block_stride + task.d * view.d_stride +
+                             h * view.h_stride + w * lanes};
+    if constexpr (is_light_epilogue<Epilogue>) {
+      if (count == voxels) return store_tile<voxels, blocks>(arguments, epilogue, first, accumulators);
+    }
     vec stored[voxels][blocks];
     for (int i = 0; i < voxels; ++i)
       for (int b = 0; b < blocks; ++b) stored[i][b] = accumulators[i][b];
     asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
-    const BlockedView& view = arguments.output_view;
-    const int64_t first_block = group * packing.output_blocks() + packing.first_block(chunk);
-    const int64_t origin = task.batch * view.batch_stride + first_block * view.channel_block_stride +
-                           task.d * view.d_stride + h * view.h_stride;
 #pragma clang loop unroll(disable)
     for (int64_t i = 0; i < count; ++i) {
       for (int b = 0; b < blocks; ++b) {
-        const int64_t block = first_block + b;
-        const Position position{task.batch, block, task.d,
-                                h,          w + i, origin + (w + i) * lanes + b * view.channel_block_stride};
-        vec value = epilogue(stored[i][b], position);
-        if constexpr (shape.output_channels % lanes != 0)
-          value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
-        store(arguments.output + position.offset, value);
+        const Position position = position_after(first, i, b, view.channel_block_stride);
+        store(arguments.output + position.offset, finished(epilogue, stored[i][b], position));
       }
     }
+  }
+
+  // A whole tile from its registers: all voxels of a block only once the epilogue has had them, since what it reads,
+  // such as a bias, would be loaded anew after each store, which might have changed it.
+  template <int voxels, int blocks>
+  [[gnu::always_inline]] static void store_tile(const Arguments& arguments, const Epilogue& epilogue,
+                                                const Position& first, const vec (&accumulators)[voxels][blocks]) {
+    const int64_t block_stride = arguments.output_view.channel_block_stride;
+    Output* const output = arguments.output + first.offset;
+#pragma clang loop unroll(full)
+    for (int b = 0; b < blocks; ++b) {
+      vec values[voxels];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < voxels; ++i)
+        values[i] = finished(epilogue, accumulators[i][b], position_after(first, i, b, block_stride));
+#pragma clang loop unroll(full)
+      for (int i = 0; i < voxels; ++i) store(output + i * lanes + b * block_stride, values[i]);
+    }
+  }
+
+  // Of a voxel of the same row, in the block that is `blocks` after.
+  [[gnu::always_inline]] static Position position_after(Position position, int64_t voxels, int64_t blocks,
+                                                        int64_t block_stride) {
+    position.channel_block += blocks;
+    position.w += voxels;
+    position.offset += voxels * lanes + blocks * block_stride;
+    return position;
+  }
+
+  // What is stored of an accumulator: the channels that pad the last block are zero.
+  [[gnu::always_inline]] static vec finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
+    const vec value = epilogue(accumulator, position);
+    if constexpr (shape.output_channels % lanes != 0)
+      return keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
+    return value;
   }
 };
 

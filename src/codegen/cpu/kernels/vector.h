@@ -97,13 +97,6 @@ namespace detail {
   __builtin_memcpy(destination, &converted, sizeof(converted));
 }
 
-// Past the caches. The destination is aligned to the size of a vec (lanes * 4 bytes), and the writer fences before
-// others read (stream_fence).
-[[gnu::always_inline]] inline void stream_store(float* destination, vec value) {
-  __builtin_nontemporal_store(value, reinterpret_cast<vec*>(destination));
-}
-[[gnu::always_inline]] inline void stream_fence() { __builtin_ia32_sfence(); }
-
 // ---- tails
 // ----------------------------------------------------------------------------------------------------------------------------
 

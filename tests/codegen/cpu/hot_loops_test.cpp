@@ -32,6 +32,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "codegen/cpu/kernels/matmul.h"
 #include "codegen/cpu/kernels/softmax.h"
+#include "kernels/instances.cpp"
 
 namespace onnxc::kernels {
 

@@ -60,8 +60,8 @@ template <int rows, int blocks>
 
 // The matrix product of one register tile. v: [input block][row][lane], u: [depth][block][lane], m: [row][block][lane].
 template <int rows, int blocks>
-[[gnu::noinline]] static void winograd_multiply(const float* v, int64_t v_block_stride, const float* u,
-                                                const float* ahead, int64_t depth, float* m) {
+[[gnu::noinline]] void winograd_multiply(const float* v, int64_t v_block_stride, const float* u, const float* ahead,
+                                         int64_t depth, float* m) {
   constexpr int64_t chain = WinogradPacking::chain;
   vec sums[rows][blocks], totals[rows][blocks];
   winograd_multiply_chain(v, v_block_stride, u, ahead, smaller(depth, chain), sums);
@@ -78,6 +78,16 @@ template <int rows, int blocks>
   for (int i = 0; i < rows; ++i)
     for (int b = 0; b < blocks; ++b) store(m + (i * blocks + b) * lanes, sums[i][b]);
 }
+
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+extern template void winograd_multiply<winograd_rows(lanes), 1>(const float*, int64_t, const float*, const float*,
+                                                                int64_t, float*);
+extern template void winograd_multiply<winograd_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
+                                                                int64_t, float*);
+extern template void winograd_multiply<winograd_short_rows(lanes), 1>(const float*, int64_t, const float*, const float*,
+                                                                      int64_t, float*);
+extern template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
+                                                                      int64_t, float*);
 
 // A task's place in the work, and its geometry. Axes are in the kernel's order: .d, .h, .w are outer, row, column.
 struct WinogradTask {

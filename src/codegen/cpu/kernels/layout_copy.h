@@ -53,8 +53,8 @@ class LayoutCopy {
     const Axes& size;        // of the tensor
   };
 
-  static void copy_range(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block,
-                         int64_t begin, int64_t end) {
+  [[gnu::noinline]] static void copy_range(const Arguments& arguments, const Epilogue& epilogue, int64_t batch,
+                                           int64_t block, int64_t begin, int64_t end) {
     const BlockedView &input = arguments.input_view, &output = arguments.output_view;
     constexpr int64_t input_lanes = to_rows ? lanes : 1, output_lanes = to_rows ? 1 : lanes;
     constexpr int64_t input_blocks = to_rows ? 1 : lanes, output_blocks = to_rows ? lanes : 1;  // for one block
@@ -140,5 +140,9 @@ class LayoutCopy {
     for (int i = 0; i < lanes; ++i) square[i] = values[i];
   }
 };
+
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+extern template class LayoutCopy<float, float, false>;
+extern template class LayoutCopy<float, float, true>;
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -80,8 +80,9 @@ TEST(ISA_SUITE(Math), ExponentialWithoutDenormals) {
 }
 
 TEST(ISA_SUITE(Math), Logistic) {
-  // Zero where the exact value is below e^-86.
-  static constexpr auto exact = [](double x) { return x < -86.0 ? 0.0 : 1.0 / (1.0 + std::exp(-x)); };
+  // Zero where the exact value is below 2^-127.5. The bound: an ulp of the exponential, half of one each of the sum and
+  // the quotient, and twice as many of them where a sum is just above a power of two.
+  static constexpr auto exact = [](double x) { return x < -127.5 * std::log(2.0) ? 0.0 : 1.0 / (1.0 + std::exp(-x)); };
   CHECK_ALL_EXPONENTS(logistic, exact, 2.5);
   double largest = 0.0;
   for (float x = -88.0f; x <= 90.0f; x += 0x1p-10f)

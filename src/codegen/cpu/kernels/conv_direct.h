@@ -9,9 +9,9 @@
 // pointer; a voxel whose tap falls into the padding points at zeros, and a tap that falls into the padding for the
 // whole tile is skipped. Nothing is padded, and nothing copied but, for a kernel of one tap, the voxels of a tile that
 // do not stand one behind another. Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit
-// half the second-level cache stay there for a sweep ("pass"), and partial sums wait in scratch between passes. Where
-// all of them do not fit, each tile fetches a part of the next pass's: 7x7 maps of 512 channels run twice as fast. The
-// order of each sum is fixed by the shape alone.
+// half the second-level cache stay there for a sweep ("pass"), and partial sums wait in scratch between passes.
+// Meanwhile each tile fetches a part of the next pass's, which after a chunk's last are the next chunk's: 7x7 maps of
+// 512 channels run twice as fast. The order of each sum is fixed by the shape alone.
 // Limits: channels per group are multiples of the block, or there is one group (direct_supports); weights are constant
 // and float. Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction
 // sets); with a single output block by loads (78%).
@@ -172,8 +172,12 @@ class DirectConvolution {
     return {distance + begin * lanes, tap_vectors * (tile + 1) / tiles - begin};
   }
 
+  // Weights that the first-level cache cannot hold: of a network's they are nowhere near when their layer begins, and a
+  // first tile that asked for them would wait for each line.
+  static constexpr bool fetches_weights = packing.size() * static_cast<int64_t>(sizeof(float)) > 64 * 1024;
+
   [[gnu::always_inline]] static void prefetch_tap(const float* weights, const Prefetch& prefetch) {
-    if constexpr (direct_streams_weights(packing)) {
+    if constexpr (fetches_weights) {
       const float* const ahead = weights + prefetch.distance;
 #pragma clang loop unroll(disable)
       for (int64_t i = 0; i < prefetch.vectors; ++i) __builtin_prefetch(ahead + i * lanes, 0, 2);
@@ -277,8 +281,8 @@ class DirectConvolution {
 #pragma clang loop unroll(disable)
           for (int64_t kw = 0; kw < shape.kernel.w; ++kw, weights += packing.tap_stride(blocks, block)) {
             const uint32_t inside = inside_dh & tile.inside_w[kw];
-            prefetch_tap(weights, prefetch);
             const int64_t tap_offset = row_offset + kw * shape.dilation.w * lanes;
+            if (inside != 0) prefetch_tap(weights, prefetch);
             if (inside == all_inside) {
               multiply_tap<blocks>(origins, tap_offset, weights, depth, accumulators);
             } else if (inside != 0) {

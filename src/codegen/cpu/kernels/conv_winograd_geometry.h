@@ -131,6 +131,7 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   // the second is for the rest, so that the weights are read for many tiles, with the input that these read.
   constexpr int64_t resident_weights = 1280 * 1024, first_level = 50 * 1024;
   constexpr int64_t cached_weights = 8 * 1024 * 1024, least_groups = 3;
+  constexpr int64_t waiting_weights = 512 * 1024, few_groups = 12;
   constexpr int64_t most_groups = 12, most_voxels = 1152, most_chunks = 6, wished_tasks = 8;
   constexpr int64_t element = static_cast<int64_t>(sizeof(float)), line = 64 / element;
   const WinogradForm form = packing.form();
@@ -159,7 +160,12 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
       !is_resident && tiles <= smaller(second_level_cache / row_bytes(split_chunks(1)), range_groups) * rows;
   const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
   const int64_t budget = is_resident && task_bytes <= first_level ? first_level : second_level_cache;
-  const int64_t fitting_groups = larger(1, smaller(budget / task_bytes, range_groups));
+  // Of a point's weights that come from memory a group fetches a quarter (conv_winograd.h), while the last point's wait
+  // for the rest: with few ranges the first has more groups, though its scratch leaves the first-level cache.
+  const bool waits_for_weights =
+      is_resident && packing.size() * element > waiting_weights && tiles <= few_groups * rows;
+  const int64_t fitting_groups =
+      larger(waits_for_weights ? least_groups : 1, smaller(budget / task_bytes, range_groups));
   // For more tasks ranges become shorter, as far as the weights come again from a cache.
   const int64_t wished_groups = larger(least_groups, sizes.batch * tiles / (wished_tasks * rows));
   const int64_t groups =

@@ -203,6 +203,17 @@ TEST(ISA_SUITE(WinogradConvolution), WeightsThatComeFromMemoryDoSoOnceWhereASpli
   EXPECT_GT(larger.ranges, 1);
 }
 
+TEST(ISA_SUITE(WinogradConvolution), FewRangesAreLongWhereTheirWeightsFillTheSecondLevelCache) {
+  constexpr ConvShape shape{.input_channels = 128, .output_channels = 32, .kernel = {3, 3, 3}};
+  constexpr Axes pads{1, 1, 1};
+  constexpr WinogradPacking packing{shape, {2, 2, 2}, lanes};
+  constexpr int64_t rows = winograd_rows(lanes);
+  const ConvSizes sizes = conv_sizes(shape, 1, {4, 6, 4 * rows - 4}, pads, pads);  // twelve groups less a few tiles
+  EXPECT_EQ(winograd_geometry(packing, sizes).range_tiles, 3 * rows);
+  EXPECT_LT(winograd_geometry(packing, conv_sizes(shape, 1, {8, 12, 4 * rows}, pads, pads)).range_tiles, 3 * rows);
+  check<shape>(sizes);
+}
+
 TEST(ISA_SUITE(WinogradConvolution), HalfTypesAreComputedInFloat) {
   constexpr ConvShape shape{.input_channels = lanes + 2, .output_channels = lanes + 3, .kernel = {1, 3, 3}};
   const ConvSizes sizes = conv_sizes(shape, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});

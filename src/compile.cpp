@@ -13,8 +13,8 @@
 #include "passes/eliminate_copies.h"
 #include "passes/fold_batch_normalization.h"
 #include "passes/fold_constants.h"
-#include "passes/fuse_attention.h"
 #include "passes/fuse_epilogues.h"
+#include "passes/fuse_kernels.h"
 #include "passes/fuse_nests.h"
 #include "passes/infer_shapes.h"
 #include "passes/lower.h"
@@ -88,8 +88,9 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
     // Before epilogues: a nest that stores into part of a Concat becomes one that a kernel can take.
     passes.run<Program>("place_stores", program, place_stores);
     passes.run<Program>("fuse_epilogues", program, [&](Program& fused) { fuse_epilogues(fused, target); });
-    // After epilogues: what scales and masks the scores stands in that of their product.
-    passes.run<Program>("fuse_attention", program, [&](Program& fused) { fuse_attention(fused, target); });
+    // After epilogues: what scales and masks the scores stands in that of their product, and what lies between a
+    // convolution and its pool in that of the convolution.
+    passes.run<Program>("fuse_kernels", program, [&](Program& fused) { fuse_kernels(fused, target); });
   }
   // Also without optimisation: a Reshape is a copy until here.
   passes.run<Program>("eliminate_copies", program, eliminate_copies);

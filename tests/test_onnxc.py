@@ -27,7 +27,7 @@ PASSES = [
     "fuse_nests",
     "place_stores",
     "fuse_epilogues",
-    "fuse_attention",
+    "fuse_kernels",
     "eliminate_copies",
 ]
 

@@ -38,6 +38,11 @@ class Target {
                                               const KernelCall& /*weights*/, const KernelCall& /*product*/) const {
     return std::nullopt;
   }
+  // One kernel in place of a convolution and a max pool that reads its output. Nothing where the target has none.
+  virtual std::optional<KernelCall> pooled_convolution(const Program&, const KernelCall& /*convolution*/,
+                                                       const KernelCall& /*pool*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace onnxc

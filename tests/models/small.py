@@ -164,6 +164,24 @@ def convolutions() -> nn.Module:
     )
 
 
+def pooled_convolutions() -> nn.Module:
+    """Convolutions and what a maximum over separate windows leaves of them: [N, 3, D, H, W] float32."""
+
+    def volume(inputs: int, outputs: int) -> nn.Module:
+        return nn.Conv3d(inputs, outputs, 3, padding=1)
+
+    return nn.Sequential(
+        volume(3, 40),
+        nn.ReLU(),
+        nn.MaxPool3d((1, 2, 2)),
+        Branches(
+            nn.Sequential(volume(40, 33), nn.MaxPool3d(2), nn.LeakyReLU()),
+            nn.Sequential(volume(40, 48), nn.Sigmoid(), nn.MaxPool3d(2, ceil_mode=True)),
+            nn.Sequential(volume(40, 40), nn.BatchNorm3d(40), nn.MaxPool3d((2, 1, 2)), volume(40, 8)),
+        ),
+    )
+
+
 class LowerRanks(nn.Module):
     """Convolutions of one and two spatial axes: [N, 6, 10, 13] float32."""
 

@@ -213,6 +213,13 @@ DYNAMIC = (
         more_inputs=(((1, 3, 13, 41, 35),),),
     ),
     ModelRow(
+        "pooled_convolutions",
+        small.pooled_convolutions,
+        ((2, 3, 7, 42, 37),),
+        dynamic_shapes=({**CLIP_DIMS, 3: Dim("H", min=4, max=512), 4: Dim("W", min=4, max=512)},),
+        more_inputs=(((1, 3, 4, 33, 64),), ((3, 3, 2, 5, 4),)),
+    ),
+    ModelRow(
         "one_hot_routing_dynamic",
         small.OneHotRouting,
         (Integers((7, 2), 0, 3), (7, 2)),

@@ -9,6 +9,7 @@
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_planar.h"
+#include "codegen/cpu/kernels/conv_pooled.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_to_rows.h"
@@ -106,6 +107,31 @@ void stem_winograd(benchmark::State& state) {
       packed_weights(L::shape, [](auto weights) { return pack_stem_winograd_weights({L::shape, lanes}, weights); }));
 }
 
+// With the max pool behind it, whose windows are separate.
+template <class L, Axes window>
+void pooled_stem_winograd(benchmark::State& state) {
+  using Epilogues = TwoEpilogues<BiasRelu, NoEpilogue>;
+  using Pool = MaximumOfWindows<L::shape.output_channels, window, float, Epilogues>;
+  using Kernel = PooledConvolution<StemWinogradConvolution<L::shape, float, float, Pool>, Pool>;
+  const ConvSizes sizes = forward_sizes<L>();
+  const Axes pooled{sizes.output.d / window.d, sizes.output.h / window.h, sizes.output.w / window.w};
+  const std::vector<float> packed =
+      packed_weights(L::shape, [](auto weights) { return pack_stem_winograd_weights({L::shape, lanes}, weights); });
+  const BlockedView input_view = dense_view(L::shape.input_channels, sizes.input, 1);
+  const BlockedView output_view = dense_view(L::shape.output_channels, pooled, lanes);
+  const Floats input = Floats::random(input_view.batch_stride);
+  const Floats bias = Floats::random(round_up(L::shape.output_channels, lanes));
+  Floats output = Floats::not_a_number(output_view.batch_stride);
+  const KernelWork work = Kernel::work(sizes);
+  Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
+  const typename Kernel::Arguments arguments{
+      {input.data(), packed.data(), output.data(), sizes, input_view, output_view}, pooled};
+  const double operations = 2.0 * static_cast<double>(sizes.output.product() * L::shape.kernel.product() *
+                                                      L::shape.input_channels * L::shape.output_channels);
+  measure(state, output, {.operations = operations},
+          [&] { Kernel::run(arguments, Epilogues{{bias.data()}, {}}, 0, work.tasks, scratch.data()); });
+}
+
 template <class L>
 void planar(benchmark::State& state) {
   const ConvSizes sizes = forward_sizes<L>();
@@ -197,6 +223,8 @@ void add_planar() {
 void add_stems() {
   add_stem<Layer<{3, 64, 1, {3, 7, 7}, {1, 2, 2}}, {16, 112, 112}>>("R3D-18 3->64 3x7x7 stride 1,2,2 @16x112x112");
   add_stem<Layer<{3, 64, 1, three}, {16, 112, 112}>>("C3D 3->64 3x3x3 @16x112x112");
+  add("pooled stem winograd/C3D 3->64 3x3x3 maximum of 1x2x2 @16x112x112",
+      pooled_stem_winograd<Layer<{3, 64, 1, three}, {16, 112, 112}>, Axes{1, 2, 2}>);
   add_stem<Layer<{1, 32, 1, three}, {64, 64, 64}>>("U-Net 1->32 3x3x3 @64x64x64");
   add_stem<Layer<{1, 16, 1, {9, 9, 1}}, {32, 32, 32}>>("seed 1->16 9x9x1 @32x32x32");
   add_stem<Layer<{1, 64, 1, {7, 7, 7}, two}, {64, 64, 64}>>("DenseNet121 1->64 7x7x7 stride 2 @64x64x64");

@@ -6,6 +6,7 @@
 #include "codegen/cpu/calls/attention_kernel.h"
 #include "codegen/cpu/calls/conv_kernel.h"
 #include "codegen/cpu/calls/conv_transpose_kernel.h"
+#include "codegen/cpu/calls/convolution_call.h"
 #include "codegen/cpu/calls/depthwise_kernel.h"
 #include "codegen/cpu/calls/kernel_spec.h"
 #include "codegen/cpu/calls/matmul_kernel.h"
@@ -81,6 +82,11 @@ bool CpuTarget::fits_epilogue(const Program& program, const KernelCall& call, co
 std::optional<KernelCall> CpuTarget::attention(const Program& program, const KernelCall& scores,
                                                const KernelCall& weights, const KernelCall& product) const {
   return attention_call(program, scores, weights, product, lanes_);
+}
+
+std::optional<KernelCall> CpuTarget::pooled_convolution(const Program&, const KernelCall& convolution,
+                                                        const KernelCall& pool) const {
+  return pooled_convolution_call(convolution, pool);
 }
 
 }  // namespace onnxc

@@ -20,6 +20,8 @@ class CpuTarget : public Target {
                      BufferId output) const override;
   std::optional<KernelCall> attention(const Program& program, const KernelCall& scores, const KernelCall& weights,
                                       const KernelCall& product) const override;
+  std::optional<KernelCall> pooled_convolution(const Program& program, const KernelCall& convolution,
+                                               const KernelCall& pool) const override;
 
  private:
   int lanes_;

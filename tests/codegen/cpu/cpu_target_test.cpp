@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "passes/fuse_attention.h"
 #include "passes/fuse_epilogues.h"
+#include "passes/fuse_kernels.h"
 #include "passes/fuse_nests.h"
 #include "passes/graph_text.h"
 #include "passes/place_stores.h"
@@ -23,7 +23,7 @@ std::vector<std::string> steps(const std::string& graph) {
   fuse_nests(program);
   place_stores(program);
   fuse_epilogues(program, target);
-  fuse_attention(program, target);
+  fuse_kernels(program, target);
   verify(program);
   std::vector<std::string> names;
   for (const Step& step : program.steps) {
@@ -78,6 +78,51 @@ TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
               ElementsAre("conv_direct 1x3x3 3->20", "pool maximum 1x2x2 stride 1x1x1", "partial_moments",
                           "channel_moments", "normalization_factors", "InstanceNormalization", "partial_sums",
                           "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
+}
+
+// Windows that do not overlap and of which the convolution's tiles are made, whatever lies between.
+TEST(CpuTarget, AMaxPoolIsPartOfItsConvolution) {
+  EXPECT_THAT(steps(R"((float[1, 3, 9, 40, 41] x) => (y)
+      <float[64, 3, 3, 3, 3] wa, float[64, 64, 3, 3, 3] wb, float[64, 64, 3, 3, 3] wc> {
+    a = Conv(x, wa)
+    activated = Relu(a)
+    pooled = MaxPool <kernel_shape = [1, 2, 2], strides = [1, 2, 2]> (activated)
+    b = Conv <pads = [1, 1, 1, 1, 1, 1]> (pooled, wb)
+    halved = MaxPool <kernel_shape = [2, 2, 2], strides = [2, 2, 2], ceil_mode = 1> (b)
+    quarter = Mul(halved, halved)
+    y = Conv <pads = [1, 1, 1, 1, 1, 1]> (quarter, wc)
+  })"),
+              ElementsAre("conv_stem_winograd 3x3x3 3->64 maximum of 1x2x2",
+                          "conv_winograd F(2,2,2) 3x3x3 64->64 maximum of 2x2x2", "conv_winograd F(2,2,2) 3x3x3 64->64",
+                          "copy"));
+}
+
+TEST(CpuTarget, APoolStaysApart) {
+  const char* graph = R"((float[1, 64, 8, 18, 24] x) => (y)
+      <float[64, 64, 3, 3, 3] wa, float[64, 64, {}] wb> {{
+    before = Conv(x, wa)
+    a = Conv(before, wb)
+    pooled = {} (a)
+    {}
+  }})";
+  const auto with = [&](const char* kernel, const char* pool, const char* last = "y = Relu(pooled)") {
+    return steps(fmt::format(fmt::runtime(graph), kernel, pool, last));
+  };
+  const auto is_apart = testing::Contains(testing::StartsWith("pool maximum"));
+  const char* halving = "MaxPool <kernel_shape = [2, 2, 2], strides = [2, 2, 2]>";
+  EXPECT_THAT(with("3, 3, 3", halving), testing::Not(is_apart));
+  EXPECT_THAT(with("3, 3, 3", halving,
+                   "other = AveragePool <kernel_shape = [2, 2, 2], strides = [2, 2, 2]> (a) y = Add(pooled, other)"),
+              is_apart);                            // another reader
+  EXPECT_THAT(with("1, 1, 1", halving), is_apart);  // a kernel whose tasks are any voxels
+  EXPECT_THAT(with("3, 3, 3", "MaxPool <kernel_shape = [3, 3, 3], strides = [3, 3, 3]>"), is_apart);
+  EXPECT_THAT(with("3, 3, 3", "MaxPool <kernel_shape = [2, 2, 2]>"), is_apart);
+  EXPECT_THAT(with("3, 3, 3", "MaxPool <kernel_shape = [2, 2, 2], strides = [2, 2, 2], pads = [0, 1, 0, 0, 1, 0]>"),
+              is_apart);
+  EXPECT_THAT(with("3, 3, 3", "MaxPool <kernel_shape = [1, 2, 2], strides = [1, 2, 2], dilations = [1, 1, 2]>"),
+              is_apart);
+  EXPECT_THAT(with("3, 3, 3", "AveragePool <kernel_shape = [2, 2, 2], strides = [2, 2, 2]>"),
+              testing::Contains(testing::StartsWith("pool average")));
 }
 
 // What stands between few channels on both sides stays in rows.

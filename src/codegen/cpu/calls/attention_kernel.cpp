@@ -21,7 +21,7 @@ class AttentionSpec : public CpuKernelSpec {
                columns = product_.columns.constant();
     return depth && keys && columns ? fmt::format("attention {}->{}->{}", *depth, *keys, *columns) : "attention";
   }
-  std::string header() const override { return "codegen/cpu/kernels/attention.h"; }
+  std::vector<std::string> headers() const override { return {"codegen/cpu/kernels/attention.h"}; }
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
 
   std::string type(const KernelCall&, const Program&, const std::string& epilogue) const override {

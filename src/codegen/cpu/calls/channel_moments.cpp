@@ -13,7 +13,7 @@ class MomentsSpec : public CpuKernelSpec {
   MomentsSpec(const Buffer& input, Expr groups)
       : dtype_(input.dtype), shape_(input.shape), groups_(std::move(groups)) {}
 
-  std::string header() const override { return header_path; }
+  std::vector<std::string> headers() const override { return {header_path}; }
 
   std::string sizes(const KernelText& text) const override {
     std::vector<std::string> size(3 - (shape_.size() - 2), "1");

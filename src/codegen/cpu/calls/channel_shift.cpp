@@ -18,7 +18,7 @@ class ChannelShiftSpec : public CpuKernelSpec {
         operations_(std::move(operations)) {}
 
   std::string describe() const override { return fmt::format("{} to channel {}", role_, shift_); }
-  std::string header() const override { return "codegen/cpu/kernels/channel_shift.h"; }
+  std::vector<std::string> headers() const override { return {"codegen/cpu/kernels/channel_shift.h"}; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("ChannelShift<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output),
                        epilogue.empty() ? "NoEpilogue" : epilogue);

@@ -22,7 +22,7 @@ std::string form_name(const kernels::Axes& tile) {
   return fmt::format("F({})", fmt::join(outputs, ","));
 }
 
-ConvolutionTemplate convolution_template(const ConvChoice& choice) {
+ConvolutionTemplate convolution_template(const ConvChoice& choice, const kernels::StemWinogradPacking& stem) {
   const kernels::Axes& tile = choice.tile;
   switch (choice.algorithm) {
     case ConvAlgorithm::direct:
@@ -30,10 +30,21 @@ ConvolutionTemplate convolution_template(const ConvChoice& choice) {
     case ConvAlgorithm::stem:
       return {"conv_direct", "codegen/cpu/kernels/conv_stem.h", "StemConvolution"};
     case ConvAlgorithm::stem_winograd:
-      return {"conv_stem_winograd", "codegen/cpu/kernels/conv_stem_winograd.h", "StemWinogradConvolution"};
+      return {"conv_stem_winograd",
+              "codegen/cpu/kernels/conv_stem_winograd.h",
+              "StemWinogradConvolution",
+              "",
+              EpilogueForm::blocks,
+              false,
+              {stem.depth().outputs(), stem.height().outputs(), 0}};
     case ConvAlgorithm::winograd:
-      return {"conv_winograd " + form_name(tile), "codegen/cpu/kernels/conv_winograd.h", "WinogradConvolution",
-              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w)};
+      return {"conv_winograd " + form_name(tile),
+              "codegen/cpu/kernels/conv_winograd.h",
+              "WinogradConvolution",
+              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w),
+              EpilogueForm::blocks,
+              false,
+              tile};
   }
   internal_error("a convolution algorithm");
 }
@@ -83,7 +94,7 @@ void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
                                                are_whole ? ConvWeights::whole : ConvWeights::real);
   const size_t rank = node.inputs[0]->shape->size();
   const bool is_planar = choice.algorithm == ConvAlgorithm::stem || choice.algorithm == ConvAlgorithm::stem_winograd;
-  lower_convolution(node, convolution, convolution_template(choice), lanes,
+  lower_convolution(node, convolution, convolution_template(choice, {shape, lanes}), lanes,
                     is_planar ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes),
                     pack_weights(choice, shape, lanes, weights), context);
 }

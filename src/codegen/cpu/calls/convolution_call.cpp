@@ -1,5 +1,7 @@
 #include "codegen/cpu/calls/convolution_call.h"
 
+#include "codegen/cpu/calls/pooling_kernel.h"
+
 namespace onnxc {
 namespace {
 
@@ -23,22 +25,41 @@ class ConvolutionSpec : public CpuKernelSpec {
     if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + onnxc::describe(shape.stride);
     if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + onnxc::describe(shape.dilation);
     if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
+    if (pool_) text += " maximum of " + onnxc::describe(gather(*pool_, &WindowAxis::kernel));
     return text;
   }
 
-  std::string header() const override { return template_.header; }
+  std::vector<std::string> headers() const override {
+    if (pool_) return {template_.header, "codegen/cpu/kernels/conv_pooled.h"};
+    return {template_.header};
+  }
   EpilogueForm epilogue_form() const override { return template_.form; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    return fmt::format("{}<{}, {}, {}, {}{}>", template_.type, shape_text(convolution_.shape),
-                       c_type(program, call.inputs[0]), c_type(program, call.output), epilogue, template_.arguments);
+    if (!pool_) return convolution_type(call, program, epilogue);
+    const std::string maximum =
+        fmt::format("MaximumOfWindows<{}, Axes{}, {}, {}>", convolution_.shape.output_channels,
+                    braced(gather(*pool_, &WindowAxis::kernel)), c_type(program, call.output), epilogue);
+    return fmt::format("PooledConvolution<{}, {}>", convolution_type(call, program, maximum), maximum);
   }
 
   std::string sizes(const KernelText& text) const override { return convolution_sizes(convolution_, text); }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    if (pool_)
+      return braced({convolution_arguments(convolution_, call, text), braced(text, *pool_, &WindowAxis::output)});
     if (is_one_row(call, text.program)) return convolution_arguments(as_one_row(), call, text);
     return convolution_arguments(convolution_, call, text);
+  }
+
+  // The same with a pool behind it, where its windows fit.
+  std::shared_ptr<const ConvolutionSpec> pooled(const std::array<WindowAxis, 3>& pool) const {
+    for (const auto& [axis, outputs] :
+         {std::pair(pool[0], template_.tile.d), {pool[1], template_.tile.h}, {pool[2], template_.tile.w}})
+      if (outputs % axis.kernel != 0) return nullptr;
+    auto result = std::make_shared<ConvolutionSpec>(*this);
+    result->pool_ = pool;
+    return result;
   }
 
   // A multiplication and an addition for each weight and voxel: of the output, or where the input is spread, of that.
@@ -51,6 +72,11 @@ class ConvolutionSpec : public CpuKernelSpec {
   }
 
  private:
+  std::string convolution_type(const KernelCall& call, const Program& program, const std::string& epilogue) const {
+    return fmt::format("{}<{}, {}, {}, {}{}>", template_.type, shape_text(convolution_.shape),
+                       c_type(program, call.inputs[0]), c_type(program, call.output), epilogue, template_.arguments);
+  }
+
   // Where a kernel of one tap moves no voxel, and all that it reads and writes is dense, an image may as well be one
   // row of all its voxels: then no tile of voxels knows of the ends of rows. As many tasks follow from either size.
   bool is_one_row(const KernelCall& call, const Program& program) const {
@@ -90,9 +116,24 @@ class ConvolutionSpec : public CpuKernelSpec {
 
   KernelConvolution convolution_;
   ConvolutionTemplate template_;
+  std::optional<std::array<WindowAxis, 3>> pool_;
 };
 
 }  // namespace
+
+std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution, const KernelCall& pool) {
+  const auto* spec = dynamic_cast<const ConvolutionSpec*>(convolution.spec.get());
+  const auto windows = separate_maximum_windows(pool);
+  if (spec == nullptr || !windows) return std::nullopt;
+  auto pooled = spec->pooled(*windows);
+  if (pooled == nullptr) return std::nullopt;
+  KernelCall call = convolution;
+  call.spec = std::move(pooled);
+  call.output = pool.output;
+  call.inner_epilogue = convolution.epilogue;
+  call.epilogue = pool.epilogue;
+  return call;
+}
 
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/kernel_text.h"
 
@@ -20,8 +21,8 @@ enum class EpilogueForm { blocks, rows };
 
 class CpuKernelSpec : public KernelSpec {
  public:
-  // The header that defines the template, as it is included: "codegen/cpu/kernels/conv_direct.h".
-  virtual std::string header() const = 0;
+  // The headers that define the template, as they are included: "codegen/cpu/kernels/conv_direct.h".
+  virtual std::vector<std::string> headers() const = 0;
   // The kernel's type, given the type of its epilogue, if it has one:
   // "DirectConvolution<ConvShape{...}, float, float, Epilogue3>".
   virtual std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const = 0;

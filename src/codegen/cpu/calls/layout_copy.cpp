@@ -13,7 +13,7 @@ class LayoutCopySpec : public CpuKernelSpec {
       : shape_(std::move(shape)), to_rows_(to_rows), role_(std::move(role)), operations_(std::move(operations)) {}
 
   std::string describe() const override { return role_ + (to_rows_ ? " to rows" : " to blocks"); }
-  std::string header() const override { return "codegen/cpu/kernels/layout_copy.h"; }
+  std::vector<std::string> headers() const override { return {"codegen/cpu/kernels/layout_copy.h"}; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("LayoutCopy<{}, {}, {}{}>", c_type(program, call.inputs[0]), c_type(program, call.output),
                        to_rows_, epilogue.empty() ? "" : ", " + epilogue);

@@ -45,7 +45,7 @@ class MatmulSpec : public CpuKernelSpec {
     const auto depth = product_.depth.constant(), columns = product_.columns.constant();
     return depth && columns ? fmt::format("matmul {}->{}", *depth, *columns) : "matmul";
   }
-  std::string header() const override { return "codegen/cpu/kernels/matmul.h"; }
+  std::vector<std::string> headers() const override { return {"codegen/cpu/kernels/matmul.h"}; }
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {

@@ -1,5 +1,7 @@
 #include "codegen/cpu/calls/pooling_kernel.h"
 
+#include <algorithm>
+
 #include "codegen/cpu/calls/channel_moments.h"
 #include "codegen/cpu/kernels/pooling_geometry.h"
 #include "ops/op.h"
@@ -29,7 +31,7 @@ class PoolSpec : public CpuKernelSpec {
     return fmt::format("pool {} {} stride {}", name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
   }
-  std::string header() const override { return "codegen/cpu/kernels/pooling.h"; }
+  std::vector<std::string> headers() const override { return {"codegen/cpu/kernels/pooling.h"}; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("Pool<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}>", name_of(kind_),
                        braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
@@ -50,6 +52,9 @@ class PoolSpec : public CpuKernelSpec {
     for (const WindowAxis& axis : axes_) result *= axis.output * axis.kernel;
     return result;
   }
+
+  PoolKind kind() const { return kind_; }
+  const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
  private:
   PoolKind kind_;
@@ -82,6 +87,16 @@ void lower_pool(const Node& node, int lanes, LoweringContext& context) {
   call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader));
   call.epilogue = plain_epilogue(output);
   context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), lanes), node.origin);
+}
+
+std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const PoolSpec*>(call.spec.get());
+  if (spec == nullptr || spec->kind() != PoolKind::maximum) return std::nullopt;
+  const bool are_separate = std::ranges::all_of(spec->axes(), [](const WindowAxis& axis) {
+    return axis.stride == axis.kernel && axis.dilation == 1 && axis.pad_begin.is_constant(0) &&
+           axis.pad_end.is_constant(0);
+  });
+  return are_separate ? std::optional(spec->axes()) : std::nullopt;
 }
 
 bool takes_global_average_pool(const Node& node, int) {

@@ -35,13 +35,6 @@ struct AttentionArguments {
   MatrixView output_view;  // column_stride is 1
 };
 
-// Of a kernel that keeps an intermediate result to itself: what is applied to that, and to the output.
-template <class Inner, class Outer>
-struct TwoEpilogues {
-  Inner inner;
-  Outer outer;
-};
-
 // `narrow_columns`: the columns of a value where they are known and at most half a vector, else 0.
 template <int64_t narrow_columns, class Epilogues>
 class Attention {

@@ -244,7 +244,8 @@ class StemWinogradConvolution {
         const bool finishes = plane >= 0 && task.d + plane < arguments.sizes.output.d;
         for (int64_t w = begin; w < end; w += most) {
           const int64_t to = (w - begin) * blocks * lanes, count = smaller(most, end - w);
-          if (finishes) prefetch_outputs<blocks>(arguments, task, chunk, plane, w, count);
+          if (finishes && !requires { Epilogue::stores_itself; })
+            prefetch_outputs<blocks>(arguments, task, chunk, plane, w, count);
           if (count <= least)
             run_tile<least, blocks>(task, weights, point, w, to);
           else if (count <= middle)
@@ -394,6 +395,7 @@ class StemWinogradConvolution {
           if (!all_finite(sum)) [[unlikely]]
             sum = sum_directly(arguments, at);
           vec value = epilogue(sum, at);
+          if constexpr (requires { Epilogue::stores_itself; }) continue;
           if constexpr (shape.output_channels % lanes != 0)
             value = keep_lanes(first_lanes(shape.output_channels - at.channel_block * lanes), value);
           store(arguments.output + at.offset, value);

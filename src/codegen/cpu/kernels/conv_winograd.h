@@ -453,6 +453,7 @@ class WinogradConvolution {
                                  arguments.input + task.batch * arguments.input_view.batch_stride, arguments.weights,
                                  {position.d, position.h, position.w}, block);
       vec value = epilogue(sum, position);
+      if constexpr (requires { Epilogue::stores_itself; }) continue;
       if constexpr (shape.output_channels % lanes != 0)
         value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
       store(arguments.output + position.offset, value);

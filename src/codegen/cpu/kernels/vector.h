@@ -242,4 +242,11 @@ struct NoEpilogue {
   [[gnu::always_inline]] vec operator()(vec accumulator, const Position&) const { return accumulator; }
 };
 
+// Of a kernel that keeps an intermediate result to itself: what is applied to that, and to the output.
+template <class Inner, class Outer>
+struct TwoEpilogues {
+  Inner inner;
+  Outer outer;
+};
+
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -150,7 +150,7 @@ class StepPrinter {
     const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
     internal_check(spec != nullptr, "a kernel of the CPU target");
     operations_ = spec->operations();
-    result_.headers.insert(spec->header());
+    for (const std::string& header : spec->headers()) result_.headers.insert(header);
     const KernelText text = kernel_text(context_, call);
     const auto [epilogue, members] = share_epilogues(call, spec->epilogue_form());
     const SharedKernel& kernel = share_kernel(spec->type(call, program_, epilogue));

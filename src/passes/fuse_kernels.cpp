@@ -1,4 +1,4 @@
-#include "passes/fuse_attention.h"
+#include "passes/fuse_kernels.h"
 
 #include "passes/program_uses.h"
 #include "passes/target.h"
@@ -6,9 +6,9 @@
 namespace onnxc {
 namespace {
 
-class AttentionFusion {
+class KernelFusion {
  public:
-  AttentionFusion(Program& program, const Target& target)
+  KernelFusion(Program& program, const Target& target)
       : program_(program), target_(target), uses_(program), loops_(enclosing_loops(program)) {}
 
   void run() {
@@ -43,22 +43,30 @@ class AttentionFusion {
     return true;
   }
 
-  void fuse(size_t scores) {
-    if (kernel(scores) == nullptr) return;
-    const std::optional<size_t> weights = next(scores);
-    if (!weights) return;
-    const std::optional<size_t> product = next(*weights);
-    if (!product || !inputs_stay_until(scores, *product)) return;
-    std::optional<KernelCall> call = target_.attention(program_, *kernel(scores), *kernel(*weights), *kernel(*product));
-    if (!call) return;
+  void fuse(size_t first) {
+    if (kernel(first) == nullptr) return;
+    const std::optional<size_t> second = next(first);
+    if (!second) return;
+    if (auto call = target_.pooled_convolution(program_, *kernel(first), *kernel(*second)))
+      return replace({first, *second}, std::move(*call));
+    const std::optional<size_t> third = next(*second);
+    if (!third) return;
+    if (auto call = target_.attention(program_, *kernel(first), *kernel(*second), *kernel(*third)))
+      replace({first, *second, *third}, std::move(*call));
+  }
+
+  // Puts one call in the place of steps that follow one another: the last one's, since everything that the kernel reads
+  // has been computed there, if it is still the same.
+  void replace(const std::vector<size_t>& steps, KernelCall call) {
+    const size_t last = steps.back();
+    if (!inputs_stay_until(steps.front(), last)) return;
     std::vector<Origin> origins;
-    for (size_t step : {scores, *weights, *product})
+    for (size_t step : steps)
       origins.insert(origins.end(), program_.steps[step].origins.begin(), program_.steps[step].origins.end());
-    // The last one's place: everything that the kernel reads has been computed there.
-    program_.steps[*product] = {std::move(*call), std::move(origins), program_.steps[*product].condition};
-    uses_.remove(scores);
-    uses_.remove(*weights);
-    uses_.refresh(*product);
+    program_.steps[last] = {std::move(call), std::move(origins), program_.steps[last].condition};
+    for (size_t step : steps)
+      if (step != last) uses_.remove(step);
+    uses_.refresh(last);
   }
 
   Program& program_;
@@ -69,6 +77,6 @@ class AttentionFusion {
 
 }  // namespace
 
-void fuse_attention(Program& program, const Target& target) { AttentionFusion(program, target).run(); }
+void fuse_kernels(Program& program, const Target& target) { KernelFusion(program, target).run(); }
 
 }  // namespace onnxc

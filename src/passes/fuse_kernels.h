@@ -1,0 +1,19 @@
+// Joins kernels that follow one another into one, so that what one gives the next never stands in memory whole.
+#pragma once
+
+#include "ir/program/program.h"
+
+namespace onnxc {
+
+class Target;
+
+// Before: s = matmul(q, k) with the epilogue acc * scale + mask; p = softmax(s); y = matmul(p, v). After: y =
+// attention(q, k, v); s and p, as large as queries times keys, are gone.
+// Before: t = conv(x) with an epilogue; y = max_pool(t). After: y = pooled_conv(x); t, as large as all windows, is
+// gone. The first kernel's epilogue becomes the inner one.
+//
+// Each must be the only reader of what comes before, under the same condition and in the same loop, and the target must
+// have a kernel for them.
+void fuse_kernels(Program& program, const Target& target);
+
+}  // namespace onnxc

@@ -24,6 +24,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_planar.h"
+#include "codegen/cpu/kernels/conv_pooled.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_to_rows.h"
@@ -91,6 +92,13 @@ const Call convolutions[] = {
     convolution<DepthwiseConvolution, 108, 108, 108, {3, 3, 3}, {1, 2, 2}>,
     convolution<DepthwiseConvolution, 24, 24, 24, {5, 1, 1}, {1, 1, 1}>,
 };
+using Pooling = TwoEpilogues<BiasRelu, NoEpilogue>;
+using Maximum = MaximumOfWindows<64, Axes{1, 2, 2}, float, Pooling>;
+using PooledStem =
+    PooledConvolution<StemWinogradConvolution<ConvShape{3, 64, 1, {3, 3, 3}}, float, float, Maximum>, Maximum>;
+extern void (*const pooled_convolution)(const PooledStem::Arguments&, const Pooling&, int64_t, int64_t, void*);
+void (*const pooled_convolution)(const PooledStem::Arguments&, const Pooling&, int64_t, int64_t,
+                                 void*) = &call<PooledStem, Pooling>;
 using PlanarCall = void (*)(const ConvArguments<float, float>&, const RowBias&, int64_t, int64_t, void*);
 template <int64_t inputs, int64_t outputs>
 constexpr PlanarCall planar =

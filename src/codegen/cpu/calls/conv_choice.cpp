@@ -18,8 +18,9 @@ constexpr int64_t most_stem_channels = 4;
 
 // Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
 constexpr double direct_share = 0.72, stem_share = 0.95, winograd_share = 0.85, stem_winograd_share = 0.8;
-// Of Winograd's transforms, in multiply-adds: to take a vector of the input into a line point's sum, and to add one to
-// an output of a tile. With strides a vector of the input serves fewer products, and more of them come from memory.
+// Of Winograd's transforms, in multiply-adds: to take a vector of the input into a point of outer and row, and to add
+// one to an output of a tile. With strides a vector of the input serves fewer products, and more of them come from
+// memory.
 constexpr double input_cost = 7.0, strided_input_cost = 20.0, output_cost = 7.0;
 // The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
 // tile for each point of the depth.
@@ -76,7 +77,7 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
   const int64_t inputs =
       read_inputs(form.outer) * read_inputs(form.row) * form.column.step() * packing.input_blocks() * geometry.splits;
   const int64_t outputs = reached_outputs(form.outer) * reached_outputs(form.row) * form.column.outputs;
-  const int64_t products = form.line_points() * form.column.points() * packing.depth() * packing.output_blocks();
+  const int64_t products = form.points() * packing.depth() * packing.output_blocks();
   const double tile_cost = static_cast<double>(products) / winograd_share +
                            static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost) +
                            static_cast<double>(outputs * packing.output_blocks()) * output_cost;

@@ -57,12 +57,11 @@ std::vector<float> pack_winograd_weights(const kernels::WinogradPacking& packing
   for (int64_t output = 0; output < shape.output_channels; ++output)
     for (int64_t input = 0; input < shape.input_channels; ++input, source += taps) {
       const Points points = transform_taps(form, shape.kernel, weights.subspan(source, taps));
-      for (int64_t line = 0; line < form.line_points(); ++line)
-        for (int64_t column = 0; column < form.column.points(); ++column) {
-          const int64_t outer = line / form.row.points(), row = line % form.row.points();
-          packed[static_cast<size_t>(packing.offset(line, column, output, input))] =
-              static_cast<float>(points[static_cast<size_t>(outer * strides.d + row * strides.h + column)]);
-        }
+      for (int64_t outer = 0; outer < form.outer.points(); ++outer)
+        for (int64_t row = 0; row < form.row.points(); ++row)
+          for (int64_t column = 0; column < form.column.points(); ++column)
+            packed[static_cast<size_t>(packing.offset({outer, row, column}, output, input))] =
+                static_cast<float>(points[static_cast<size_t>(outer * strides.d + row * strides.h + column)]);
     }
   return packed;
 }

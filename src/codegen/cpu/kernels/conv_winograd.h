@@ -3,20 +3,20 @@
 // _geometry.h have the algorithm).
 //
 // Problem: as in conv_direct.h, for strides of one and two, dilation 1, one group and any pads. Method: for a range of
-// tiles and each line point (a point of the depth and the height): transform the input of all channels at the points of
-// the width into scratch; then, for each chunk of output channels, multiply each point's tiles by its weights,
-// transform the products back over the width and add them to the outputs of the tile that take this line point. Last,
-// the epilogue is applied and the voxels that lie inside the output are stored. Lanes are channels, so the transforms
-// are multiply-adds of whole vectors; what lies outside the input is gathered as zero. Scratch stays in the first-level
-// cache where that holds it and the weights stay in the second, else in the second: a store there costs three times as
-// much, so that no more than a line point is transformed at once. Each point's tiles fetch the next one's weights: 256
-// channels run 1.4 times as fast, whose weights come from memory.
+// tiles, each point of the outer axis and each group of row points (WinogradPacking::group_rows; all of them where they
+// are few): transform the input of all channels over rows and columns into scratch; then, for each chunk of output
+// channels, multiply each point's tiles by its weights, transform the products back in registers and add them to the
+// outputs of the tile that take this outer point. Last, the epilogue is applied and the voxels that lie inside the
+// output are stored. Lanes are channels, so the transforms are multiply-adds of whole vectors; what lies outside the
+// input is read from a line of zeros. Scratch stays in the second-level cache. Each point's tiles fetch the next one's
+// weights: 256 channels run 1.4 times as fast, whose weights come from memory.
 //
 // Limits: the transforms round; chains of few channels make up for it, so that the error is about that of a direct sum
 // in one chain. What is not finite in the end is computed again (conv_winograd_recompute.h). Bound by: FMA throughput
-// of the matrix products, 60% of the time with 64 channels and 80% with 128; with F(4) along both height and depth the
-// input's transform takes what it saves in products, so that 3x3x3 has F(4) along the width alone. With strides of two
-// 1.62 of the 1.73 times fewer products of F(2,2,2) are seen with 64 to 128 channels, 1.3 with 32 to 64, none with 16.
+// of the matrix products, 65 to 70% of the time with 64 channels and 80% with 128. A line point at a time, in the
+// first-level cache, was slower where channels are few: 3x1x1 1.1, 16 to 64 channels 1.04 to 1.13; the same with 128
+// and more. With strides of two 1.62 of the 1.73 times fewer products of F(2,2,2) are seen with 64 to 128 channels, 1.3
+// with 32 to 64, none with 16.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
@@ -113,6 +113,10 @@ struct WinogradTask {
         channel_block_stride(view.channel_block_stride),
         scratch(static_cast<float*>(scratch_)) {}
 
+  void clear_zeros() const {
+    for (int64_t i = geometry.zero_offset; i < geometry.product_offset; i += lanes) store(scratch + i, splat(0.0f));
+  }
+
   // Splits of a range run fastest: they share its input.
   void select(int64_t task) {
     const int64_t range = task / geometry.splits % geometry.ranges, split = task % geometry.splits;
@@ -128,7 +132,12 @@ struct WinogradTask {
     const Axes& size = geometry.tiles;
     return {tile / size.w / size.h, tile / size.w % size.h, tile % size.w};
   }
-  // Products of the first column point: [tile][block][lane] of a chunk.
+  // What lines outside the input are read from.
+  template <class Input>
+  const Input* zeros() const {
+    return reinterpret_cast<const Input*>(scratch + geometry.zero_offset);
+  }
+  // Products of the first point: [tile][block][lane] of a chunk.
   const float* products() const { return scratch + geometry.product_offset; }
   // Sums for the given output of a tile: [tile][block][lane] of a chunk.
   float* outputs(int64_t output_of_tile, int64_t chunk) const {
@@ -140,30 +149,42 @@ struct WinogradTask {
 // ---- the input's transform
 // ----------------------------------------------------------------------------------------------------------------------
 
-// The lines of the input that a line of tiles reads at one line point, and how they are summed.
-template <class Input, WinogradForm form, int planes, int rows>
-struct WinogradLines {
-  const Input* source[planes][rows];  // column 0 of channel block 0; zeros for what lies outside
-  int64_t channel_block_stride[planes][rows], step[planes][rows];  // from column to column; 0 for what lies outside
-  bool is_inside = true;                                           // all of it
-  float plane_factor[planes], row_factor[rows];                    // the first is 1
-  int64_t width;
+// `count` points of one axis, from point `first` on, of its inputs.
+template <WinogradAxis axis, int first, int count>
+[[gnu::always_inline]] inline void winograd_transform_points(const vec (&inputs)[axis.points()], float* to,
+                                                             int64_t point_stride) {
+#pragma clang loop unroll(full)
+  for (int i = 0; i < count; ++i) {
+    const WinogradPoint& point = axis.table()[first + i];
+    vec sum = inputs[point.position[0]];
+#pragma clang loop unroll(full)
+    for (int j = 1; j < point.inputs; ++j) sum = fma(splat(point.factor[j]), inputs[point.position[j]], sum);
+    store(to + i * point_stride, sum);
+  }
+}
 
-  WinogradLines(const WinogradTask& task, const Input* image, const Axes& tile, const WinogradPoint& plane_point,
-                const WinogradPoint& row_point)
-      : width(task.input.w) {
-    alignas(64) static constexpr Input zeros[lanes] = {};
+// The lines of the input that a line of tiles reads at one outer point, which sums `planes` planes.
+template <class Input, WinogradForm form, int planes>
+struct WinogradLines {
+  static constexpr int rows = form.row.points();
+
+  const Input* source[planes][rows];  // from the given column of channel block 0 on; zeros for what lies outside
+  int64_t channel_block_stride[planes][rows];
+  float factor[planes];  // the first is 1
+
+  [[gnu::noinline]] WinogradLines(const WinogradTask& task, const Input* image, const Axes& tile, int64_t column,
+                                  const WinogradPoint& outer_point) {
+#pragma clang loop unroll(disable)
     for (int i = 0; i < planes; ++i) {
-      plane_factor[i] = plane_point.factor[i];
-      const int64_t plane = tile.d * form.outer.step() - task.pads.d + plane_point.position[i];
+      factor[i] = outer_point.factor[i];
+      const int64_t plane = tile.d * form.outer.step() - task.pads.d + outer_point.position[i];
+#pragma clang loop unroll(disable)
       for (int j = 0; j < rows; ++j) {
-        row_factor[j] = row_point.factor[j];
-        const int64_t row = tile.h * form.row.step() - task.pads.h + row_point.position[j];
-        const bool inside = plane >= 0 && plane < task.input.d && row >= 0 && row < task.input.h && width > 0;
-        source[i][j] = inside ? image + plane * task.outer_stride + row * task.row_stride : zeros;
+        const int64_t row = tile.h * form.row.step() - task.pads.h + j;
+        const bool inside = plane >= 0 && plane < task.input.d && row >= 0 && row < task.input.h;
+        source[i][j] = inside ? image + plane * task.outer_stride + row * task.row_stride + column * lanes
+                              : task.template zeros<Input>();
         channel_block_stride[i][j] = inside ? task.channel_block_stride : 0;
-        step[i][j] = inside ? lanes : 0;
-        is_inside &= inside;
       }
     }
   }
@@ -173,37 +194,21 @@ struct WinogradLines {
       for (int j = 0; j < rows; ++j) source[i][j] += channel_block_stride[i][j];
   }
 
-  // The sum over planes and rows at a column that lies inside the lines.
-  template <bool inside>
-  [[gnu::always_inline]] vec column(int64_t at) const {
-    vec sum[planes];
-#pragma clang loop unroll(full)
-    for (int i = 0; i < planes; ++i) {
-      sum[i] = load(source[i][0] + at * (inside ? lanes : step[i][0]));
-#pragma clang loop unroll(full)
-      for (int j = 1; j < rows; ++j)
-        sum[i] = fma(splat(row_factor[j]), load(source[i][j] + at * (inside ? lanes : step[i][j])), sum[i]);
-    }
-#pragma clang loop unroll(full)
-    for (int i = 1; i < planes; ++i) sum[0] = fma(splat(plane_factor[i]), sum[i], sum[0]);
-    return sum[0];
-  }
-
-  // The sums at `count` columns from column `at` on; zero for those that lie outside the lines.
-  template <bool inside>
-  [[gnu::always_inline]] void sum_inner(int64_t at, int64_t count, float* to) const {
+  // `group_rows` of the row points, from `first_row` on, at the first `count` columns.
+  template <int first_row, int group_rows>
+  [[gnu::always_inline]] void transform(int64_t count, float* to, int64_t point_stride) const {
     const WinogradLines lines = *this;  // of this function's own: what the loop uses stays in registers
 #pragma clang loop unroll(disable)
-    for (; count > 0; --count, to += lanes) store(to, lines.template column<inside>(at++));
-  }
-  void sum(int64_t at, int64_t count, float* to) const {
-    const int64_t inner = larger(0, smaller(-at, count)), outer = larger(inner, smaller(width - at, count));
-    for (int64_t i = 0; i < inner; ++i) store(to + i * lanes, splat(0.0f));
-    if (is_inside)
-      sum_inner<true>(at + inner, outer - inner, to + inner * lanes);
-    else
-      sum_inner<false>(at + inner, outer - inner, to + inner * lanes);
-    for (int64_t i = outer; i < count; ++i) store(to + i * lanes, splat(0.0f));
+    for (int64_t at = 0; at < count * lanes; at += lanes, to += lanes) {
+      vec row[rows];
+#pragma clang loop unroll(full)
+      for (int j = 0; j < rows; ++j) {
+        row[j] = load(lines.source[0][j] + at);
+#pragma clang loop unroll(full)
+        for (int i = 1; i < planes; ++i) row[j] = fma(splat(lines.factor[i]), load(lines.source[i][j] + at), row[j]);
+      }
+      winograd_transform_points<form.row, first_row, group_rows>(row, to, point_stride);
+    }
   }
 };
 
@@ -211,61 +216,71 @@ struct WinogradLines {
 template <WinogradAxis axis>
 [[gnu::noinline]] static void winograd_transform_columns(const float* columns, int64_t tiles, float* to,
                                                          int64_t point_stride) {
-  constexpr const WinogradPoint* points = axis.table();
   constexpr int count = axis.points();
 #pragma clang loop unroll(disable)
   for (; tiles > 0; --tiles, to += lanes, columns += axis.step() * lanes) {
-    vec d[count];
+    vec inputs[count];
 #pragma clang loop unroll(full)
-    for (int i = 0; i < count; ++i) d[i] = load(columns + i * lanes);
-#pragma clang loop unroll(full)
-    for (int point = 0; point < count; ++point) {
-      vec sum = d[points[point].position[0]];
-#pragma clang loop unroll(full)
-      for (int i = 1; i < points[point].inputs; ++i)
-        sum = fma(splat(points[point].factor[i]), d[points[point].position[i]], sum);
-      store(to + point * point_stride, sum);
-    }
+    for (int i = 0; i < count; ++i) inputs[i] = load(columns + i * lanes);
+    winograd_transform_points<axis, 0, count>(inputs, to, point_stride);
   }
 }
 
-// The column points of a task's tiles at one line point, all channels: of `planes` planes and `rows` rows each.
-template <class Input, WinogradForm form, int planes, int rows>
-[[gnu::noinline]] static void winograd_transform_lines(const WinogradTask& task, const Input* image,
-                                                       const WinogradPoint& plane_point,
-                                                       const WinogradPoint& row_point) {
+// Zeros at the columns [0, begin) and [end, count) of each of some row points.
+[[gnu::noinline]] inline void winograd_clear_edges(float* to, int64_t begin, int64_t end, int64_t count,
+                                                   int64_t row_points, int64_t point_stride) {
+  for (; row_points > 0; --row_points, to += point_stride) {
+    for (int64_t i = 0; i < begin; ++i) store(to + i * lanes, splat(0.0f));
+    for (int64_t i = end; i < count; ++i) store(to + i * lanes, splat(0.0f));
+  }
+}
+
+// The points of a group of rows, of a task's tiles and all channels, at an outer point that takes `planes` planes.
+template <class Input, WinogradForm form, int planes, int first_row, int group_rows>
+[[gnu::noinline]] static void winograd_transform_planes(const WinogradTask& task, const Input* image,
+                                                        const WinogradPoint& outer_point) {
+  constexpr int columns = form.column.points();
+  constexpr bool is_passed = form.column.is_passed();
+  const WinogradGeometry& geometry = task.geometry;
   float* to = task.scratch;
-  float* const line = task.scratch + task.geometry.line_offset;
+  float* const line = task.scratch + geometry.line_offset;
   for (int64_t tile = task.begin; tile < task.end;) {
     const Axes at = task.locate(tile);
-    const int64_t count = smaller(task.geometry.tiles.w - at.w, task.end - tile);
+    const int64_t tiles = smaller(geometry.tiles.w - at.w, task.end - tile);
     const int64_t first_column = at.w * form.column.step() - task.pads.w;
-    WinogradLines<Input, form, planes, rows> lines(task, image, at, plane_point, row_point);
+    // Of the columns that the tiles read, [begin, end) lie inside the input.
+    const int64_t count = winograd_line_columns(form.column, tiles);
+    const int64_t begin = larger(0, smaller(-first_column, count));
+    const int64_t end = larger(begin, smaller(task.input.w - first_column, count));
+    const bool has_edges = end - begin < count;
+    WinogradLines<Input, form, planes> lines(task, image, at, first_column + begin, outer_point);
+    if (!is_passed && has_edges) winograd_clear_edges(line, begin, end, count, group_rows, geometry.line_stride);
+#pragma clang loop unroll(disable)
     for (int64_t block = 0; block < task.packing.input_blocks(); ++block, lines.next_block()) {
-      float* block_to = to + block * task.geometry.block_stride;
-      if constexpr (form.column.is_passed()) {
-        lines.sum(first_column, count, block_to);
+      float* block_to = to + block * geometry.block_stride;
+      if constexpr (is_passed) {
+        if (has_edges) winograd_clear_edges(block_to, begin, end, count, group_rows, geometry.input_stride);
+        lines.template transform<first_row, group_rows>(end - begin, block_to + begin * lanes, geometry.input_stride);
       } else {
-        lines.sum(first_column, winograd_line_columns(form.column, count), line);
-        winograd_transform_columns<form.column>(line, count, block_to, task.geometry.input_stride);
+        lines.template transform<first_row, group_rows>(end - begin, line + begin * lanes, geometry.line_stride);
+#pragma clang loop unroll(disable)
+        for (int row = 0; row < group_rows; ++row, block_to += columns * geometry.input_stride)
+          winograd_transform_columns<form.column>(line + row * geometry.line_stride, tiles, block_to,
+                                                  geometry.input_stride);
       }
     }
-    tile += count;
-    to += count * lanes;
+    tile += tiles;
+    to += tiles * lanes;
   }
 }
 
-// The same for points that take any number of inputs.
-template <class Input, WinogradForm form, int planes = form.outer.most_inputs(), int rows = form.row.most_inputs()>
-static void winograd_transform_input(const WinogradTask& task, const Input* image, const WinogradPoint& plane_point,
-                                     const WinogradPoint& row_point) {
-  if constexpr (planes > 1)
-    if (plane_point.inputs < planes)
-      return winograd_transform_input<Input, form, planes - 1, rows>(task, image, plane_point, row_point);
-  if constexpr (rows > 1)
-    if (row_point.inputs < rows)
-      return winograd_transform_input<Input, form, planes, rows - 1>(task, image, plane_point, row_point);
-  winograd_transform_lines<Input, form, planes, rows>(task, image, plane_point, row_point);
+// The same for points that take any number of planes.
+template <class Input, WinogradForm form, int first_row, int group_rows, int planes = form.outer.most_inputs()>
+static void winograd_transform_input(const WinogradTask& task, const Input* image, const WinogradPoint& outer_point) {
+  if constexpr (planes > form.outer.fewest_inputs())
+    if (outer_point.inputs < planes)
+      return winograd_transform_input<Input, form, first_row, group_rows, planes - 1>(task, image, outer_point);
+  winograd_transform_planes<Input, form, planes, first_row, group_rows>(task, image, outer_point);
 }
 
 // Brings one of the lines of the input (of a plane and a row) that the range of tiles after the task's reads towards
@@ -294,14 +309,16 @@ template <class Input, WinogradForm form>
 // ---- products and outputs
 // -----------------------------------------------------------------------------------------------------------------------
 
-// The products of all column points for one chunk of output channels, whose weights are `u`. The tiles of a point fetch
-// the next one's meanwhile, those of the last what stands at `next`: its first tile would else wait for every line.
+// The products of the points of a group for one chunk of output channels, whose weights are `u`. The tiles of a point
+// fetch the next one's meanwhile, those of the last what stands at `next`: its first tile would else wait for every
+// line.
 template <int blocks>
-[[gnu::noinline]] static void winograd_multiply_points(const WinogradTask& task, const float* u, const float* next) {
+[[gnu::noinline]] static void winograd_multiply_points(const WinogradTask& task, int64_t points, const float* u,
+                                                       const float* next) {
   constexpr int rows = winograd_rows(lanes), short_rows = winograd_short_rows(lanes);
   const int64_t tiles = task.end - task.begin, depth = task.packing.depth();
   const WinogradGeometry& geometry = task.geometry;
-  const int64_t size = blocks * task.packing.block_size(), points = task.form.column.points();
+  const int64_t size = blocks * task.packing.block_size();
   for (int64_t point = 0; point < points; ++point, u += size) {
     const float* const ahead = point + 1 < points ? u + size : next;
     const float* v = task.scratch + point * geometry.input_stride;
@@ -316,59 +333,81 @@ template <int blocks>
   }
 }
 
-// The sums of all tiles for one output over outer and row, and how a line point's products go to them.
+// The sums of all tiles for one output of the outer axis, and how an outer point's products go to them.
 struct WinogradTarget {
-  float* sums;  // of column output 0
+  float* sums;  // of row and column output 0
   float factor;
-  bool is_first;  // nothing has been added yet
+  bool is_first;  // no outer point before has added to them
 };
 
-// Transforms a chunk's products over the columns and adds them to the targets.
-template <WinogradForm form>
+// Transforms a chunk's products of a group of rows over rows and columns and adds them to the targets.
+template <WinogradForm form, int first_row, int group_rows>
 [[gnu::noinline]] static void winograd_add_outputs(const WinogradTask& task, int64_t count,
                                                    const WinogradTarget* targets, int target_count) {
-  constexpr int columns = form.column.outputs, points = form.column.points();
-  constexpr const WinogradPoint* column_points = form.column.table();
+  constexpr int rows = form.row.outputs, columns = form.column.outputs, points = form.column.points();
+  constexpr const WinogradPoint *row_points = form.row.table() + first_row, *column_points = form.column.table();
   const int64_t product_stride = task.geometry.product_stride, output_stride = task.geometry.output_stride;
   const float* products = task.products();
 #pragma clang loop unroll(disable)
   for (int64_t i = 0; i < count; i += lanes) {
-    vec sums[columns];
+    vec sums[rows][columns];
 #pragma clang loop unroll(full)
     for (int point = 0; point < points; ++point) {
-      const vec product = load(products + point * product_stride + i);
+      vec row_sums[rows];
+#pragma clang loop unroll(full)
+      for (int row = 0; row < group_rows; ++row) {
+        const vec product = load(products + (row * points + point) * product_stride + i);
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; ++r) {
+          const float factor = row_points[row].output[r];
+          if (factor == 0.0f) continue;
+          row_sums[r] = row == form.row.first_point(r, first_row) - first_row
+                            ? product * factor
+                            : fma(splat(factor), product, row_sums[r]);
+        }
+      }
 #pragma clang loop unroll(full)
       for (int c = 0; c < columns; ++c) {
         const float factor = column_points[point].output[c];
         if (factor == 0.0f) continue;
-        sums[c] = point == form.column.first_point(c) ? product * factor : fma(splat(factor), product, sums[c]);
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; ++r) {
+          if (form.row.first_point(r, first_row) >= first_row + group_rows) continue;
+          sums[r][c] =
+              point == form.column.first_point(c) ? row_sums[r] * factor : fma(splat(factor), row_sums[r], sums[r][c]);
+        }
       }
     }
 #pragma clang loop unroll(disable)
     for (int t = 0; t < target_count; ++t) {
-      float* to = targets[t].sums + i;
       const vec factor = splat(targets[t].factor);
 #pragma clang loop unroll(full)
-      for (int c = 0; c < columns; ++c, to += output_stride)
-        store(to, targets[t].is_first ? sums[c] * factor : fma(factor, sums[c], load(to)));
+      for (int r = 0; r < rows; ++r) {
+        if (form.row.first_point(r, first_row) >= first_row + group_rows) continue;
+        const bool is_first = targets[t].is_first && form.row.first_point(r) >= first_row;
+        float* to = targets[t].sums + r * columns * output_stride + i;
+#pragma clang loop unroll(full)
+        for (int c = 0; c < columns; ++c, to += output_stride)
+          store(to, is_first ? sums[r][c] * factor : fma(factor, sums[r][c], load(to)));
+      }
     }
   }
 }
 
-// Gives a chunk's products at one line point to the outputs of outer and row that take them.
-template <WinogradForm form>
-static void winograd_scatter_outputs(const WinogradTask& task, int64_t chunk, int plane_point, int row_point) {
+// Gives a chunk's products of a group of rows at one outer point to the outputs of the outer axis that take them.
+template <WinogradForm form, int first_row, int group_rows>
+static void winograd_scatter_outputs(const WinogradTask& task, int64_t chunk, int outer_point) {
   constexpr Axes outputs = form.outputs();
-  WinogradTarget targets[outputs.d * outputs.h];
+  WinogradTarget targets[outputs.d];
   int count = 0;
-  for (int plane = 0; plane < outputs.d; ++plane)
-    for (int row = 0; row < outputs.h; ++row) {
-      const float factor = form.outer.table()[plane_point].output[plane] * form.row.table()[row_point].output[row];
-      if (factor == 0.0f) continue;
-      const bool is_first = plane_point == form.outer.first_point(plane) && row_point == form.row.first_point(row);
-      targets[count++] = {task.outputs((plane * outputs.h + row) * outputs.w, chunk), factor, is_first};
-    }
-  winograd_add_outputs<form>(task, (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes, targets, count);
+  for (int plane = 0; plane < outputs.d; ++plane) {
+    const float factor = form.outer.table()[outer_point].output[plane];
+    if (factor == 0.0f) continue;
+    targets[count++] = {task.outputs(plane * outputs.h * outputs.w, chunk), factor,
+                        outer_point == form.outer.first_point(plane)};
+  }
+  winograd_add_outputs<form, first_row, group_rows>(
+      task, (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes, targets, count);
 }
 
 // `tile_outputs`: of a tile, along each axis (winograd_supports).
@@ -384,10 +423,11 @@ class WinogradConvolution {
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
     WinogradTask task(packing, arguments.sizes, arguments.input_view, scratch);
+    task.clear_zeros();
     for (int64_t index = task_begin; index < task_end; ++index) {
       task.select(index);
       const Input* image = arguments.input + task.batch * arguments.input_view.batch_stride;
-      for (int point = 0; point < form.line_points(); ++point) add_line_point(task, image, arguments.weights, point);
+      for (int point = 0; point < form.outer.points(); ++point) add_groups(task, image, arguments.weights, point);
       for (int64_t chunk = task.chunk_begin; chunk < task.chunk_end; ++chunk) finish(arguments, epilogue, task, chunk);
     }
   }
@@ -396,23 +436,29 @@ class WinogradConvolution {
   static constexpr WinogradPacking packing{shape, tile_outputs, lanes};
   static constexpr WinogradForm form = packing.form();
 
-  static void add_line_point(const WinogradTask& task, const Input* image, const float* weights, int point) {
-    constexpr int row_points = form.row.points();
-    const int plane_point = point / row_points, row_point = point % row_points;
-    winograd_transform_input<Input, form>(task, image, form.outer.table()[plane_point], form.row.table()[row_point]);
-    if (task.geometry.prefetches) winograd_prefetch_input<Input, form>(task, image, point);
+  // All groups of rows at an outer point, from `group` on.
+  template <int group = 0>
+  static void add_groups(const WinogradTask& task, const Input* image, const float* weights, int point) {
+    constexpr int first_row = group * packing.group_rows(), rows = packing.rows_of(group);
+    constexpr int64_t points = packing.points_of(group);
+    constexpr bool is_last = group + 1 == packing.row_groups();
+    winograd_transform_input<Input, form, first_row, rows>(task, image, form.outer.table()[point]);
+    if (task.geometry.prefetches)
+      for (int row = first_row; row < first_row + rows; ++row)
+        winograd_prefetch_input<Input, form>(task, image, point * form.row.points() + row);
+    const float* const next_group = weights + packing.chunk_offset(is_last ? (point + 1) % form.outer.points() : point,
+                                                                   is_last ? 0 : group + 1, task.chunk_begin);
     for (int64_t chunk = task.chunk_begin; chunk < task.chunk_end; ++chunk) {
-      const float* const u = weights + packing.chunk_offset(point, chunk);
+      const float* const u = weights + packing.chunk_offset(point, group, chunk);
       const float* const next =
-          weights + (chunk + 1 < task.chunk_end
-                         ? packing.chunk_offset(point, chunk + 1)
-                         : packing.chunk_offset((point + 1) % form.line_points(), task.chunk_begin));
+          chunk + 1 < task.chunk_end ? weights + packing.chunk_offset(point, group, chunk + 1) : next_group;
       if (packing.chunk_blocks(chunk) == 2)
-        winograd_multiply_points<2>(task, u, next);
+        winograd_multiply_points<2>(task, points, u, next);
       else
-        winograd_multiply_points<1>(task, u, next);
-      winograd_scatter_outputs<form>(task, chunk, plane_point, row_point);
+        winograd_multiply_points<1>(task, points, u, next);
+      winograd_scatter_outputs<form, first_row, rows>(task, chunk, point);
     }
+    if constexpr (!is_last) add_groups<group + 1>(task, image, weights, point);
   }
 
   // Applies the epilogue to a chunk's outputs and stores those that lie inside the output, a line of it at a time: it

@@ -25,8 +25,7 @@ struct WinogradForm {
   // Of a tile; this and what follows in the kernel's order.
   constexpr Axes outputs() const { return {outer.outputs, row.outputs, column.outputs}; }
   constexpr Axes step() const { return {outer.step(), row.step(), column.step()}; }
-  // The kernel does all points of the column for one of these at a time.
-  constexpr int64_t line_points() const { return outer.points() * row.points(); }
+  constexpr int64_t points() const { return outer.points() * row.points() * column.points(); }
   // Tiles along each axis that cover an output.
   constexpr Axes tiles(const Axes& output) const {
     const Axes size = ordered(output), tile = outputs();
@@ -53,9 +52,9 @@ constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
          fours <= 1 && outputs.d != 4 && shape.groups == 1 && shape.dilation == Axes{1, 1, 1};
 }
 
-// Transformed weights: [line point: outer, row][chunk of two output blocks][column point][input channel][output block
-// in chunk][lane]. The last chunk of an odd number of blocks has one. Input channels are rounded up to
-// `reduction_step`, what is padded is zero.
+// Transformed weights: [outer point][group of row points][chunk of two output blocks][row point of the group][column
+// point][input channel][output block in chunk][lane]. The last chunk of an odd number of blocks has one. Input channels
+// are rounded up to `reduction_step`, what is padded is zero.
 struct WinogradPacking {
   ConvShape shape;
   Axes tile;  // outputs along each axis (winograd_supports)
@@ -64,6 +63,8 @@ struct WinogradPacking {
   static constexpr int64_t reduction_step = 4;
   // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256.
   static constexpr int64_t chain = 64;
+  // Of the transformed input of a tile, for all row points at once and for groups of them.
+  static constexpr int64_t most_tile_bytes = 14 * 1024, most_group_bytes = 7 * 1024;
 
   constexpr WinogradForm form() const { return winograd_form(shape, tile); }
 
@@ -73,19 +74,34 @@ struct WinogradPacking {
   constexpr int64_t chunk_blocks(int64_t chunk) const { return smaller(2, output_blocks() - 2 * chunk); }
   constexpr int64_t depth() const { return round_up(shape.input_channels, reduction_step); }
 
+  // Row points that the kernel does at once, with all column points: all of them, or as few as leave the tiles of a
+  // small map together in the second-level cache. The last group may have fewer.
+  constexpr int64_t group_rows() const {
+    const int64_t rows = form().row.points();
+    const int64_t row_bytes = form().column.points() * depth() * static_cast<int64_t>(sizeof(float));
+    if (rows * row_bytes <= most_tile_bytes) return rows;
+    return divide_up(rows, divide_up(rows, larger(1, most_group_bytes / row_bytes)));
+  }
+  constexpr int64_t row_groups() const { return divide_up(form().row.points(), group_rows()); }
+  constexpr int64_t rows_of(int64_t group) const {
+    return smaller(group_rows(), form().row.points() - group * group_rows());
+  }
+  constexpr int64_t points_of(int64_t group) const { return rows_of(group) * form().column.points(); }
+
   // Elements of a point's weights for one output block.
   constexpr int64_t block_size() const { return depth() * lanes; }
-  constexpr int64_t chunk_offset(int64_t line_point, int64_t chunk) const {
-    return (line_point * output_blocks() + 2 * chunk) * form().column.points() * block_size();
+  // Of a group at an outer point.
+  constexpr int64_t chunk_offset(int64_t outer_point, int64_t group, int64_t chunk) const {
+    const int64_t rows_before = outer_point * form().row.points() + group * group_rows();
+    return (rows_before * output_blocks() + 2 * chunk * rows_of(group)) * form().column.points() * block_size();
   }
-  constexpr int64_t size() const { return chunk_offset(form().line_points(), 0); }
+  constexpr int64_t size() const { return chunk_offset(form().outer.points(), 0, 0); }
 
-  // Where the weight of two channels at a point stands.
-  constexpr int64_t offset(int64_t line_point, int64_t column_point, int64_t output_channel,
-                           int64_t input_channel) const {
-    const int64_t block = output_channel / lanes;
-    const int64_t blocks = chunk_blocks(block / 2);
-    return chunk_offset(line_point, block / 2) + column_point * blocks * block_size() +
+  // Where the weight of two channels at a point (outer, row, column) stands.
+  constexpr int64_t offset(const Axes& point, int64_t output_channel, int64_t input_channel) const {
+    const int64_t block = output_channel / lanes, blocks = chunk_blocks(block / 2);
+    const int64_t group_point = point.h % group_rows() * form().column.points() + point.w;
+    return chunk_offset(point.d, point.h / group_rows(), block / 2) + group_point * blocks * block_size() +
            (input_channel * blocks + block % 2) * lanes + output_channel % lanes;
   }
 };
@@ -108,10 +124,10 @@ constexpr int64_t winograd_line_columns(const WinogradAxis& column, int64_t tile
 }
 
 // A task computes some chunks of output channels for a range of tiles of one image, tiles in row-major order. Its
-// scratch holds, for one line point, the transformed input of all channels [column point][input block][tile][lane], a
-// line of it before the width is transformed [column][lane], the products of one chunk [column point][tile][block]
-// [lane], and the outputs so far [output of a tile][chunk][tile][block][lane]. Strides are a line longer than they need
-// to be, so that points do not meet in one set of the first-level cache.
+// scratch holds, for one group of row points, the transformed input of all channels [point][input block][tile][lane], a
+// line of it before the width is transformed [row point][column][lane], a line of zeros, the products of one chunk
+// [point][tile][block] [lane], and the outputs so far [output of a tile][chunk][tile][block][lane]. Strides are a line
+// longer than they need to be, so that points do not meet in one set of the first-level cache.
 struct WinogradGeometry {
   Axes tiles;            // of an image, in the kernel's order
   int64_t range_tiles;   // of a task; the last range may be shorter
@@ -121,15 +137,16 @@ struct WinogradGeometry {
   bool prefetches;       // the input of the next range: where a range is small and little else wants the cache
   int64_t passes;        // how often the weights of an image come from memory: once where they stay in the cache
   int64_t block_stride;  // of an input block in scratch; this and all below in elements
-  int64_t input_stride, product_stride, output_stride;  // of a column point or of an output of a tile
-  int64_t line_offset, product_offset, output_offset;   // in scratch
+  int64_t input_stride, product_stride, output_stride;              // of a point or of an output of a tile
+  int64_t line_stride;                                              // of a row point of a line
+  int64_t line_offset, zero_offset, product_offset, output_offset;  // in scratch
   KernelWork work;
 };
 
 constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, const ConvSizes& sizes) {
-  // When the weights stay in the second-level cache all else is kept in the first, if it holds a register tile's. Else
-  // the second is for the rest, so that the weights are read for many tiles, with the input that these read.
-  constexpr int64_t resident_weights = 1280 * 1024, first_level = 50 * 1024;
+  // When the weights stay in the second-level cache the rest takes a part of it. Else it is for the rest, so that the
+  // weights are read for many tiles.
+  constexpr int64_t resident_weights = 1280 * 1024, beside_weights = 384 * 1024;
   constexpr int64_t cached_weights = 8 * 1024 * 1024, least_groups = 3;
   constexpr int64_t waiting_weights = 512 * 1024, few_groups = 12;
   constexpr int64_t most_groups = 12, most_voxels = 1152, most_chunks = 6, wished_tasks = 8;
@@ -144,7 +161,7 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t most_task_chunks = is_resident ? packing.chunks() : smaller(packing.chunks(), most_chunks);
   // Of a register tile's tiles, in a task of so many chunks.
   const auto row_bytes = [&](int64_t chunks) {
-    return (form.column.points() * (channels + 2 * packing.lanes) +
+    return (packing.points_of(0) * (channels + 2 * packing.lanes) +
             form.outputs().product() * chunks * 2 * packing.lanes) *
            rows * element;
   };
@@ -159,9 +176,9 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const bool is_single =
       !is_resident && tiles <= smaller(second_level_cache / row_bytes(split_chunks(1)), range_groups) * rows;
   const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
-  const int64_t budget = is_resident && task_bytes <= first_level ? first_level : second_level_cache;
+  const int64_t budget = is_resident ? beside_weights : second_level_cache;
   // Of a point's weights that come from memory a group fetches a quarter (conv_winograd.h), while the last point's wait
-  // for the rest: with few ranges the first has more groups, though its scratch leaves the first-level cache.
+  // for the rest: with few ranges the first has more groups.
   const bool waits_for_weights =
       is_resident && packing.size() * element > waiting_weights && tiles <= few_groups * rows;
   const int64_t fitting_groups =
@@ -184,10 +201,12 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   result.input_stride = packing.input_blocks() * result.block_stride + line;
   result.product_stride = padded * 2 * packing.lanes + line;
   result.output_stride = padded * 2 * packing.lanes * result.task_chunks + line;
-  result.line_offset = form.column.points() * result.input_stride;
+  result.line_offset = packing.points_of(0) * result.input_stride;
   const int64_t line_columns = winograd_line_columns(form.column, smaller(result.range_tiles, result.tiles.w));
-  result.product_offset = result.line_offset + (form.column.is_passed() ? 0 : line_columns * packing.lanes);
-  result.output_offset = result.product_offset + form.column.points() * result.product_stride;
+  result.line_stride = line_columns * packing.lanes + line;
+  result.zero_offset = result.line_offset + (form.column.is_passed() ? 0 : packing.group_rows() * result.line_stride);
+  result.product_offset = result.zero_offset + line_columns * packing.lanes;
+  result.output_offset = result.product_offset + packing.points_of(0) * result.product_stride;
   const int64_t elements = result.output_offset + form.outputs().product() * result.output_stride;
   result.work = {sizes.batch * result.ranges * result.splits, elements * element};
   return result;

@@ -91,13 +91,21 @@ struct WinogradAxis {
   }
   // Whether it is read as it stands.
   constexpr bool is_passed() const { return taps == 1 && stride == 1; }
-  // The first point, in their order, that reaches an output.
-  static constexpr int first_point(int output) { return output == 0 ? 0 : 1; }
-  // The most inputs that a point takes.
+  // The first point, in their order, from `from` on that reaches an output; points() if none does.
+  constexpr int first_point(int64_t output, int from = 0) const {
+    while (from < points() && table()[from].output[output] == 0.0f) ++from;
+    return from;
+  }
+  // The most and the fewest inputs that a point takes.
   constexpr int most_inputs() const {
     int most = 0;
     for (int64_t i = 0; i < points(); ++i) most = table()[i].inputs > most ? table()[i].inputs : most;
     return most;
+  }
+  constexpr int fewest_inputs() const {
+    int fewest = WinogradPoint::most_inputs;
+    for (int64_t i = 0; i < points(); ++i) fewest = table()[i].inputs < fewest ? table()[i].inputs : fewest;
+    return fewest;
   }
 };
 

@@ -42,8 +42,8 @@ inline vec winograd_tap_weights(const WinogradPacking& packing, const float* wei
   for (int o = 0; o < outer.count; ++o)
     for (int r = 0; r < row.count; ++r)
       for (int c = 0; c < column.count; ++c) {
-        const int64_t line_point = outer.point[o] * form.row.points() + row.point[r];
-        const float* at = weights + packing.offset(line_point, column.point[c], output_block * lanes, input_channel);
+        const Axes point{outer.point[o], row.point[r], column.point[c]};
+        const float* at = weights + packing.offset(point, output_block * lanes, input_channel);
         const vec term = splat(outer.factor[o] * row.factor[r] * column.factor[c]) * load(at);
         sum += term;
         largest = maximum(largest, absolute(term));

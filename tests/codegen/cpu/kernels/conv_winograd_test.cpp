@@ -166,6 +166,22 @@ TEST(ISA_SUITE(WinogradConvolution), SeveralChainsOfChannels) {
   check<rest>(conv_sizes(rest, 1, {1, 2, 30}, {0, 0, 1}, {0, 0, 1}));
 }
 
+TEST(ISA_SUITE(WinogradConvolution), GroupsOfRowPoints) {
+  constexpr ConvShape all{.input_channels = 140, .output_channels = lanes + 1, .kernel = {3, 3, 3}};
+  constexpr ConvShape single{.input_channels = 160, .output_channels = 2 * lanes + 1, .kernel = {1, 3, 3}};
+  constexpr ConvShape pairs{.input_channels = 640, .output_channels = lanes, .kernel = {3, 1, 1}};
+  constexpr ConvShape uneven{.input_channels = 160, .output_channels = lanes, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  EXPECT_EQ((WinogradPacking{all, {2, 2, 4}, lanes}.group_rows()), 4);
+  EXPECT_EQ((WinogradPacking{single, {1, 2, 4}, lanes}.group_rows()), 1);
+  EXPECT_EQ((WinogradPacking{pairs, {4, 1, 1}, lanes}.group_rows()), 2);
+  EXPECT_EQ((WinogradPacking{uneven, {2, 2, 2}, lanes}.group_rows()), 2);
+  EXPECT_EQ((WinogradPacking{uneven, {2, 2, 2}, lanes}.rows_of(2)), 1);
+  check_all<all>(conv_sizes(all, 2, {3, 5, 9}, {1, 1, 1}, {1, 1, 1}));
+  check_all<single>(conv_sizes(single, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1}));
+  check_all<pairs>(conv_sizes(pairs, 1, {7, 2, 9}, {1, 0, 0}, {1, 0, 0}));
+  check_strided<uneven>(conv_sizes(uneven, 1, {5, 6, 9}, {1, 1, 1}, {1, 1, 1}));
+}
+
 TEST(ISA_SUITE(WinogradConvolution), PadsThatDifferAreWiderThanTheKernelOrCrop) {
   constexpr ConvShape shape{.input_channels = 3, .output_channels = lanes + 2, .kernel = {3, 3, 3}};
   check<shape>(conv_sizes(shape, 1, {5, 6, 7}, {0, 1, 2}, {2, 0, 1}));
@@ -180,8 +196,7 @@ TEST(ISA_SUITE(WinogradConvolution), PadsThatDifferAreWiderThanTheKernelOrCrop) 
 
 TEST(ISA_SUITE(WinogradConvolution), SeveralRangesAndSplits) {
   constexpr ConvShape shape{.input_channels = 4, .output_channels = 18 * lanes + 1, .kernel = {3, 3, 3}};
-  const Axes size = lanes == 16 ? Axes{1, 13, 27} : Axes{1, 5, 9};
-  const ConvSizes sizes = conv_sizes(shape, 2, size, {1, 1, 1}, {1, 1, 1});
+  const ConvSizes sizes = conv_sizes(shape, 2, {1, 9, 13}, {1, 1, 1}, {1, 1, 1});
   const WinogradGeometry geometry = winograd_geometry({shape, tile_of(shape, 2, 2, 2), lanes}, sizes);
   ASSERT_GT(geometry.ranges, 1);
   ASSERT_GT(geometry.splits, 1);
@@ -210,7 +225,9 @@ TEST(ISA_SUITE(WinogradConvolution), FewRangesAreLongWhereTheirWeightsFillTheSec
   constexpr int64_t rows = winograd_rows(lanes);
   const ConvSizes sizes = conv_sizes(shape, 1, {4, 6, 4 * rows - 4}, pads, pads);  // twelve groups less a few tiles
   EXPECT_EQ(winograd_geometry(packing, sizes).range_tiles, 3 * rows);
-  EXPECT_LT(winograd_geometry(packing, conv_sizes(shape, 1, {8, 12, 4 * rows}, pads, pads)).range_tiles, 3 * rows);
+  // With AVX2 three register tiles are small enough to fit beside the weights anywhere.
+  if (lanes == 16)
+    EXPECT_LT(winograd_geometry(packing, conv_sizes(shape, 1, {8, 12, 4 * rows}, pads, pads)).range_tiles, 3 * rows);
   check<shape>(sizes);
 }
 

@@ -9,6 +9,7 @@
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_planar.h"
+#include "codegen/cpu/kernels/conv_planar_winograd.h"
 #include "codegen/cpu/kernels/conv_pooled.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
@@ -141,6 +142,17 @@ void planar(benchmark::State& state) {
       1);
 }
 
+template <class L>
+void planar_winograd(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<PlanarWinogradConvolution<L::shape, float, float, NoMatrixEpilogue, 3>>(
+      state, L::shape, sizes, 1, sizes.output.product(),
+      packed_weights(
+          L::shape,
+          [](auto weights) { return pack_stem_winograd_weights(planar_winograd_packing(L::shape, lanes), weights); }),
+      NoMatrixEpilogue(), 1);
+}
+
 // The output is the input's size times the stride of a transposed convolution.
 template <class L, bool is_transposed>
 void to_rows(benchmark::State& state) {
@@ -215,9 +227,16 @@ void add_to_rows() {
   add("to rows/32->3 3x3x3 @16x16x16", to_rows<Layer<{32, 3, 1, three}, {16, 16, 16}>, false>);
 }
 
+template <class L>
+void add_planar(const std::string& name) {
+  add("planar/" + name, planar<L>);
+  add("planar winograd/" + name, planar_winograd<L>);
+}
+
 void add_planar() {
-  add("planar/MONAI UNet 3->3 3x3x3 @32x40x48", planar<Layer<{3, 3, 1, three}, {32, 40, 48}>>);
-  add("planar/3->3 3x3x3 @16x16x16", planar<Layer<{3, 3, 1, three}, {16, 16, 16}>>);
+  add_planar<Layer<{3, 3, 1, three}, {32, 40, 48}>>("MONAI UNet 3->3 3x3x3 @32x40x48");
+  add_planar<Layer<{3, 3, 1, three}, {16, 16, 16}>>("3->3 3x3x3 @16x16x16");
+  add("planar winograd/seed 1->16 9x9x1 @32x32x32", planar_winograd<Layer<{1, 16, 1, {9, 9, 1}}, {32, 32, 32}>>);
 }
 
 void add_stems() {

@@ -136,7 +136,7 @@ TEST(CpuTarget, FewChannelsStayInRows) {
     y = Add(b, activated)
   })"),
               ElementsAre("copy", "conv_transpose to rows 3x3x3 32->3 stride 2x2x2", "partial_moments",
-                          "channel_moments", "normalization_factors", "PRelu", "conv_planar 3x3x3 3->3"));
+                          "channel_moments", "normalization_factors", "PRelu", "conv_planar_winograd 3x3x3 3->3"));
 }
 
 // The last layer of a segmentation network writes the model's output, with what follows it.
@@ -167,7 +167,7 @@ TEST(CpuTarget, FewChannelsGoToBlocksForAReaderThatWantsThem) {
     y = Conv(pooled, wb)
   })"),
               ElementsAre("conv_direct 1x3x3 3->4", "pool maximum 1x2x2 stride 1x1x1", "copy",
-                          "conv_direct 1x3x3 4->20", "copy"));
+                          "conv_planar_winograd 1x3x3 4->20"));
 }
 
 // The next convolution reads rows; of rows of six voxels a vector would be mostly empty.
@@ -177,7 +177,7 @@ TEST(CpuTarget, RowsOfAConvolutionMustBeLong) {
     y = Conv(a, wb)
   }})";
   EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 20)),
-              ElementsAre("conv_planar 1x3x3 3->4", "conv_direct 1x3x3 4->20", "copy"));
+              ElementsAre("conv_planar 1x3x3 3->4", "conv_planar_winograd 1x3x3 4->20"));
   EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 8)),
               ElementsAre("conv_direct 1x3x3 3->4", "copy", "conv_direct 1x3x3 4->20", "copy"));
 }

@@ -24,6 +24,7 @@ constexpr const char* source = R"(
 #include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_planar.h"
+#include "codegen/cpu/kernels/conv_planar_winograd.h"
 #include "codegen/cpu/kernels/conv_pooled.h"
 #include "codegen/cpu/kernels/conv_stem.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
@@ -99,12 +100,25 @@ using PooledStem =
 extern void (*const pooled_convolution)(const PooledStem::Arguments&, const Pooling&, int64_t, int64_t, void*);
 void (*const pooled_convolution)(const PooledStem::Arguments&, const Pooling&, int64_t, int64_t,
                                  void*) = &call<PooledStem, Pooling>;
+struct LightRowBias : RowBias {
+  static constexpr bool is_light = true;
+};
 using PlanarCall = void (*)(const ConvArguments<float, float>&, const RowBias&, int64_t, int64_t, void*);
 template <int64_t inputs, int64_t outputs>
 constexpr PlanarCall planar =
     &call<PlanarConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, float, float, RowBias, 3>, RowBias>;
 extern const PlanarCall planar_convolutions[];
 const PlanarCall planar_convolutions[] = {planar<1, 1>, planar<2, 2>, planar<3, 3>, planar<4, 4>};
+using LightPlanarCall = void (*)(const ConvArguments<float, float>&, const LightRowBias&, int64_t, int64_t, void*);
+template <int64_t inputs, int64_t outputs, Axes kernel, class Epilogue = LightRowBias>
+constexpr auto planar_winograd =
+    &call<PlanarWinogradConvolution<ConvShape{inputs, outputs, 1, kernel}, float, float, Epilogue, 3>, Epilogue>;
+extern const LightPlanarCall planar_winograd_convolutions[];
+const LightPlanarCall planar_winograd_convolutions[] = {
+    planar_winograd<1, 16, {9, 9, 1}>, planar_winograd<3, 3, {3, 3, 3}>, planar_winograd<3, 4, {3, 5, 1}>,
+    planar_winograd<2, 1, {3, 3, 3}>};
+extern const PlanarCall planar_winograd_with_others;
+const PlanarCall planar_winograd_with_others = planar_winograd<1, 16, {9, 9, 1}, RowBias>;
 template <int64_t inputs, int64_t outputs, bool is_transposed, Axes kernel, Axes stride>
 constexpr PlanarCall to_rows =
     &call<ConvolutionToRows<ConvShape{inputs, outputs, 1, kernel, stride}, float, float, RowBias, is_transposed, 3>,
@@ -119,9 +133,6 @@ extern const ProductCall products[];
 const ProductCall products[] = {&call<MatrixProduct<float, float, float, RowBias, true>, RowBias>,
                                 &call<MatrixProduct<float, float, float, RowBias, false>, RowBias>};
 
-struct LightRowBias : RowBias {
-  static constexpr bool is_light = true;
-};
 using Epilogues = TwoEpilogues<LightRowBias, RowBias>;
 using AttentionCall = void (*)(const AttentionArguments&, const Epilogues&, int64_t, int64_t, void*);
 extern const AttentionCall attentions[];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "codegen/cpu/kernels/conv_planar_geometry.h"
+#include "codegen/cpu/kernels/conv_planar_winograd_geometry.h"
 #include "codegen/cpu/kernels/conv_stem_winograd_geometry.h"
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
 #include "support/diagnostics.h"
@@ -25,6 +27,11 @@ constexpr double input_cost = 7.0, strided_input_cost = 20.0, output_cost = 7.0;
 // The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
 // tile for each point of the depth.
 constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
+// The same of the planar kernels, for vectors of neighbours; and what it costs to copy a vector to rows, which grows
+// with the tensor from 25 on.
+constexpr double planar_share = 0.5, planar_output_cost = 12.0;
+constexpr double planar_winograd_input_cost = 5.0, planar_winograd_output_cost = 20.0, planar_winograd_tile_cost = 80.0;
+constexpr double copy_to_rows_cost = 35.0;
 // Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured), and
 // when it is read again, from the second or third-level cache (45 GB/s).
 constexpr double weight_byte_cost = 1.25, cached_byte_cost = 0.12;
@@ -50,6 +57,35 @@ double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output)
   const auto columns = static_cast<double>(kernels::divide_up(output.w * shape.stride.w, lanes));
   const double weights = static_cast<double>(packing.plain_offset()) * 4 * weight_byte_cost;
   return rows * (static_cast<double>(output.w) * of_voxel + columns * of_column) + weights;
+}
+
+// Vectors of neighbours along the width in rows of `output`.
+double row_vectors(const Axes& output, int lanes, int64_t rows) {
+  return static_cast<double>(rows * kernels::divide_up(output.w, lanes));
+}
+
+double planar_cost(const ConvShape& shape, int lanes, const Axes& output) {
+  const auto channels = static_cast<double>(shape.output_channels);
+  const double products = static_cast<double>(shape.kernel.product() * shape.input_channels) / planar_share;
+  return row_vectors(output, lanes, output.d * output.h) * channels * (products + planar_output_cost);
+}
+
+// Eight lanes leave fewer registers, so that more of the operands come from memory.
+constexpr double planar_winograd_share(int lanes) { return lanes == 8 ? 0.75 : 0.9; }
+
+double planar_winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
+  const kernels::StemWinogradPacking packing = kernels::planar_winograd_packing(shape, lanes);
+  const kernels::PlanarWinogradTile tile = kernels::planar_winograd_tile(shape.output_channels, lanes);
+  const kernels::StemWinogradAxis depth = packing.depth(), height = packing.height();
+  const int64_t rows = depth.tiles(output.d) * height.tiles(output.h);
+  const int64_t register_tiles =
+      kernels::divide_up(kernels::divide_up(output.w, lanes), tile.vectors) * packing.chunks() * depth.points();
+  const auto channels = static_cast<double>(packing.output_blocks() * packing.lanes);
+  const auto terms = static_cast<double>(shape.input_channels * depth.terms() * height.terms());
+  const double of_channel = static_cast<double>(packing.products()) / planar_winograd_share(lanes) +
+                            static_cast<double>(depth.outputs() * height.outputs()) * planar_winograd_output_cost;
+  return row_vectors(output, lanes, rows) * (channels * of_channel + terms * planar_winograd_input_cost) +
+         static_cast<double>(rows * register_tiles) * planar_winograd_tile_cost;
 }
 
 // Outputs of one axis that the points of it reach, summed over the points.
@@ -111,6 +147,10 @@ double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int la
       return stem_winograd_cost(shape, lanes, output);
     case ConvAlgorithm::winograd:
       return winograd_cost(shape, choice.tile, lanes, output);
+    case ConvAlgorithm::planar:
+      return planar_cost(shape, lanes, output);
+    case ConvAlgorithm::planar_winograd:
+      return planar_winograd_cost(shape, lanes, output);
   }
   internal_error("a convolution algorithm");
 }
@@ -131,6 +171,23 @@ ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutpu
     least = cost;
     best = choice;
   }
+  return best;
+}
+
+std::optional<ConvAlgorithm> choose_planar_convolution(const ConvShape& shape, int lanes, const Axes& output) {
+  if (!is_stem(shape)) return std::nullopt;
+  const auto blocks = static_cast<double>(output.product() * kernels::divide_up(shape.output_channels, lanes));
+  double least =
+      convolution_cost(choose_convolution(shape, lanes, {output}), shape, lanes, output) + blocks * copy_to_rows_cost;
+  std::optional<ConvAlgorithm> best;
+  const auto consider = [&](ConvAlgorithm algorithm) {
+    const double cost = convolution_cost({algorithm}, shape, lanes, output);
+    if (cost >= least) return;
+    least = cost;
+    best = algorithm;
+  };
+  if (kernels::planar_supports(shape)) consider(ConvAlgorithm::planar);
+  if (kernels::planar_winograd_supports(shape)) consider(ConvAlgorithm::planar_winograd);
   return best;
 }
 

@@ -5,15 +5,19 @@
 // that are read, once per range of voxels or tiles. The constants are measured (conv_choice.cpp).
 #pragma once
 
+#include <optional>
+
 #include "codegen/cpu/kernels/conv_geometry.h"
 
 namespace onnxc {
 
 enum class ConvAlgorithm {
-  direct,         // kernels/conv_direct.h
-  stem,           // kernels/conv_stem.h: the same on a planar input of few channels
-  stem_winograd,  // kernels/conv_stem_winograd.h: the latter with fewer products
-  winograd,       // kernels/conv_winograd.h
+  direct,           // kernels/conv_direct.h
+  stem,             // kernels/conv_stem.h: the same on a planar input of few channels
+  stem_winograd,    // kernels/conv_stem_winograd.h: the latter with fewer products
+  winograd,         // kernels/conv_winograd.h
+  planar,           // kernels/conv_planar.h: planar input and output, few channels of both
+  planar_winograd,  // kernels/conv_planar_winograd.h: planar input of few channels, planar output, fewer products
 };
 
 struct ConvChoice {
@@ -44,5 +48,10 @@ enum class ConvWeights { real, whole };
 // packs are certain, what it saves is not.
 ConvChoice choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output,
                               ConvWeights weights = ConvWeights::real);
+
+// The cheapest kernel of a stem whose output is wanted in rows, where there is one that beats writing blocks and
+// copying them to rows.
+std::optional<ConvAlgorithm> choose_planar_convolution(const kernels::ConvShape& shape, int lanes,
+                                                       const kernels::Axes& output);
 
 }  // namespace onnxc

@@ -45,6 +45,9 @@ ConvolutionTemplate convolution_template(const ConvChoice& choice, const kernels
               EpilogueForm::blocks,
               false,
               tile};
+    case ConvAlgorithm::planar:
+    case ConvAlgorithm::planar_winograd:
+      break;  // where rows are wanted
   }
   internal_error("a convolution algorithm");
 }

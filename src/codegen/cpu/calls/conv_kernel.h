@@ -1,6 +1,6 @@
 // Convolutions by the cheapest of the direct kernel (kernels/conv_direct.h), its form for few input channels
-// (conv_stem.h) and Winograd's (conv_stem_winograd.h, conv_winograd.h); conv_choice.h tells which is. Few output
-// channels that are to stand in rows have kernels of their own (conv_to_rows_kernel.h).
+// (conv_stem.h) and Winograd's (conv_stem_winograd.h, conv_winograd.h); conv_choice.h tells which is. What is
+// to stand in rows may have a kernel of its own (conv_to_rows_kernel.h).
 #pragma once
 
 #include "passes/lower.h"

@@ -2,7 +2,9 @@
 
 #include "codegen/cpu/calls/conv_choice.h"
 #include "codegen/cpu/calls/packing_planar.h"
+#include "codegen/cpu/calls/packing_stem_winograd.h"
 #include "codegen/cpu/calls/packing_to_rows.h"
+#include "codegen/cpu/kernels/conv_planar_winograd_geometry.h"
 
 namespace onnxc {
 namespace {
@@ -24,15 +26,35 @@ bool is_planar(const KernelConvolution& convolution) {
   return !convolution.spec.transposed && is_stem(convolution.shape);
 }
 
-void lower_convolution_to_rows(const Node& node, const KernelConvolution& convolution, int lanes,
-                               LoweringContext& context) {
+// The kernel for that. Sizes that are not known count as large.
+std::optional<ConvAlgorithm> planar_algorithm(const KernelConvolution& convolution, int lanes) {
+  constexpr int64_t large = 64;
+  const auto extent = [&](size_t axis) { return convolution.axes[axis].output.constant().value_or(large); };
+  return choose_planar_convolution(convolution.shape, lanes, {extent(0), extent(1), extent(2)});
+}
+
+void lower_planar_convolution(const Node& node, const KernelConvolution& convolution, int lanes,
+                              LoweringContext& context) {
+  const kernels::ConvShape& shape = convolution.shape;
+  const bool is_winograd = planar_algorithm(convolution, lanes) == ConvAlgorithm::planar_winograd;
   const size_t rank = node.inputs[0]->shape->size();
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
-  if (is_planar(convolution))
-    return lower_convolution(node, convolution,
-                             {"conv_planar", "codegen/cpu/kernels/conv_planar.h", "PlanarConvolution",
-                              fmt::format(", {}", rank - 2), EpilogueForm::rows},
-                             lanes, Layout::row_major(rank), pack_planar_weights(convolution.shape, weights), context);
+  ConvolutionTemplate chosen{"conv_planar", "codegen/cpu/kernels/conv_planar.h", "PlanarConvolution"};
+  if (is_winograd)
+    chosen = {"conv_planar_winograd", "codegen/cpu/kernels/conv_planar_winograd.h", "PlanarWinogradConvolution"};
+  chosen.arguments = fmt::format(", {}", rank - 2);
+  chosen.form = EpilogueForm::rows;
+  lower_convolution(node, convolution, std::move(chosen), lanes, Layout::row_major(rank),
+                    is_winograd ? pack_stem_winograd_weights(kernels::planar_winograd_packing(shape, lanes), weights)
+                                : pack_planar_weights(shape, weights),
+                    context);
+}
+
+void lower_convolution_to_rows(const Node& node, const KernelConvolution& convolution, int lanes,
+                               LoweringContext& context) {
+  if (is_planar(convolution)) return lower_planar_convolution(node, convolution, lanes, context);
+  const size_t rank = node.inputs[0]->shape->size();
+  const std::vector<float> weights = as_float(*node.inputs[1]->constant);
   const bool is_transposed = convolution.spec.transposed;
   lower_convolution(node, convolution,
                     {is_transposed ? "conv_transpose to rows" : "conv to rows", "codegen/cpu/kernels/conv_to_rows.h",
@@ -44,7 +66,7 @@ void lower_convolution_to_rows(const Node& node, const KernelConvolution& convol
 }  // namespace
 
 bool has_kernel_to_rows(const KernelConvolution& convolution, int lanes) {
-  const bool is_supported = is_planar(convolution) ? kernels::planar_supports(convolution.shape)
+  const bool is_supported = is_planar(convolution) ? planar_algorithm(convolution, lanes).has_value()
                                                    : kernels::to_rows_supports(rows_packing(convolution), lanes);
   // One tap that moves no voxel sees an image as one row.
   return is_supported && (!is_narrow(convolution) || convolution.shape.kernel == kernels::Axes{1, 1, 1});

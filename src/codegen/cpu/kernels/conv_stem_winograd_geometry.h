@@ -1,5 +1,5 @@
-// What the compiler, the weight packer and conv_stem_winograd.h must agree on: which convolutions have this form, the
-// order of the transformed weights, and how the work is cut into tasks.
+// What the compiler, the weight packer and the kernels conv_stem_winograd.h and conv_planar_winograd.h must agree on:
+// which convolutions have this form, the order of the transformed weights, and how the work is cut into tasks.
 //
 // Along an axis of stride 1 two neighbouring outputs of a filter are y0, y1 = sum of g_k x_k, sum of g_k x_(k+1). Its
 // taps are cut into pieces of three, two or one, and each piece is Winograd's F(2, 3) or F(2, 2), written so that all
@@ -104,19 +104,23 @@ struct StemWinogradAxis {
   }
 };
 
-// Transformed weights: [chunk of one or two output blocks][depth point][points of the height: 1 and 2, 0 and 3]
-// [input channel][piece of the depth that has the point][piece of the height][tap of the width][point][output block in
-// chunk][lane]; a height passed through has one group of points. Behind them the weights as they are, for what must be
-// summed directly: [output block][input channel][kd][kh][kw][lane]. What is padded is zero.
+// Transformed weights: [chunk of `most_blocks` output blocks, the last may have fewer][depth point][points of the
+// height: 1 and 2, 0 and 3] [input channel][piece of the depth that has the point][piece of the height][tap of the
+// width][point][output block in chunk][lane]; a height passed through has one group of points. Behind them the weights
+// as they are, for what must be summed directly: [output block][input channel][kd][kh][kw][lane]. What is padded is
+// zero.
 struct StemWinogradPacking {
   ConvShape shape;
-  int lanes;
+  int lanes;  // output channels of a block
+  int most_blocks = 2;
 
   constexpr StemWinogradAxis depth() const { return {shape.kernel.d, shape.stride.d, shape.dilation.d}; }
   constexpr StemWinogradAxis height() const { return {shape.kernel.h, shape.stride.h, shape.dilation.h}; }
   constexpr int64_t output_blocks() const { return divide_up(shape.output_channels, lanes); }
-  constexpr int64_t chunks() const { return divide_up(output_blocks(), 2); }
-  constexpr int64_t chunk_blocks(int64_t chunk) const { return smaller(2, output_blocks() - 2 * chunk); }
+  constexpr int64_t chunks() const { return divide_up(output_blocks(), most_blocks); }
+  constexpr int64_t chunk_blocks(int64_t chunk) const {
+    return smaller(most_blocks, output_blocks() - most_blocks * chunk);
+  }
 
   // Vectors of weights for one output block; `inner` of an input channel and a term of the depth for a group of points
   // of the height.
@@ -134,7 +138,7 @@ struct StemWinogradPacking {
     return offset * shape.input_channels;
   }
   constexpr int64_t products() const { return group_offset(depth().points(), false); }
-  constexpr int64_t chunk_offset(int64_t chunk) const { return 2 * chunk * lanes * products(); }
+  constexpr int64_t chunk_offset(int64_t chunk) const { return most_blocks * chunk * lanes * products(); }
   constexpr int64_t plain_offset() const { return output_blocks() * lanes * products(); }
   constexpr int64_t plain(int64_t output_channel, int64_t input_channel, int64_t tap) const {
     return plain_offset() +
@@ -159,7 +163,8 @@ struct StemWinogradPacking {
     const int64_t vector = group_offset(depth_point, is_outer_group) +
                            (input_channel * depth().pieces_at(depth_point) + depth_piece) * inner(is_outer_group) +
                            place;
-    return chunk_offset(block / 2) + (vector * chunk_blocks(block / 2) + block % 2) * lanes + output_channel % lanes;
+    const int64_t chunk = block / most_blocks;
+    return chunk_offset(chunk) + (vector * chunk_blocks(chunk) + block % most_blocks) * lanes + output_channel % lanes;
   }
 };
 
@@ -181,54 +186,71 @@ constexpr int64_t stem_winograd_least_voxels(int64_t blocks, int lanes) {
   return larger(1, stem_winograd_voxels(blocks, lanes) / 3);
 }
 
-// A task computes all channels of a band of tiles of the height for one tile of the depth. Its scratch holds: of one
-// tile the input's rows, transformed along both axes [input channel][term of the depth][term of the height][column],
-// with zeros past their ends; the outputs so far of a segment of the tile's rows [output of the depth][output of the
-// height] [voxel][output block][lane]; pointers to the band's rows of the input, and a row of zeros.
-struct StemWinogradGeometry {
+// How the input is read: a task computes all channels of a band of tiles of the height for one tile of the depth. Of
+// one tile after the other its scratch holds the input's rows, with zeros past their ends, transformed along both axes
+// [input channel][term of the depth][term of the height][column] and along the depth alone; and a row of zeros.
+struct StemWinogradBands {
   Axes tiles;          // of an image; along the width every voxel is one
   int64_t band_tiles;  // of the height; the last band may have fewer
   int64_t bands;
-  int64_t input_rows;      // of a band
-  int64_t row_stride;      // in scratch; this and all below in elements
-  int64_t segment_voxels;  // of a row
-  int64_t output_offset, output_stride, table_offset, zeros_offset;
-  KernelWork work;
+  int64_t row_stride;  // in scratch; this and all below in elements
+  int64_t kept_offset, zeros_offset;
+  int64_t size;
+  int64_t tasks;
 };
 
-constexpr StemWinogradGeometry stem_winograd_geometry(const StemWinogradPacking& packing, const ConvSizes& sizes) {
-  constexpr int64_t element = static_cast<int64_t>(sizeof(float)), pointer = static_cast<int64_t>(sizeof(void*));
-  constexpr int64_t line = 64 / element, wished_tasks = 16;
-  constexpr int64_t segment_bytes = 24 * 1024;  // half of a first-level cache
-  const ConvShape& shape = packing.shape;
+// `columns` of a row are read.
+constexpr StemWinogradBands stem_winograd_bands(const ConvShape& shape, const ConvSizes& sizes, int64_t columns,
+                                                int vector_lanes) {
+  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(float)), wished_tasks = 16;
+  const StemWinogradPacking packing{shape, vector_lanes};
   const StemWinogradAxis depth = packing.depth(), height = packing.height();
-  StemWinogradGeometry result{};
+  StemWinogradBands result{};
   result.tiles = {depth.tiles(sizes.output.d), height.tiles(sizes.output.h), sizes.output.w};
-  // A row's last register tile may reach past its end. Long rows do not meet in one set of the first-level cache.
-  const int64_t voxels_read = round_up(sizes.output.w, stem_winograd_least_voxels(1, packing.lanes));
-  const int64_t columns = (voxels_read - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
-  result.row_stride = round_up(columns, packing.lanes);
-  if (result.row_stride % (4 * packing.lanes) == 0) result.row_stride += packing.lanes;
+  // Long rows do not meet in one set of the first-level cache.
+  result.row_stride = round_up(columns, vector_lanes);
+  if (result.row_stride % (4 * vector_lanes) == 0) result.row_stride += vector_lanes;
   const int64_t planes = sizes.batch * result.tiles.d;
   const int64_t wished_bands = planes == 0 ? 1 : divide_up(wished_tasks, planes);
   const int64_t most_tiles = larger(1, divide_up(result.tiles.h, wished_bands));
   result.bands = divide_up(result.tiles.h, most_tiles);
   result.band_tiles = result.bands == 0 ? 0 : divide_up(result.tiles.h, result.bands);
   result.bands = result.band_tiles == 0 ? 0 : divide_up(result.tiles.h, result.band_tiles);
-  result.input_rows = result.band_tiles == 0 ? 0 : height.inputs(result.band_tiles);
+  const int64_t rows = shape.input_channels * depth.terms() * result.row_stride;
+  result.kept_offset = rows * height.terms();
+  result.zeros_offset = result.kept_offset + rows * height.inputs(1);
+  result.size = result.zeros_offset + round_up(sizes.input.w, line);
+  result.tasks = sizes.output.product() == 0 ? 0 : planes * result.bands;
+  return result;
+}
+
+// Behind what is of the input the scratch holds the outputs so far of a segment of the tile's rows [output of the
+// depth] [output of the height][voxel][output block][lane].
+struct StemWinogradGeometry {
+  StemWinogradBands input;
+  int64_t segment_voxels;                // of a row
+  int64_t output_offset, output_stride;  // in elements
+  KernelWork work;
+};
+
+constexpr StemWinogradGeometry stem_winograd_geometry(const StemWinogradPacking& packing, const ConvSizes& sizes) {
+  constexpr int64_t element = static_cast<int64_t>(sizeof(float));
+  constexpr int64_t segment_bytes = 24 * 1024;  // half of a first-level cache
+  const ConvShape& shape = packing.shape;
+  StemWinogradGeometry result{};
+  // A row's last register tile may reach past its end.
+  const int64_t voxels_read = round_up(sizes.output.w, stem_winograd_least_voxels(1, packing.lanes));
+  const int64_t columns = (voxels_read - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
+  result.input = stem_winograd_bands(shape, sizes, columns, packing.lanes);
   const int64_t blocks = smaller(2, packing.output_blocks());
-  const int64_t voxel_elements = depth.outputs() * height.outputs() * blocks * packing.lanes;
+  const int64_t rows = packing.depth().outputs() * packing.height().outputs();
   const int64_t voxels = stem_winograd_voxels(blocks, packing.lanes);
-  const int64_t segments = larger(1, divide_up(sizes.output.w * voxel_elements * element, segment_bytes));
+  const int64_t row_bytes = sizes.output.w * rows * blocks * packing.lanes * element;
+  const int64_t segments = larger(1, divide_up(row_bytes, segment_bytes));
   result.segment_voxels = round_up(divide_up(sizes.output.w, segments), voxels);
   result.output_stride = result.segment_voxels * blocks * packing.lanes;
-  result.output_offset = shape.input_channels * depth.terms() * height.terms() * result.row_stride;
-  result.table_offset = result.output_offset + depth.outputs() * height.outputs() * result.output_stride;
-  const int64_t pointers = shape.input_channels * depth.inputs(1) * result.input_rows;
-  result.zeros_offset = result.table_offset + round_up(pointers * pointer / element, line);
-  const int64_t elements = result.zeros_offset + round_up(sizes.input.w, line);
-  const bool is_empty = sizes.output.product() == 0;
-  result.work = {is_empty ? 0 : planes * result.bands, elements * element};
+  result.output_offset = result.input.size;
+  result.work = {result.input.tasks, (result.output_offset + rows * result.output_stride) * element};
   return result;
 }
 

@@ -39,6 +39,28 @@ TEST(ConvChoice, StemsWithManyTapsTakeFewerProducts) {
             ConvAlgorithm::stem_winograd);
 }
 
+// Where rows are wanted.
+TEST(ConvChoice, StemsToRows) {
+  for (const int lanes : {8, 16}) {
+    const auto choose = [&](const ConvShape& shape, const Axes& output) {
+      return choose_planar_convolution(shape, lanes, output);
+    };
+    const ConvShape seed{.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}};
+    EXPECT_EQ(choose(seed, {32, 32, 32}), ConvAlgorithm::planar_winograd);
+    EXPECT_EQ(choose({.input_channels = 3, .output_channels = 3, .kernel = cube}, {32, 40, 48}),
+              ConvAlgorithm::planar_winograd);
+    // No axis saves products, and more channels than that kernel takes.
+    EXPECT_EQ(choose({.input_channels = 3, .output_channels = 3, .kernel = {1, 1, 3}}, {32, 40, 48}),
+              ConvAlgorithm::planar);
+    EXPECT_EQ(choose({.input_channels = 3, .output_channels = 8, .kernel = {1, 1, 3}}, {32, 40, 48}), std::nullopt);
+    // A vector of a row would be mostly empty; a stride along the width; many channels.
+    EXPECT_EQ(choose(seed, {32, 32, 2}), std::nullopt);
+    EXPECT_EQ(choose({.input_channels = 3, .output_channels = 3, .kernel = cube, .stride = {1, 1, 2}}, {32, 40, 48}),
+              std::nullopt);
+    EXPECT_EQ(choose({.input_channels = 8, .output_channels = 3, .kernel = cube}, {32, 40, 48}), std::nullopt);
+  }
+}
+
 TEST(ConvChoice, LargeMapsOfThreeTapsTakeWinograd) {
   for (const int lanes : {8, 16})
     for (const int64_t channels : {32, 64, 128, 256})

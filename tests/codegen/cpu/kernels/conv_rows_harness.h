@@ -22,9 +22,14 @@ struct AddPlace {
   }
 };
 
+template <class Output, int spatial_axes>
+struct LightAddPlace : AddPlace<Output, spatial_axes> {
+  static constexpr bool is_light = true;
+};
+
 // Runs the kernel, with an epilogue AddPlace, and compares it with `expected`. The output is a part of a larger tensor,
 // with gaps.
-template <class Kernel, class Input, class Output, int spatial_axes>
+template <class Kernel, class Input, class Output, int spatial_axes, class Epilogue = AddPlace<Output, spatial_axes>>
 void run_and_compare_rows(const Operands& operands, const PlainTensor& expected, const Input* input,
                           const BlockedView& input_view, const std::vector<float>& packed, const Trial& trial) {
   const ConvSizes& sizes = operands.sizes;
@@ -47,7 +52,7 @@ void run_and_compare_rows(const Operands& operands, const PlainTensor& expected,
         wanted[at] = expected.at(n, c, d, h, w) + added + AddPlace<Output, spatial_axes>::of(n, c, d, h, w);
       });
   run_tasks_backwards<Kernel>({input, packed.data(), output.data(), sizes, input_view, view},
-                              AddPlace<Output, spatial_axes>{residual.data()});
+                              Epilogue{residual.data()});
   for (size_t i = 0; i < elements; ++i) {
     const float found = static_cast<float>(output[i]);
     ASSERT_TRUE(found == wanted[i] || (std::isnan(found) && std::isnan(wanted[i])) ||

@@ -73,7 +73,7 @@ TEST(ISA_SUITE(StemWinogradConvolution), SeveralSegmentsBandsAndTasks) {
   constexpr ConvShape shape{.input_channels = 4, .output_channels = 2 * lanes, .kernel = {3, 5, 1}};
   const ConvSizes sizes = conv_sizes(shape, 1, {4, 40, 130}, {1, 2, 0}, {1, 2, 0});
   const StemWinogradGeometry geometry = stem_winograd_geometry({shape, lanes}, sizes);
-  ASSERT_GT(geometry.bands, 1);
+  ASSERT_GT(geometry.input.bands, 1);
   ASSERT_LT(geometry.segment_voxels, sizes.output.w);
   check<shape>(sizes);
 }

@@ -32,6 +32,9 @@ constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost =
 constexpr double planar_share = 0.5, planar_output_cost = 12.0;
 constexpr double planar_winograd_input_cost = 5.0, planar_winograd_output_cost = 20.0, planar_winograd_tile_cost = 80.0;
 constexpr double copy_to_rows_cost = 35.0;
+// With 64 output channels the input's transform hardly shows, and blocks with their copy were as fast or faster (0.8 to
+// 1.1), whatever the costs say.
+constexpr int64_t most_planar_winograd_channels = 32;
 // Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured), and
 // when it is read again, from the second or third-level cache (45 GB/s).
 constexpr double weight_byte_cost = 1.25, cached_byte_cost = 0.12;
@@ -187,7 +190,8 @@ std::optional<ConvAlgorithm> choose_planar_convolution(const ConvShape& shape, i
     best = algorithm;
   };
   if (kernels::planar_supports(shape)) consider(ConvAlgorithm::planar);
-  if (kernels::planar_winograd_supports(shape)) consider(ConvAlgorithm::planar_winograd);
+  if (kernels::planar_winograd_supports(shape) && shape.output_channels <= most_planar_winograd_channels)
+    consider(ConvAlgorithm::planar_winograd);
   return best;
 }
 

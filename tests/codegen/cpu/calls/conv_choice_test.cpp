@@ -58,6 +58,9 @@ TEST(ConvChoice, StemsToRows) {
     EXPECT_EQ(choose({.input_channels = 3, .output_channels = 3, .kernel = cube, .stride = {1, 1, 2}}, {32, 40, 48}),
               std::nullopt);
     EXPECT_EQ(choose({.input_channels = 8, .output_channels = 3, .kernel = cube}, {32, 40, 48}), std::nullopt);
+    EXPECT_EQ(choose({.input_channels = 3, .output_channels = 32, .kernel = cube}, {32, 64, 64}),
+              ConvAlgorithm::planar_winograd);
+    EXPECT_EQ(choose({.input_channels = 3, .output_channels = 33, .kernel = cube}, {32, 64, 64}), std::nullopt);
   }
 }
 

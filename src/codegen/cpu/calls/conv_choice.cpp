@@ -38,8 +38,10 @@ constexpr int64_t most_planar_winograd_channels = 32;
 // Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured), and
 // when it is read again, from the second or third-level cache (45 GB/s).
 constexpr double weight_byte_cost = 1.25, cached_byte_cost = 0.12;
-// What is left of the cost where a size that is guessed must pay.
+// Of direct's cost, what Winograd's may be where it must win clearly.
 constexpr double clear_gain = 0.8;
+// Packed weights of more bytes than that take a share of a process that is worth a clear gain.
+constexpr int64_t many_weights = 16 * 1024 * 1024;
 
 double direct_cost(const ConvShape& shape, int lanes, const Axes& output, double share) {
   const double products = static_cast<double>(shape.kernel.product() * shape.group_input_channels()) *
@@ -136,6 +138,12 @@ std::vector<Axes> winograd_tiles(const ConvShape& shape, ConvWeights weights) {
   return tiles;
 }
 
+bool has_many_weights(const ConvChoice& choice, const ConvShape& shape, int lanes) {
+  if (choice.algorithm != ConvAlgorithm::winograd) return false;
+  const kernels::WinogradPacking packing{shape, choice.tile, lanes};
+  return packing.size() * static_cast<int64_t>(sizeof(float)) > many_weights;
+}
+
 }  // namespace
 
 bool is_stem(const ConvShape& shape) { return shape.groups == 1 && shape.input_channels <= most_stem_channels; }
@@ -166,11 +174,14 @@ ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutpu
   else if (kernels::stem_winograd_supports(shape))
     transformed.push_back({ConvAlgorithm::stem_winograd});
 
-  ConvChoice best{reads_planar ? ConvAlgorithm::stem : ConvAlgorithm::direct};
-  double least = convolution_cost(best, shape, lanes, output.size) * (output.is_known ? 1.0 : clear_gain);
+  const ConvChoice plain{reads_planar ? ConvAlgorithm::stem : ConvAlgorithm::direct};
+  ConvChoice best = plain;
+  const double plain_cost = convolution_cost(plain, shape, lanes, output.size);
+  double least = plain_cost;
   for (const ConvChoice& choice : transformed) {
     const double cost = convolution_cost(choice, shape, lanes, output.size);
-    if (cost >= least) continue;
+    const bool must_be_clear = !output.is_known || has_many_weights(choice, shape, lanes);
+    if (cost >= least || (must_be_clear && cost >= clear_gain * plain_cost)) continue;
     least = cost;
     best = choice;
   }

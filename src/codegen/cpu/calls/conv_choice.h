@@ -44,8 +44,8 @@ struct ConvOutput {
 // exact on small integers, those of four by three, and do not.
 enum class ConvWeights { real, whole };
 
-// The cheapest kernel for the shape. Where the size is a guess Winograd must win clearly: the many weights that it
-// packs are certain, what it saves is not.
+// The cheapest kernel for the shape. Where the size is a guess, or the packed weights are many, Winograd must win
+// clearly: that its weights are two to five times as many is certain, and what it saves is then less so, or little.
 ConvChoice choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output,
                               ConvWeights weights = ConvWeights::real);
 

@@ -1,5 +1,6 @@
 """make bench, on the smallest model and onnxruntime alone, and the arithmetic of its tables."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.onnxc_commands import BINARIES, REPOSITORY
-from tools.benchmark import layers, record, report
+from tools.benchmark import layers, measurement, record, report
 from tools.benchmark.dynamic import Cost
 from tools.benchmark.measurement import Compiled, ModelResults, Result, best
 
@@ -55,6 +56,26 @@ def test_the_best_round_is_the_fastest_that_ran() -> None:
     rounds: list[Result] = [{"error": "x"}, {"minimum_ms": 3.0}, {"minimum_ms": 2.0}]
     assert best(rounds) == {"minimum_ms": 2.0}
     assert best(rounds[:1]) == {"error": "x"}
+
+
+def test_each_round_has_every_engine_with_every_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[tuple[str, int, bool]] = []
+
+    def run(engine: str, folder: Path, arguments: list[str], threads: int, limit: float) -> Result:
+        runs.append((engine, threads, "--reference" in arguments))
+        return {"minimum_ms": float(len(runs))}
+
+    monkeypatch.setattr(measurement, "run_engine", run)
+    plan = measurement.Plan(("onnxc", "pytorch"), (1, 2), seconds=0.1, rounds=2)
+    turns = measurement.take_turns(Path("model"), plan, plan.engines, [], Path("reference"))
+    one_round = [(engine, threads) for threads in (1, 2) for engine in plan.engines]
+    assert [(engine, threads) for engine, threads, _ in runs] == 2 * one_round
+    assert [wants for *_, wants in runs] == [True, False, True, False] + 4 * [False]
+    assert turns[2]["onnxc"] == [{"minimum_ms": 3.0}, {"minimum_ms": 7.0}]
+
+    runs.clear()
+    measurement.take_turns(Path("model"), dataclasses.replace(plan, limit=0.0), plan.engines, [], None)
+    assert [(engine, threads) for engine, threads, _ in runs] == one_round
 
 
 def test_intensity_counts_what_enters_and_leaves_a_step() -> None:

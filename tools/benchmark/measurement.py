@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 BINARIES = Path(os.environ.get("ONNXC_BIN", "build/bin"))
 
 Result = dict[str, Any]  # of one engine: the keys of engine.py, or "error" alone
+Turns = dict[int, dict[str, list[Result]]]  # by number of threads and engine: a result of each round
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,30 @@ def best(rounds: list[Result]) -> Result:
     return min(good, key=lambda each: each["minimum_ms"]) if good else rounds[0]
 
 
+def take_turns(folder: Path, plan: Plan, engines: Sequence[str], arguments: list[str], reference: Path | None) -> Turns:
+    """Each round runs every engine with every number of threads: a machine's slow minutes fall on all of them."""
+    turns: Turns = {threads: {engine: [] for engine in engines} for threads in plan.threads}
+    end = time.perf_counter() + plan.limit
+    for number in range(plan.rounds):
+        if number > 0 and time.perf_counter() > end:
+            break
+        for threads, row in turns.items():
+            for engine, results in row.items():
+                # PyTorch's network has the export's shapes and other weights.
+                wants_errors = number == 0 and reference is not None and engine != "pytorch"
+                extra = ["--seconds", str(plan.seconds)] + (["--reference", str(reference)] if wants_errors else [])
+                results.append(run_engine(engine, folder, arguments + extra, threads, plan.limit))
+    return turns
+
+
+def best_of(rounds: list[Result]) -> Result:
+    """The best round, with the errors that the first measured."""
+    result = dict(best(rounds))
+    if "errors" in rounds[0]:
+        result["errors"] = rounds[0]["errors"]
+    return result
+
+
 def measure_model(folder: Path, plan: Plan, output: Path) -> ModelResults:
     """`output`: a folder for the shared object and the reference."""
     results = ModelResults(folder.name)
@@ -110,23 +136,10 @@ def measure_model(folder: Path, plan: Plan, output: Path) -> ModelResults:
         except subprocess.CalledProcessError as error:
             results.compile_error = last_line(error.stderr)
             engines.remove("onnxc")
-    arguments = ["--shared-object", str(shared_object)]
     reference = reference_outputs(folder, output / "float64")
-    end = time.perf_counter() + plan.limit
-    for threads in plan.threads:
-        collected: dict[str, list[Result]] = {engine: [] for engine in engines}
-        for number in range(plan.rounds):
-            if number > 0 and time.perf_counter() > end:
-                break
-            for engine in engines:
-                # PyTorch's network has the export's shapes and other weights.
-                wants_errors = number == 0 and reference is not None and engine != "pytorch"
-                extra = ["--seconds", str(plan.seconds)] + (["--reference", str(reference)] if wants_errors else [])
-                collected[engine].append(run_engine(engine, folder, arguments + extra, threads, plan.limit))
-        row = {engine: dict(best(rounds)) for engine, rounds in collected.items()}
-        for engine, rounds in collected.items():
-            if "errors" in rounds[0]:
-                row[engine]["errors"] = rounds[0]["errors"]
+    turns = take_turns(folder, plan, engines, ["--shared-object", str(shared_object)], reference)
+    for threads, rounds in turns.items():
+        row = {engine: best_of(rounds[engine]) for engine in engines}
         if results.compile_error:
             row["onnxc"] = {"error": results.compile_error}
         results.threads[threads] = {engine: row[engine] for engine in plan.engines}

@@ -16,7 +16,7 @@ namespace onnxc::runtime {
 namespace {
 
 constexpr uint32_t open_bit = 1u << 31;
-constexpr int64_t spin_nanoseconds = 50'000;
+constexpr int64_t spin_nanoseconds = 200'000;
 constexpr int pieces_a_block = 8;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen) {

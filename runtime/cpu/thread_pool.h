@@ -2,11 +2,11 @@
 //
 // Method: threads - 1 workers and the caller. The tasks are cut into one contiguous block a thread, so that a thread
 // meets the same part of a tensor in each step; each block is taken in pieces through an atomic counter, and who is
-// done with its own block goes on with the next thread's. Workers wait for the next job spinning for some 50
-// microseconds (the gap between two steps), then in the kernel, so an idle process burns nothing. Workers join an open
-// job; the caller closes it when no task is left and waits only for those that joined. A worker that the system wakes
-// late is therefore never waited for. fork(): a child has no workers. The pool notices by the process id and starts new
-// ones.
+// done with its own block goes on with the next thread's. Workers wait for the next job spinning for some 200
+// microseconds (the gap between two steps, or between two runs of a caller in Python), then in the kernel, so an idle
+// process burns nothing. Workers join an open job; the caller closes it when no task is left and waits only for those
+// that joined. A worker that the system wakes late is therefore never waited for. fork(): a child has no workers. The
+// pool notices by the process id and starts new ones.
 #pragma once
 
 #include <pthread.h>

@@ -207,17 +207,38 @@ class DirectConvolution {
     const int64_t row_offset = origin.d * view.d_stride + origin.h * view.h_stride + origin.w * lanes;
     // The other chunks of a range find its voxels in a cache.
     const bool fetches_ahead = task.chunk == 0 && size.product() * shape.input_channels > second_level_floats;
-    Tile tile;
-    if (!is_row) tile = locate<voxels>(arguments, first);
-    alignas(64) Input copied[voxels * lanes];
-    for (int64_t block = begin; block < end; ++block) {
-      const Input* const channels = image + block * view.channel_block_stride;
-      if (!is_row) copy_voxels<voxels>(channels, tile, copied);
-      const float* const weights = chunk_weights + packing.input_block_offset(blocks, block);
-      prefetch_tap(weights, prefetch);
-      if (fetches_ahead && is_row) fetch_tile<voxels, Access::read>(channels + row_offset, 4);
-      multiply_tap<blocks>(RowVoxels{is_row ? channels + row_offset : copied}, 0, weights, packing.depth(block),
-                           accumulators);
+    // A loop over blocks of a known number of channels, with another for the last, which may hold fewer: asking each
+    // block how many it has takes as long as some of its products.
+    constexpr int64_t last = packing.input_blocks() - 1;
+    constexpr bool is_last_partial = packing.depth(last) < packing.depth(0);
+    const auto for_each_block = [&](const auto& add_block) __attribute__((always_inline)) {
+      const int64_t full_end = is_last_partial ? smaller(end, last) : end;
+#pragma clang loop unroll(disable)
+      for (int64_t block = begin; block < full_end; ++block) add_block.template operator()<packing.depth(0)>(block);
+      if constexpr (is_last_partial)
+        if (end > last) add_block.template operator()<packing.depth(last)>(last);
+    };
+    if (is_row) {
+      for_each_block([&]<int64_t depth>(int64_t block) __attribute__((always_inline)) {
+        const Input* const row = image + block * view.channel_block_stride + row_offset;
+        const float* const weights = chunk_weights + packing.input_block_offset(blocks, block);
+        prefetch_tap(weights, prefetch);
+        if (fetches_ahead) fetch_tile<voxels, Access::read>(row, 4);
+        // With 8 lanes a whole block is unrolled.
+        constexpr int64_t step = lanes == 8 ? depth : packing.reduction_step();
+        multiply_tap<blocks, step>(RowVoxels{row}, 0, weights, depth, accumulators);
+      });
+    } else {
+      const Tile tile = locate<voxels>(arguments, first);
+      alignas(64) Input copied[voxels * lanes];
+      const Input* row = copied;
+      asm("" : "+r"(row));  // in a register, as for the loop above
+      for_each_block([&]<int64_t depth>(int64_t block) __attribute__((always_inline)) {
+        copy_voxels<voxels>(image + block * view.channel_block_stride, tile, copied);
+        const float* const weights = chunk_weights + packing.input_block_offset(blocks, block);
+        prefetch_tap(weights, prefetch);
+        multiply_tap<blocks>(RowVoxels{row}, 0, weights, depth, accumulators);
+      });
     }
   }
 
@@ -298,14 +319,13 @@ class DirectConvolution {
 
   // accumulators += one input element of each voxel times one row of weights, for `depth` input channels.
   // `voxels[i]` is where voxel i reads.
-  template <int blocks, class Voxels>
+  template <int blocks, int64_t step = packing.reduction_step(), class Voxels>
   [[gnu::always_inline]] static void multiply_tap(const Voxels& voxels, int64_t offset, const float* weights,
                                                   int64_t depth, vec (&accumulators)[tile_voxels<blocks>][blocks]) {
-    constexpr int step = packing.reduction_step();
 #pragma clang loop unroll(disable)
     for (int64_t channel = offset; channel < offset + depth; channel += step) {
 #pragma clang loop unroll(full)
-      for (int c = 0; c < step; ++c) {
+      for (int64_t c = 0; c < step; ++c) {
         vec row[blocks];
 #pragma clang loop unroll(full)
         for (int b = 0; b < blocks; ++b) row[b] = load(weights + (c * blocks + b) * lanes);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "codegen/weights.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "codegen/emit_context.h"
+#include "codegen/weights.h"
 
 namespace onnxc {
 
 struct BufferTable {
   std::vector<std::string> rows;  // initializers, in the order of EmitContext::storages
-  std::vector<std::byte> weights;
+  WeightBytes weights;
 };
 
 BufferTable buffer_table(const EmitContext& context);

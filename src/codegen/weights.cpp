@@ -1,6 +1,7 @@
 #include "codegen/weights.h"
 
-#include <string_view>
+#include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "support/checked.h"
@@ -51,34 +52,69 @@ class ConstantLayout {
   std::vector<std::vector<int64_t>> parts_;  // [axis][index]
 };
 
-std::vector<std::byte> packed(const Buffer& buffer) {
+Tensor packed(const Buffer& buffer) {
   internal_check(buffer.constant.has_value(), "a constant buffer that has a value");
-  const std::span<const std::byte> bytes = buffer.constant->bytes();
-  if (buffer.is_packed || buffer.layout.is_row_major()) return {bytes.begin(), bytes.end()};
-  const std::vector<int64_t>& dims = buffer.constant->dims();
+  const Tensor& constant = *buffer.constant;
+  if (buffer.is_packed || buffer.layout.is_row_major()) return constant;
+  const std::vector<int64_t>& dims = constant.dims();
   const ConstantLayout layout(buffer.layout, dims);
   const auto size = static_cast<size_t>(info(buffer.dtype).size);
-  std::vector<std::byte> result(static_cast<size_t>(layout.elements()) * size);
-  const std::byte* from = bytes.data();
+  Tensor result = Tensor::zeros(buffer.dtype, {layout.elements()});
+  std::byte* const to = result.mutable_bytes();
+  const std::byte* from = constant.bytes().data();
   for_each_index(dims, [&](const std::vector<int64_t>& index) {
-    std::memcpy(result.data() + static_cast<size_t>(layout.offset(index)) * size, from, size);
+    std::memcpy(to + static_cast<size_t>(layout.offset(index)) * size, from, size);
     from += size;
   });
   return result;
 }
 
+// Tells most constants apart without reading all of their bytes.
+uint64_t short_hash(std::span<const std::byte> bytes) {
+  constexpr size_t most = 4096;
+  const std::span<const std::byte> start = bytes.first(std::min(bytes.size(), most));
+  return fnv1a({reinterpret_cast<const char*>(start.data()), start.size()}) ^ bytes.size();
+}
+
+bool has_equal_bytes(const Tensor& a, const Tensor& b) {
+  const size_t size = a.bytes().size();
+  return size == b.bytes().size() && (size == 0 || std::memcmp(a.bytes().data(), b.bytes().data(), size) == 0);
+}
+
+size_t padded(size_t size) { return (size + 2 * alignment - 1) / alignment * alignment; }
+
 }  // namespace
 
+int64_t WeightBytes::append(Tensor constant) {
+  const int64_t offset = size_;
+  size_ += static_cast<int64_t>(padded(constant.bytes().size()));
+  constants_.push_back(std::move(constant));
+  return offset;
+}
+
+void WeightBytes::write(OutputFile& file) const {
+  constexpr std::array<std::byte, 2 * alignment> zeros{};
+  for (const Tensor& constant : constants_) {
+    const std::span<const std::byte> bytes = constant.bytes();
+    file.write(bytes);
+    file.write(std::span(zeros).first(padded(bytes.size()) - bytes.size()));
+  }
+}
+
 Weights pack_weights(const Program& program, const std::vector<BufferId>& constants) {
+  struct Place {
+    Tensor constant;
+    int64_t offset;
+  };
   Weights weights;
-  std::unordered_map<std::string, int64_t> places;
+  std::unordered_map<uint64_t, std::vector<Place>> places;
   for (BufferId id : constants) {
-    const std::vector<std::byte> bytes = packed(program.buffer(id));
-    const auto [place, is_new] = places.emplace(sha256(bytes), static_cast<int64_t>(weights.bytes.size()));
-    weights.offsets.emplace(id, place->second);
-    if (!is_new) continue;
-    weights.bytes.insert(weights.bytes.end(), bytes.begin(), bytes.end());
-    weights.bytes.resize((weights.bytes.size() + 2 * alignment - 1) / alignment * alignment);
+    const Tensor constant = packed(program.buffer(id));
+    std::vector<Place>& candidates = places[short_hash(constant.bytes())];
+    auto place =
+        std::ranges::find_if(candidates, [&](const Place& other) { return has_equal_bytes(other.constant, constant); });
+    if (place == candidates.end()) place = candidates.insert(place, Place{constant, weights.bytes.append(constant)});
+    weights.offsets.emplace(id, place->offset);
   }
   return weights;
 }

@@ -5,15 +5,30 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "support/safe_file.h"
 
 namespace onnxc {
 
+// The block is never in one piece in memory: it may be hundreds of megabytes, and each copy costs time.
+class WeightBytes {
+ public:
+  // Returns the offset of its bytes: a multiple of 64. At least 64 bytes after them may be read, which are zero up to
+  // the next constant.
+  int64_t append(Tensor constant);
+  int64_t size() const { return size_; }
+  void write(OutputFile& file) const;
+
+ private:
+  std::vector<Tensor> constants_;
+  int64_t size_ = 0;
+};
+
 struct Weights {
-  std::vector<std::byte> bytes;
+  WeightBytes bytes;
   std::map<BufferId, int64_t> offsets;  // of each constant storage: multiples of 64
 };
 
-// Constants with equal bytes share their place. After each constant there are at least 64 bytes that may be read.
+// Constants with equal bytes share their place.
 Weights pack_weights(const Program& program, const std::vector<BufferId>& constants);
 
 }  // namespace onnxc

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "codegen/cpu/build_commands.h"
+#include "codegen/cpu/reserved_section.h"
 #include "codegen/hip/toolchain.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
@@ -67,12 +68,15 @@ class Build {
   Build(const EmittedModel& model, const ToolchainOptions& options)
       : model_(model), options_(options), parts_(find_parts()) {}
 
-  // Compiles everything; returns the objects.
-  std::vector<std::string> objects() {
+  // Compiles everything; returns the objects. `reserves_weights`: they have the weights' addresses, not their bytes.
+  std::vector<std::string> objects(bool reserves_weights) {
     const fs::path source = path("model.cpp");
     write_file(source, model_.source);
     for (int part = 0; part < model_.parts; ++part) compile(source, part);
-    add_data("onnxc_model_weights", model_.weights);
+    if (reserves_weights)
+      add_assembly("onnxc_model_weights", reserved_assembly("onnxc_model_weights", model_.weights.size()));
+    else
+      add_data("onnxc_model_weights", model_.weights);
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
       commands_.push_back(device_compile_command(compiler(), model_.device->architecture,
@@ -84,7 +88,8 @@ class Build {
     run_all(commands_);
     commands_.clear();
     // The code object is data of the host's file.
-    if (model_.device) add_assembly("onnxc_device_code", path("device.co"));
+    if (model_.device)
+      add_assembly("onnxc_device_code", data_assembly("onnxc_device_code", path("device.co").string()));
     run_all(commands_);
     return objects_;
   }
@@ -92,10 +97,25 @@ class Build {
   // What the compilers said, in the order of their commands.
   const std::string& said() const { return said_; }
 
-  void link(const std::vector<std::string>& objects, bool shared, const fs::path& output) {
-    OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
-    const std::string path = file.temporary_path().string();
-    run(shared ? link_shared_command(compiler(), objects, parts_, path) : link_command(compiler(), objects, path));
+  void build_object(const fs::path& output) {
+    const std::vector<std::string> inputs = objects(false);
+    OutputFile file(output);
+    run(link_command(compiler(), inputs, file.temporary_path().string()));
+    file.commit();
+  }
+
+  void build_shared_object(const fs::path& output) {
+    // A GPU's data stands beside the weights, in bytes.
+    const bool reserves_weights = !model_.device && model_.weights.size() > 0;
+    const std::vector<std::string> inputs = objects(reserves_weights);
+    OutputFile file(output, OutputFile::Kind::executable);
+    if (reserves_weights) {
+      const std::string linked = path("linked.so").string();
+      run(link_shared_command(compiler(), inputs, parts_, linked));
+      write_with_reserved(map_file(linked)->bytes(), model_.weights, file);
+    } else {
+      run(link_shared_command(compiler(), inputs, parts_, file.temporary_path().string()));
+    }
     file.commit();
   }
 
@@ -108,17 +128,18 @@ class Build {
     if (model_.parts > 1) commands_.back().push_back(fmt::format("-DONNXC_PART={}", part));
   }
 
-  void add_assembly(const std::string& symbol, const fs::path& file) {
+  void add_assembly(const std::string& symbol, const std::string& text) {
     const fs::path assembly = path(symbol + ".s");
-    write_file(assembly, data_assembly(symbol, file.string()));
+    write_file(assembly, text);
     objects_.push_back(path(symbol + ".o").string());
     commands_.push_back(assemble_command(compiler(), assembly.string(), objects_.back()));
   }
 
-  void add_data(const std::string& symbol, const std::vector<std::byte>& bytes) {
-    const fs::path file = path(symbol + ".bin");
-    write_file(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    add_assembly(symbol, file);
+  void add_data(const std::string& symbol, const WeightBytes& bytes) {
+    OutputFile file(path(symbol + ".bin"));
+    bytes.write(file);
+    file.commit();
+    add_assembly(symbol, data_assembly(symbol, path(symbol + ".bin").string()));
   }
 
   // Returns what the compiler said.
@@ -204,13 +225,13 @@ CpuArchitecture resolve_march(const std::string& march) {
 
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
   Build build(model, options);
-  build.link(build.objects(), true, output);
+  build.build_shared_object(output);
   return build.said();
 }
 
 std::string build_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
   Build build(model, options);
-  build.link(build.objects(), false, output);
+  build.build_object(output);
   return build.said();
 }
 
@@ -219,7 +240,11 @@ void write_source(const EmittedModel& model, const fs::path& output) {
   std::string data = data_assembly("onnxc_model_weights", name + ".weights");
   std::list<OutputFile> files;
   const auto add = [&](const char* suffix, const auto& content) {
-    files.emplace_back(output.string() + suffix).write(content);
+    OutputFile& file = files.emplace_back(output.string() + suffix);
+    if constexpr (std::is_same_v<decltype(content), const WeightBytes&>)
+      content.write(file);
+    else
+      file.write(content);
   };
   add(".weights", model.weights);
   if (model.device) {

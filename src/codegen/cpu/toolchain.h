@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/hip/source/emit.h"
+#include "codegen/weights.h"
 
 namespace onnxc {
 
@@ -25,7 +26,7 @@ CpuArchitecture resolve_march(const std::string& march);
 
 struct EmittedModel {
   std::string source;  // one C++ file
-  std::vector<std::byte> weights;
+  WeightBytes weights;
   std::optional<EmittedDevice> device;  // whose host part `source` holds
   // The file may be compiled in so many parts at once, each with ONNXC_PART defined as its number; 1: as a whole.
   int parts = 1;

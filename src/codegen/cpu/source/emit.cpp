@@ -118,7 +118,7 @@ class Emitter {
   }
 
   // Returns the weights.
-  std::vector<std::byte> print_buffers() {
+  WeightBytes print_buffers() {
     BufferTable table = buffer_table(context_);
     writer_.array("BufferDescription", "buffers", table.rows);
     return std::move(table.weights);
@@ -143,7 +143,7 @@ class Emitter {
     return json.dump();
   }
 
-  void print_model(const PrintedSteps& steps, size_t weights_size) {
+  void print_model(const PrintedSteps& steps, int64_t weights_size) {
     std::vector<std::string> features;
     for (const std::string& feature : options_.architecture.features) features.push_back(c_string_literal(feature));
     features.emplace_back("nullptr");

@@ -242,7 +242,7 @@ class HipEmitter {
   std::string print(const LoopBegin& loop, const std::string&) { return describe_flow(loop); }
   std::string print(const LoopEnd& end, const std::string&) { return describe_flow(end); }
 
-  std::vector<std::byte> print_buffers() {
+  WeightBytes print_buffers() {
     BufferTable table = buffer_table(context_);
     host_.array("BufferDescription", "buffers", table.rows);
     return std::move(table.weights);
@@ -281,7 +281,7 @@ class HipEmitter {
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
   std::vector<std::string> kernels_, steps_;
   std::vector<DeviceKernel> reported_;
-  std::vector<std::byte> weights_;
+  WeightBytes weights_;
 };
 
 }  // namespace

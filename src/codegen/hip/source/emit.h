@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/hip/kernel_report.h"
+#include "codegen/weights.h"
 #include "ir/program/program.h"
 
 namespace onnxc {
@@ -22,7 +23,7 @@ struct EmittedDevice {
   // Text of the host file, inside of namespace onnxc::runtime: defines device_program (runtime/hip/program.h).
   std::string host;
   std::vector<std::string> host_headers;  // that it needs
-  std::vector<std::byte> weights;
+  WeightBytes weights;
   std::vector<DeviceKernel> kernels;
 };
 

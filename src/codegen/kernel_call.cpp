@@ -46,6 +46,10 @@ bool is_kernel_type(DType dtype) { return is_floating(dtype) && dtype != DType::
 bool is_within_rank(const Value& value) { return value.shape->size() >= 3 && value.shape->size() <= 5; }
 
 std::vector<float> as_float(const Tensor& tensor) {
+  if (tensor.dtype() == DType::float32) {
+    const std::span<const float> values = tensor.values<float>();
+    return {values.begin(), values.end()};
+  }
   std::vector<double> values = tensor.as_double();
   return {values.begin(), values.end()};
 }
@@ -58,7 +62,8 @@ BufferId add_constant(Program& program, std::string name, std::vector<float> val
   auto count = static_cast<int64_t>(values.size());
   buffer.shape = {count};
   buffer.layout = Layout::row_major(1);
-  buffer.constant = Tensor::of(DType::float32, {count}, values);
+  const auto owner = std::make_shared<const std::vector<float>>(std::move(values));
+  buffer.constant = Tensor(DType::float32, {count}, std::as_bytes(std::span(*owner)), owner);
   buffer.is_packed = is_packed;
   return program.add(std::move(buffer));
 }

@@ -1,7 +1,10 @@
 #include "codegen/cpu/calls/packing_matmul.h"
 
+#include <algorithm>
+
 #include "support/checked.h"
 #include "support/diagnostics.h"
+#include "support/parallel.h"
 
 namespace onnxc {
 
@@ -14,10 +17,15 @@ std::vector<T> pack_matrix(const kernels::MatmulPacking& packing, std::span<cons
                                    checked_multiply(packing.columns - 1, column_stride));
   internal_check(row_stride >= 0 && column_stride >= 0 && last < static_cast<int64_t>(values.size()),
                  "a matrix to pack reaches past its values");
-  for (int64_t k = 0; k < packing.depth; ++k)
-    for (int64_t column = 0; column < packing.columns; ++column)
-      packed[static_cast<size_t>(packing.offset(k, column))] =
-          values[static_cast<size_t>(k * row_stride + column * column_stride)];
+  // A few columns at a time: where they are far apart in memory their cache lines are read once.
+  constexpr int64_t group = 16;
+  parallel_for((packing.columns + group - 1) / group, [&](int64_t index) {
+    const int64_t end = std::min(packing.columns, (index + 1) * group);
+    for (int64_t k = 0; k < packing.depth; ++k)
+      for (int64_t column = index * group; column < end; ++column)
+        packed[static_cast<size_t>(packing.offset(k, column))] =
+            values[static_cast<size_t>(k * row_stride + column * column_stride)];
+  });
   return packed;
 }
 

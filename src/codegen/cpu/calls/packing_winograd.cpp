@@ -1,44 +1,44 @@
 #include "codegen/cpu/calls/packing_winograd.h"
 
+#include <algorithm>
 #include <array>
 
 #include "support/checked.h"
 #include "support/diagnostics.h"
+#include "support/parallel.h"
 
 namespace onnxc {
 namespace {
 
-// Of a pair of channels: [outer][row][column], axes in the kernel's order.
-constexpr int64_t most_points = 6;
+// Of one input channel and a block of output channels: [outer][row][column], axes in the kernel's order.
+constexpr int64_t most_points = 6, most_lanes = 16;
 constexpr kernels::Axes strides{most_points * most_points, most_points, 1};
-using Points = std::array<double, static_cast<size_t>(most_points* most_points* most_points)>;
+using Lanes = std::array<double, static_cast<size_t>(most_lanes)>;
+using Points = std::array<Lanes, static_cast<size_t>(most_points* most_points* most_points)>;
 
-// Replaces the taps of one axis, whose neighbours stand `stride` apart, by points: G g.
-void transform_axis(Points& points, const kernels::WinogradAxis& axis, int64_t stride) {
-  const auto count = static_cast<int64_t>(points.size());
-  for (int64_t first = 0; first < count; ++first) {
-    if (first / stride % most_points != 0) continue;
-    const auto at = [&](int64_t i) -> double& { return points[static_cast<size_t>(first + i * stride)]; };
-    const std::array<double, 3> taps{at(0), at(1), at(2)};
-    for (int64_t i = 0; i < axis.points(); ++i) {
-      const double(&filter)[3] = axis.table()[i].filter;
-      at(i) = filter[0] * taps[0] + filter[1] * taps[1] + filter[2] * taps[2];
-    }
-  }
+size_t index_of(const kernels::Axes& point) {
+  return static_cast<size_t>(point.d * strides.d + point.h * strides.h + point.w);
 }
 
-Points transform_taps(const kernels::WinogradForm& form, const kernels::Axes& kernel, std::span<const float> taps) {
-  const kernels::Axes tap_strides = form.ordered(strides);
-  Points points{};
-  size_t tap = 0;
-  for (int64_t d = 0; d < kernel.d; ++d)
-    for (int64_t h = 0; h < kernel.h; ++h)
-      for (int64_t w = 0; w < kernel.w; ++w)
-        points[static_cast<size_t>(d * tap_strides.d + h * tap_strides.h + w * tap_strides.w)] = taps[tap++];
-  transform_axis(points, form.outer, strides.d);
-  transform_axis(points, form.row, strides.h);
-  transform_axis(points, form.column, strides.w);
-  return points;
+template <class Visit>
+void for_each(const kernels::Axes& extents, const Visit& visit) {
+  for (int64_t d = 0; d < extents.d; ++d)
+    for (int64_t h = 0; h < extents.h; ++h)
+      for (int64_t w = 0; w < extents.w; ++w) visit(kernels::Axes{d, h, w});
+}
+
+// Replaces the taps of one axis, whose neighbours stand `stride` apart, by points, G g, from each of `starts`.
+void transform_axis(Points& points, const kernels::WinogradAxis& axis, int64_t stride, const kernels::Axes& starts) {
+  for_each(starts, [&](const kernels::Axes& start) {
+    Lanes* const line = &points[index_of(start)];
+    const std::array<Lanes, 3> taps{line[0], line[stride], line[2 * stride]};
+    for (int64_t i = 0; i < axis.points(); ++i) {
+      const double(&filter)[3] = axis.table()[i].filter;
+      Lanes& result = line[i * stride];
+      for (size_t lane = 0; lane < result.size(); ++lane)
+        result[lane] = filter[0] * taps[0][lane] + filter[1] * taps[1][lane] + filter[2] * taps[2][lane];
+    }
+  });
 }
 
 }  // namespace
@@ -50,19 +50,35 @@ std::vector<float> pack_winograd_weights(const kernels::WinogradPacking& packing
   const std::array dims = {shape.output_channels, shape.input_channels, shape.kernel.product()};
   internal_check(checked_product(dims) == static_cast<int64_t>(weights.size()),
                  "the number of weights is not what the convolution's shape says");
+  internal_check(packing.lanes <= most_lanes, "a block of output channels as wide as a vector");
   const kernels::WinogradForm form = packing.form();
+  const kernels::Axes kernel = form.ordered(shape.kernel);
+  const kernels::Axes form_points{form.outer.points(), form.row.points(), form.column.points()};
+  const int64_t taps = shape.kernel.product();
   std::vector<float> packed(static_cast<size_t>(packing.size()), 0.0f);
-  const auto taps = static_cast<size_t>(shape.kernel.product());
-  size_t source = 0;
-  for (int64_t output = 0; output < shape.output_channels; ++output)
-    for (int64_t input = 0; input < shape.input_channels; ++input, source += taps) {
-      const Points points = transform_taps(form, shape.kernel, weights.subspan(source, taps));
-      for (int64_t outer = 0; outer < form.outer.points(); ++outer)
-        for (int64_t row = 0; row < form.row.points(); ++row)
-          for (int64_t column = 0; column < form.column.points(); ++column)
-            packed[static_cast<size_t>(packing.offset({outer, row, column}, output, input))] =
-                static_cast<float>(points[static_cast<size_t>(outer * strides.d + row * strides.h + column)]);
+  parallel_for(packing.output_blocks(), [&](int64_t block) {
+    const int64_t first = block * packing.lanes;
+    const auto count = static_cast<size_t>(std::min<int64_t>(packing.lanes, shape.output_channels - first));
+    // Where an axis has one tap the places of the others stay zero.
+    Points points{};
+    for (int64_t input = 0; input < shape.input_channels; ++input) {
+      for (size_t lane = 0; lane < count; ++lane) {
+        const int64_t pair = (first + static_cast<int64_t>(lane)) * shape.input_channels + input;
+        const float* tap = &weights[static_cast<size_t>(pair * taps)];
+        for_each(shape.kernel, [&](const kernels::Axes& at) {
+          points[index_of(form.ordered(at))][lane] = static_cast<double>(*tap++);
+        });
+      }
+      transform_axis(points, form.outer, strides.d, {1, kernel.h, kernel.w});
+      transform_axis(points, form.row, strides.h, {form_points.d, 1, kernel.w});
+      transform_axis(points, form.column, strides.w, {form_points.d, form_points.h, 1});
+      for_each(form_points, [&](const kernels::Axes& point) {
+        float* const to = &packed[static_cast<size_t>(packing.offset(point, first, input))];
+        const Lanes& from = points[index_of(point)];
+        for (size_t lane = 0; lane < count; ++lane) to[lane] = static_cast<float>(from[lane]);
+      });
     }
+  });
   return packed;
 }
 

@@ -23,6 +23,9 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Compiled with the runtime (runtime/kernels/instances.cpp), since a model of one convolution shows its time.
+PlanarWinogradGeometry planar_winograd_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
+
 // `spatial_axes`: of the tensors, whose axes the epilogue's position counts from the last.
 template <ConvShape shape, class Input, class Output, class Epilogue, int spatial_axes>
 class PlanarWinogradConvolution {
@@ -30,12 +33,12 @@ class PlanarWinogradConvolution {
   using Arguments = ConvArguments<Input, Output>;
   static_assert(planar_winograd_supports(shape), "a convolution that saves no products, or with a stride of the width");
 
-  static KernelWork work(const ConvSizes& sizes) { return planar_winograd_geometry(shape, sizes, lanes).work; }
+  static KernelWork work(const ConvSizes& sizes) { return planar_winograd_geometry_at_run_time(shape, sizes).work; }
 
   // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
-    const PlanarWinogradGeometry geometry = planar_winograd_geometry(shape, arguments.sizes, lanes);
+    const PlanarWinogradGeometry geometry = planar_winograd_geometry_at_run_time(shape, arguments.sizes);
     const auto floats = static_cast<float*>(scratch);
     InputTile input(geometry.input, arguments.sizes, floats);
     const int64_t vectors = divide_up(arguments.sizes.output.w, lanes);
@@ -58,7 +61,8 @@ class PlanarWinogradConvolution {
   static constexpr StemWinogradAxis depth = packing.depth(), height = packing.height();
   static constexpr int channels = register_tile.channels;
   static constexpr int64_t depth_points = depth.points(), depth_outputs = depth.outputs(),
-                           height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1);
+                           height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1),
+                           plain_weights = packing.plain_offset();
   using InputTile = StemWinogradInput<shape, Input>;
   // A processor follows writes to about so many pages and fetches what comes next there.
   static constexpr int64_t followed_pages = 32;
@@ -314,8 +318,8 @@ class PlanarWinogradConvolution {
                                 d * view.d_stride + h * view.h_stride + w;
         // Where there is no element none is multiplied: a weight may be infinite.
         const vec_mask is_inside = first_lanes(end) & ~first_lanes(begin);
-        const vec weight =
-            keep_lanes(is_inside, load_splat(arguments.weights + packing.plain(output_channel, channel, tap)));
+        const vec weight = keep_lanes(is_inside, load_splat(arguments.weights + plain_weights +
+                                                            packing.plain_place(output_channel, channel, tap)));
         sum = fma(load_between(elements, begin, end), weight, sum);
       }
     return sum;

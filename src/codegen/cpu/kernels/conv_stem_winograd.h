@@ -21,18 +21,21 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+StemWinogradGeometry stem_winograd_geometry_at_run_time(const StemWinogradPacking& packing, const ConvSizes& sizes);
+
 template <ConvShape shape, class Input, class Output, class Epilogue>
 class StemWinogradConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
   static_assert(stem_winograd_supports(shape), "a convolution without an axis that saves products");
 
-  static KernelWork work(const ConvSizes& sizes) { return stem_winograd_geometry(packing, sizes).work; }
+  static KernelWork work(const ConvSizes& sizes) { return stem_winograd_geometry_at_run_time(packing, sizes).work; }
 
   // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
-    const StemWinogradGeometry geometry = stem_winograd_geometry(packing, arguments.sizes);
+    const StemWinogradGeometry geometry = stem_winograd_geometry_at_run_time(packing, arguments.sizes);
     const auto floats = static_cast<float*>(scratch);
     InputTile input(geometry.input, arguments.sizes, floats);
     for (int64_t index = task_begin; index < task_end; ++index) {
@@ -56,7 +59,8 @@ class StemWinogradConvolution {
   using InputTile = StemWinogradInput<shape, Input>;
   // Constants, so that nothing of this is left to the run.
   static constexpr int64_t depth_points = depth.points(), depth_outputs = depth.outputs(),
-                           height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1);
+                           height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1),
+                           plain_weights = packing.plain_offset();
 
   struct Task {
     const StemWinogradGeometry& geometry;
@@ -219,7 +223,8 @@ class StemWinogradConvolution {
         if (d < 0 || d >= sizes.input.d || h < 0 || h >= sizes.input.h || w < 0 || w >= sizes.input.w) continue;
         const Input* element = arguments.input + at.n * view.batch_stride + channel * view.channel_block_stride +
                                d * view.d_stride + h * view.h_stride + w;
-        sum = fma(load_splat(element), load(arguments.weights + packing.plain(at.channel_block * lanes, channel, tap)),
+        sum = fma(load_splat(element),
+                  load(arguments.weights + plain_weights + packing.plain_place(at.channel_block * lanes, channel, tap)),
                   sum);
       }
     return sum;

@@ -141,8 +141,10 @@ struct StemWinogradPacking {
   constexpr int64_t chunk_offset(int64_t chunk) const { return most_blocks * chunk * lanes * products(); }
   constexpr int64_t plain_offset() const { return output_blocks() * lanes * products(); }
   constexpr int64_t plain(int64_t output_channel, int64_t input_channel, int64_t tap) const {
-    return plain_offset() +
-           ((output_channel / lanes * shape.input_channels + input_channel) * shape.kernel.product() + tap) * lanes +
+    return plain_offset() + plain_place(output_channel, input_channel, tap);
+  }
+  constexpr int64_t plain_place(int64_t output_channel, int64_t input_channel, int64_t tap) const {
+    return ((output_channel / lanes * shape.input_channels + input_channel) * shape.kernel.product() + tap) * lanes +
            output_channel % lanes;
   }
   constexpr int64_t size() const { return plain(output_blocks() * lanes, 0, 0); }

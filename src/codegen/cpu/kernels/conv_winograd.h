@@ -89,6 +89,9 @@ extern template void winograd_multiply<winograd_short_rows(lanes), 1>(const floa
 extern template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
                                                                       int64_t, float*);
 
+// Compiled with the runtime, too.
+WinogradGeometry winograd_geometry_at_run_time(const WinogradPacking& packing, const ConvSizes& sizes);
+
 // A task's place in the work, and its geometry. Axes are in the kernel's order: .d, .h, .w are outer, row, column.
 struct WinogradTask {
   WinogradPacking packing;
@@ -104,7 +107,7 @@ struct WinogradTask {
   WinogradTask(const WinogradPacking& packing_, const ConvSizes& sizes, const BlockedView& view, void* scratch_)
       : packing(packing_),
         form(packing.form()),
-        geometry(winograd_geometry(packing, sizes)),
+        geometry(winograd_geometry_at_run_time(packing, sizes)),
         input(form.ordered(sizes.input)),
         output(form.ordered(sizes.output)),
         pads(form.ordered(sizes.begin_pads)),
@@ -417,7 +420,7 @@ class WinogradConvolution {
   using Arguments = ConvArguments<Input, Output>;
   static_assert(winograd_supports(shape, tile_outputs), "a convolution that has no such Winograd form");
 
-  static KernelWork work(const ConvSizes& sizes) { return winograd_geometry(packing, sizes).work; }
+  static KernelWork work(const ConvSizes& sizes) { return winograd_geometry_at_run_time(packing, sizes).work; }
 
   // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,

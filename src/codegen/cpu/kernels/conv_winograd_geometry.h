@@ -108,14 +108,15 @@ struct WinogradPacking {
 
 // Tiles of a register tile of the matrix product: as many as leave registers for the weights and the broadcast. What is
 // left over at the end of a task goes to the lower one when it fits.
-constexpr int64_t winograd_rows(int lanes) { return lanes == 16 ? 12 : 6; }
-constexpr int64_t winograd_short_rows(int lanes) { return lanes == 16 ? 8 : 4; }
+constexpr int64_t winograd_rows(int target_lanes) { return target_lanes == 16 ? 12 : 6; }
+constexpr int64_t winograd_short_rows(int target_lanes) { return target_lanes == 16 ? 8 : 4; }
 
 // Tiles, rounded up to the register tiles that compute them.
-constexpr int64_t winograd_padded_tiles(int64_t tiles, int lanes) {
-  const int64_t rest = tiles % winograd_rows(lanes), full = tiles - rest;
+constexpr int64_t winograd_padded_tiles(int64_t tiles, int target_lanes) {
+  const int64_t rest = tiles % winograd_rows(target_lanes), full = tiles - rest;
   if (rest == 0) return full;
-  return full + (rest <= winograd_short_rows(lanes) ? winograd_short_rows(lanes) : winograd_rows(lanes));
+  return full +
+         (rest <= winograd_short_rows(target_lanes) ? winograd_short_rows(target_lanes) : winograd_rows(target_lanes));
 }
 
 // Columns of the input that some tiles of a line read.

@@ -147,11 +147,15 @@ struct WinogradGeometry {
 constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, const ConvSizes& sizes) {
   // When the weights stay in the second-level cache the rest takes a part of it. Else it is for the rest, so that the
   // weights are read for many tiles.
-  constexpr int64_t resident_weights = 1280 * 1024, beside_weights = 384 * 1024;
+  constexpr int64_t resident_weights = 1280 * 1024;
   constexpr int64_t cached_weights = 8 * 1024 * 1024, least_groups = 3;
   constexpr int64_t waiting_weights = 512 * 1024, few_groups = 12;
-  constexpr int64_t most_groups = 12, most_voxels = 1152, most_chunks = 6, wished_tasks = 8;
+  constexpr int64_t most_groups = 12, most_voxels = 1152, most_channels = 192, wished_tasks = 8;
   constexpr int64_t element = static_cast<int64_t>(sizeof(float)), line = 64 / element;
+  // Processors of eight lanes have 256 to 512 KiB of it, and a third level that is near.
+  const bool is_small = packing.lanes == 8;
+  const int64_t beside_weights = (is_small ? 256 : 384) * 1024;
+  const int64_t instead_of_weights = is_small ? 384 * 1024 : second_level_cache;
   const WinogradForm form = packing.form();
   const int64_t rows = winograd_rows(packing.lanes);
   const bool is_resident = packing.size() * element <= resident_weights;
@@ -159,7 +163,8 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   result.tiles = form.tiles(sizes.output);
   const int64_t tiles = result.tiles.product();
   const int64_t channels = packing.input_blocks() * packing.lanes;
-  const int64_t most_task_chunks = is_resident ? packing.chunks() : smaller(packing.chunks(), most_chunks);
+  const int64_t most_task_chunks =
+      is_resident ? packing.chunks() : smaller(packing.chunks(), most_channels / (2 * packing.lanes));
   // Of a register tile's tiles, in a task of so many chunks.
   const auto row_bytes = [&](int64_t chunks) {
     return (packing.points_of(0) * (channels + 2 * packing.lanes) +
@@ -175,9 +180,9 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs().product() * rows));
   // A task of few chunks holds more tiles: if a single range holds all, the weights come once.
   const bool is_single =
-      !is_resident && tiles <= smaller(second_level_cache / row_bytes(split_chunks(1)), range_groups) * rows;
+      !is_resident && tiles <= smaller(instead_of_weights / row_bytes(split_chunks(1)), range_groups) * rows;
   const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
-  const int64_t budget = is_resident ? beside_weights : second_level_cache;
+  const int64_t budget = is_resident ? beside_weights : instead_of_weights;
   // Of a point's weights that come from memory a group fetches a quarter (conv_winograd.h), while the last point's wait
   // for the rest: with few ranges the first has more groups.
   const bool waits_for_weights =

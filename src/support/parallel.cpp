@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-void parallel_for(int64_t count, const std::function<void(int64_t)>& work) {
+void parallel_for(int64_t count, const std::function<void(int64_t)>& work, int threads) {
   std::vector<std::exception_ptr> failures(static_cast<size_t>(count));
   std::atomic<int64_t> next{0};
   const auto take = [&] {
@@ -21,9 +21,9 @@ void parallel_for(int64_t count, const std::function<void(int64_t)>& work) {
     }
   };
   {
-    std::vector<std::jthread> threads;
-    const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-    for (int64_t i = 1; i < std::min(cores, count); ++i) threads.emplace_back(take);
+    std::vector<std::jthread> others;
+    const int64_t most = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+    for (int64_t i = 1; i < std::min(most, count); ++i) others.emplace_back(take);
     take();
   }
   for (const std::exception_ptr& failure : failures)

@@ -4,16 +4,14 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstdlib>
-#include <exception>
 #include <list>
-#include <thread>
 
 #include "codegen/cpu/build_commands.h"
 #include "codegen/cpu/reserved_section.h"
 #include "codegen/hip/toolchain.h"
 #include "support/diagnostics.h"
+#include "support/parallel.h"
 #include "support/safe_file.h"
 #include "support/subprocess.h"
 #include "support/temporary_folder.h"
@@ -156,28 +154,11 @@ class Build {
                                     printable_message(result.errors), next));
   }
 
-  // Runs the commands on `jobs` threads; the first failure, in their order, is thrown.
+  // Runs the commands, `jobs` at once; the first failure, in their order, is thrown.
   void run_all(const std::vector<std::vector<std::string>>& commands) {
-    size_t jobs =
-        options_.jobs > 0 ? static_cast<size_t>(options_.jobs) : std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::exception_ptr> failures(commands.size());
     std::vector<std::string> said(commands.size());
-    std::atomic<size_t> next{0};
-    auto work = [&] {
-      for (size_t i = next++; i < commands.size(); i = next++) {
-        try {
-          said[i] = run(commands[i]);
-        } catch (...) {
-          failures[i] = std::current_exception();
-        }
-      }
-    };
-    std::vector<std::jthread> threads;
-    for (size_t i = 1; i < std::min(jobs, commands.size()); ++i) threads.emplace_back(work);
-    work();
-    threads.clear();
-    for (const std::exception_ptr& failure : failures)
-      if (failure) std::rethrow_exception(failure);
+    const auto run_one = [&](int64_t i) { said[static_cast<size_t>(i)] = run(commands[static_cast<size_t>(i)]); };
+    parallel_for(static_cast<int64_t>(commands.size()), run_one, options_.jobs);
     for (const std::string& text : said) said_ += text;
   }
 
@@ -239,22 +220,16 @@ void write_source(const EmittedModel& model, const fs::path& output) {
   const std::string name = output.filename().string();
   std::string data = data_assembly("onnxc_model_weights", name + ".weights");
   std::list<OutputFile> files;
-  const auto add = [&](const char* suffix, const auto& content) {
-    OutputFile& file = files.emplace_back(output.string() + suffix);
-    if constexpr (std::is_same_v<decltype(content), const WeightBytes&>)
-      content.write(file);
-    else
-      file.write(content);
-  };
-  add(".weights", model.weights);
+  const auto open = [&](const char* suffix) -> OutputFile& { return files.emplace_back(output.string() + suffix); };
+  model.weights.write(open(".weights"));
   if (model.device) {
-    add(".device.hip", model.device->source);
-    add(".device.weights", model.device->weights);
+    open(".device.hip").write(model.device->source);
+    model.device->weights.write(open(".device.weights"));
     data += data_assembly("onnxc_device_weights", name + ".device.weights");
     data += data_assembly("onnxc_device_code", name + ".device.co");
   }
-  add(".data.s", data);
-  add("", model.source);
+  open(".data.s").write(data);
+  open("").write(model.source);
   // Nothing is left behind when one of them cannot be written.
   for (OutputFile& file : files) file.commit();
 }

@@ -8,7 +8,6 @@
 #include <list>
 
 #include "codegen/cpu/build_commands.h"
-#include "codegen/cpu/reserved_section.h"
 #include "codegen/hip/toolchain.h"
 #include "support/diagnostics.h"
 #include "support/parallel.h"
@@ -66,15 +65,12 @@ class Build {
   Build(const EmittedModel& model, const ToolchainOptions& options)
       : model_(model), options_(options), parts_(find_parts()) {}
 
-  // Compiles everything; returns the objects. `reserves_weights`: they have the weights' addresses, not their bytes.
-  std::vector<std::string> objects(bool reserves_weights) {
+  // Compiles everything; returns the objects.
+  std::vector<std::string> objects() {
     const fs::path source = path("model.cpp");
     write_file(source, model_.source);
     for (int part = 0; part < model_.parts; ++part) compile(source, part);
-    if (reserves_weights)
-      add_assembly("onnxc_model_weights", reserved_assembly("onnxc_model_weights", model_.weights.size()));
-    else
-      add_data("onnxc_model_weights", model_.weights);
+    add_data("onnxc_model_weights", model_.weights);
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
       commands_.push_back(device_compile_command(compiler(), model_.device->architecture,
@@ -86,8 +82,7 @@ class Build {
     run_all(commands_);
     commands_.clear();
     // The code object is data of the host's file.
-    if (model_.device)
-      add_assembly("onnxc_device_code", data_assembly("onnxc_device_code", path("device.co").string()));
+    if (model_.device) add_assembly("onnxc_device_code", path("device.co"));
     run_all(commands_);
     return objects_;
   }
@@ -95,25 +90,10 @@ class Build {
   // What the compilers said, in the order of their commands.
   const std::string& said() const { return said_; }
 
-  void build_object(const fs::path& output) {
-    const std::vector<std::string> inputs = objects(false);
-    OutputFile file(output);
-    run(link_command(compiler(), inputs, file.temporary_path().string()));
-    file.commit();
-  }
-
-  void build_shared_object(const fs::path& output) {
-    // A GPU's data stands beside the weights, in bytes.
-    const bool reserves_weights = !model_.device && model_.weights.size() > 0;
-    const std::vector<std::string> inputs = objects(reserves_weights);
-    OutputFile file(output, OutputFile::Kind::executable);
-    if (reserves_weights) {
-      const std::string linked = path("linked.so").string();
-      run(link_shared_command(compiler(), inputs, parts_, linked));
-      write_with_reserved(map_file(linked)->bytes(), model_.weights, file);
-    } else {
-      run(link_shared_command(compiler(), inputs, parts_, file.temporary_path().string()));
-    }
+  void link(const std::vector<std::string>& objects, bool shared, const fs::path& output) {
+    OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
+    const std::string path = file.temporary_path().string();
+    run(shared ? link_shared_command(compiler(), objects, parts_, path) : link_command(compiler(), objects, path));
     file.commit();
   }
 
@@ -126,9 +106,9 @@ class Build {
     if (model_.parts > 1) commands_.back().push_back(fmt::format("-DONNXC_PART={}", part));
   }
 
-  void add_assembly(const std::string& symbol, const std::string& text) {
+  void add_assembly(const std::string& symbol, const fs::path& file) {
     const fs::path assembly = path(symbol + ".s");
-    write_file(assembly, text);
+    write_file(assembly, data_assembly(symbol, file.string()));
     objects_.push_back(path(symbol + ".o").string());
     commands_.push_back(assemble_command(compiler(), assembly.string(), objects_.back()));
   }
@@ -137,7 +117,7 @@ class Build {
     OutputFile file(path(symbol + ".bin"));
     bytes.write(file);
     file.commit();
-    add_assembly(symbol, data_assembly(symbol, path(symbol + ".bin").string()));
+    add_assembly(symbol, path(symbol + ".bin"));
   }
 
   // Returns what the compiler said.
@@ -206,13 +186,13 @@ CpuArchitecture resolve_march(const std::string& march) {
 
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
   Build build(model, options);
-  build.build_shared_object(output);
+  build.link(build.objects(), true, output);
   return build.said();
 }
 
 std::string build_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
   Build build(model, options);
-  build.build_object(output);
+  build.link(build.objects(), false, output);
   return build.said();
 }
 

@@ -121,41 +121,71 @@ class DirectConvolution {
     }
   }
 
+  // Input blocks [begin, end) of a task, swept over its voxels.
+  struct Pass {
+    int64_t begin, end;
+
+    bool is_last() const { return end == packing.input_blocks(); }
+  };
+
   template <int blocks>
   static void run_task(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
                        int64_t input_blocks_per_pass, float* partial_sums) {
     constexpr int voxels = tile_voxels<blocks>;
-    for (int64_t pass_begin = 0; pass_begin < packing.input_blocks(); pass_begin += input_blocks_per_pass) {
-      const int64_t pass_end = smaller(pass_begin + input_blocks_per_pass, packing.input_blocks());
-      const Axes& size = arguments.sizes.output;
+    const Axes& size = arguments.sizes.output;
+    for (int64_t begin = 0; begin < packing.input_blocks(); begin += input_blocks_per_pass) {
+      const Pass pass{begin, smaller(begin + input_blocks_per_pass, packing.input_blocks())};
       Axes at{task.begin / size.w / size.h, task.begin / size.w % size.h, task.begin % size.w};
       float* sums = partial_sums;
-      const int64_t tiles = divide_up(task.end - task.begin, voxels);
-      for (int64_t first = task.begin; first < task.end; first += voxels, sums += voxels * blocks * lanes) {
-        const Prefetch prefetch = prefetch_of_tile<blocks>(packing.input_block_offset(blocks, pass_end - pass_begin),
-                                                           (first - task.begin) / voxels, tiles);
+      for (int64_t first = task.begin; first < task.end;) {
+        if constexpr (is_pointwise && shape.stride.w == 1) {
+          const int64_t tiles = tiles_in_row<voxels>(arguments, at, task.end - first);
+          if (tiles > 0) {
+            run_row<blocks>(arguments, epilogue, task, pass, first, at, tiles, sums);
+            first += tiles * voxels;
+            sums += tiles * voxels * blocks * lanes;
+            at.w += tiles * voxels - 1;
+            advance(size, at);
+            continue;
+          }
+        }
+        const Prefetch prefetch = prefetch_of_tile<blocks>(task, pass, first);
         const int64_t count = smaller(voxels, task.end - first);
         vec accumulators[voxels][blocks];
-        for (int i = 0; i < voxels; ++i)
-          for (int b = 0; b < blocks; ++b) accumulators[i][b] = splat(0.0f);
+        clear<blocks>(accumulators);
         if constexpr (is_pointwise)
-          accumulate_voxels<blocks>(arguments, task, at, pass_begin, pass_end, prefetch, accumulators);
+          accumulate_copies<blocks>(arguments, task, at, pass, prefetch, accumulators);
         else
-          accumulate<blocks>(arguments, task, locate<voxels>(arguments, at), pass_begin, pass_end, prefetch,
-                             accumulators);
-        // A pass sums up from zero: a long chain of additions loses digits.
-        if (pass_begin > 0)
-          for (int i = 0; i < voxels; ++i)
-            for (int b = 0; b < blocks; ++b) accumulators[i][b] += load(sums + (i * blocks + b) * lanes);
-        if (pass_end < packing.input_blocks()) {
-          for (int i = 0; i < voxels; ++i)
-            for (int b = 0; b < blocks; ++b) store(sums + (i * blocks + b) * lanes, accumulators[i][b]);
-          for (int i = 0; i < voxels; ++i) advance(size, at);
-        } else {
+          accumulate<blocks>(arguments, task, locate<voxels>(arguments, at), pass, prefetch, accumulators);
+        if (add_to_sums<blocks>(pass, sums, accumulators))
           finish<blocks>(arguments, epilogue, task, count, accumulators, at);
-        }
+        else
+          for (int i = 0; i < voxels; ++i) advance(size, at);
+        first += voxels;
+        sums += voxels * blocks * lanes;
       }
     }
+  }
+
+  template <int blocks>
+  [[gnu::always_inline]] static void clear(vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    for (int i = 0; i < tile_voxels<blocks>; ++i)
+      for (int b = 0; b < blocks; ++b) accumulators[i][b] = splat(0.0f);
+  }
+
+  // Adds what the passes before left in scratch, and leaves the sum there unless the pass is the last: then true. A
+  // pass sums up from zero: a long chain of additions loses digits.
+  template <int blocks>
+  [[gnu::always_inline]] static bool add_to_sums(const Pass& pass, float* sums,
+                                                 vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int voxels = tile_voxels<blocks>;
+    if (pass.begin > 0)
+      for (int i = 0; i < voxels; ++i)
+        for (int b = 0; b < blocks; ++b) accumulators[i][b] += load(sums + (i * blocks + b) * lanes);
+    if (pass.is_last()) return true;
+    for (int i = 0; i < voxels; ++i)
+      for (int b = 0; b < blocks; ++b) store(sums + (i * blocks + b) * lanes, accumulators[i][b]);
+    return false;
   }
 
   // What a tile fetches of the next pass's weights with each tap, so that the first tile of that pass need not wait for
@@ -164,12 +194,15 @@ class DirectConvolution {
     int64_t distance, vectors;
   };
 
-  // The share of one of a pass's tiles; `distance` from a pass to the next.
+  // The share of the tile from voxel `first` on of all tiles of a pass.
   template <int blocks>
-  [[gnu::always_inline]] static Prefetch prefetch_of_tile(int64_t distance, int64_t tile, int64_t tiles) {
-    constexpr int64_t tap_vectors = packing.depth(0) * blocks;
+  [[gnu::always_inline]] static Prefetch prefetch_of_tile(const Task& task, const Pass& pass, int64_t first) {
+    if constexpr (!fetches_weights) return {};
+    constexpr int64_t tap_vectors = packing.depth(0) * blocks, voxels = tile_voxels<blocks>;
+    const int64_t tile = (first - task.begin) / voxels, tiles = divide_up(task.end - task.begin, voxels);
     const int64_t begin = tap_vectors * tile / tiles;
-    return {distance + begin * lanes, tap_vectors * (tile + 1) / tiles - begin};
+    return {packing.input_block_offset(blocks, pass.end - pass.begin) + begin * lanes,
+            tap_vectors * (tile + 1) / tiles - begin};
   }
 
   // Weights that the first-level cache cannot hold: of a network's they are nowhere near when their layer begins, and a
@@ -186,60 +219,105 @@ class DirectConvolution {
 
   static constexpr bool is_pointwise = shape.kernel == Axes{1, 1, 1};
 
-  // Adds the products of input blocks [begin, end) for a kernel of one tap. Where the tile lies in one row and steps
-  // from voxel to voxel, one pointer serves all its voxels; else they are copied, a block at a time, so that it does.
+  // The first tap of the voxel at `at`, for a kernel of one tap.
+  static Axes origin_of(const Arguments& arguments, const Axes& at) {
+    const Axes& pads = arguments.sizes.begin_pads;
+    return {at.d * shape.stride.d - pads.d, at.h * shape.stride.h - pads.h, at.w * shape.stride.w - pads.w};
+  }
+
+  // How many of the tiles from `at` on lie in its row, all inside the input.
+  template <int voxels>
+  static int64_t tiles_in_row(const Arguments& arguments, const Axes& at, int64_t voxels_left) {
+    const Axes& size = arguments.sizes.input;
+    const Axes origin = origin_of(arguments, at);
+    if (origin.w < 0 || origin.d < 0 || origin.d >= size.d || origin.h < 0 || origin.h >= size.h) return 0;
+    return smaller(smaller(voxels_left, arguments.sizes.output.w - at.w), size.w - origin.w) / voxels;
+  }
+
+  // Tiles of a row from `first` on, which stands at `at`: one pointer serves all voxels of a tile, and a tile takes
+  // little more than its products.
   template <int blocks>
-  [[gnu::always_inline]] static void accumulate_voxels(const Arguments& arguments, const Task& task, const Axes& first,
-                                                       int64_t begin, int64_t end, const Prefetch& prefetch,
-                                                       vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+  [[gnu::always_inline]] static void run_row(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
+                                             const Pass& pass, int64_t first, Axes at, int64_t tiles, float* sums) {
     constexpr int voxels = tile_voxels<blocks>;
     const BlockedView& view = arguments.input_view;
-    const Input* const image = arguments.input + task.batch * view.batch_stride +
-                               task.group * packing.input_blocks() * view.channel_block_stride;
-    const float* const chunk_weights = arguments.weights + packing.chunk_offset(task.group, task.chunk);
-    const Axes& size = arguments.sizes.input;
-    const Axes& pads = arguments.sizes.begin_pads;
-    const Axes origin{first.d * shape.stride.d - pads.d, first.h * shape.stride.h - pads.h,
-                      first.w * shape.stride.w - pads.w};
-    const bool is_row = shape.stride.w == 1 && first.w + voxels <= arguments.sizes.output.w && origin.w >= 0 &&
-                        origin.w + voxels <= size.w && origin.d >= 0 && origin.d < size.d && origin.h >= 0 &&
-                        origin.h < size.h;
-    const int64_t row_offset = origin.d * view.d_stride + origin.h * view.h_stride + origin.w * lanes;
+    const Axes origin = origin_of(arguments, at);
+    const Input* row = first_channel(arguments, task) + origin.d * view.d_stride + origin.h * view.h_stride +
+                       origin.w * lanes + pass.begin * view.channel_block_stride;
+    const float* const weights = arguments.weights + packing.chunk_offset(task.group, task.chunk) +
+                                 packing.input_block_offset(blocks, pass.begin);
     // The other chunks of a range find its voxels in a cache.
-    const bool fetches_ahead = task.chunk == 0 && size.product() * shape.input_channels > second_level_floats;
-    // A loop over blocks of a known number of channels, with another for the last, which may hold fewer: asking each
-    // block how many it has takes as long as some of its products.
-    constexpr int64_t last = packing.input_blocks() - 1;
-    constexpr bool is_last_partial = packing.depth(last) < packing.depth(0);
-    const auto for_each_block = [&](const auto& add_block) __attribute__((always_inline)) {
-      const int64_t full_end = is_last_partial ? smaller(end, last) : end;
+    const bool fetches_ahead =
+        task.chunk == 0 && arguments.sizes.input.product() * shape.input_channels > second_level_floats;
+    Position position = position_of<blocks>(arguments, task, at);
 #pragma clang loop unroll(disable)
-      for (int64_t block = begin; block < full_end; ++block) add_block.template operator()<packing.depth(0)>(block);
-      if constexpr (is_last_partial)
-        if (end > last) add_block.template operator()<packing.depth(last)>(last);
-    };
-    if (is_row) {
-      for_each_block([&]<int64_t depth>(int64_t block) __attribute__((always_inline)) {
-        const Input* const row = image + block * view.channel_block_stride + row_offset;
-        const float* const weights = chunk_weights + packing.input_block_offset(blocks, block);
-        prefetch_tap(weights, prefetch);
-        if (fetches_ahead) fetch_tile<voxels, Access::read>(row, 4);
+    for (; tiles > 0; --tiles, first += voxels, row += voxels * lanes, sums += voxels * blocks * lanes) {
+      const Prefetch prefetch = prefetch_of_tile<blocks>(task, pass, first);
+      vec accumulators[voxels][blocks];
+      clear<blocks>(accumulators);
+      const Input* input = row;
+      const float* block_weights = weights;
+      for_each_block(pass, [&]<int64_t depth>() __attribute__((always_inline)) {
+        prefetch_tap(block_weights, prefetch);
+        if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
         // With 8 lanes a whole block is unrolled.
         constexpr int64_t step = lanes == 8 ? depth : packing.reduction_step();
-        multiply_tap<blocks, step>(RowVoxels{row}, 0, weights, depth, accumulators);
+        multiply_tap<blocks, step>(RowVoxels{input}, 0, block_weights, depth, accumulators);
+        input += view.channel_block_stride;
+        block_weights += depth * blocks * lanes;
       });
-    } else {
-      const Tile tile = locate<voxels>(arguments, first);
-      alignas(64) Input copied[voxels * lanes];
-      const Input* row = copied;
-      asm("" : "+r"(row));  // in a register, as for the loop above
-      for_each_block([&]<int64_t depth>(int64_t block) __attribute__((always_inline)) {
-        copy_voxels<voxels>(image + block * view.channel_block_stride, tile, copied);
-        const float* const weights = chunk_weights + packing.input_block_offset(blocks, block);
-        prefetch_tap(weights, prefetch);
-        multiply_tap<blocks>(RowVoxels{row}, 0, weights, depth, accumulators);
-      });
+      if (!add_to_sums<blocks>(pass, sums, accumulators)) continue;
+      if constexpr (is_light_epilogue<Epilogue>) {
+        finish_row<blocks>(arguments, epilogue, position, accumulators);
+        position.w += voxels;
+        position.offset += voxels * arguments.output_view.w_step * lanes;
+      } else {
+        finish<blocks>(arguments, epilogue, task, voxels, accumulators, at);
+      }
     }
+  }
+
+  // The same for a tile whose voxels do not stand one behind another: they are copied, a block at a time, so that they
+  // do.
+  template <int blocks>
+  [[gnu::always_inline]] static void accumulate_copies(const Arguments& arguments, const Task& task, const Axes& first,
+                                                       const Pass& pass, const Prefetch& prefetch,
+                                                       vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int voxels = tile_voxels<blocks>;
+    const Input* image = first_channel(arguments, task) + pass.begin * arguments.input_view.channel_block_stride;
+    const float* weights = arguments.weights + packing.chunk_offset(task.group, task.chunk) +
+                           packing.input_block_offset(blocks, pass.begin);
+    const Tile tile = locate<voxels>(arguments, first);
+    alignas(64) Input copied[voxels * lanes];
+    const Input* row = copied;
+    asm("" : "+r"(row));  // in a register, as for the tiles of a row
+    for_each_block(pass, [&]<int64_t depth>() __attribute__((always_inline)) {
+      copy_voxels<voxels>(image, tile, copied);
+      prefetch_tap(weights, prefetch);
+      multiply_tap<blocks>(RowVoxels{row}, 0, weights, depth, accumulators);
+      image += arguments.input_view.channel_block_stride;
+      weights += depth * blocks * lanes;
+    });
+  }
+
+  // A loop over a pass's blocks of a known number of channels, with another for the last, which may hold fewer: asking
+  // each block how many it has takes as long as some of its products.
+  template <class AddBlock>
+  [[gnu::always_inline]] static void for_each_block(const Pass& pass, const AddBlock& add_block) {
+    constexpr int64_t last = packing.input_blocks() - 1;
+    constexpr bool is_last_partial = packing.depth(last) < packing.depth(0);
+    const int64_t full_end = is_last_partial ? smaller(pass.end, last) : pass.end;
+#pragma clang loop unroll(disable)
+    for (int64_t block = pass.begin; block < full_end; ++block) add_block.template operator()<packing.depth(0)>();
+    if constexpr (is_last_partial)
+      if (pass.end > last) add_block.template operator()<packing.depth(last)>();
+  }
+
+  // Of the task's image and group.
+  static const Input* first_channel(const Arguments& arguments, const Task& task) {
+    const BlockedView& view = arguments.input_view;
+    return arguments.input + task.batch * view.batch_stride +
+           task.group * packing.input_blocks() * view.channel_block_stride;
   }
 
   // Tensors that the second-level cache does not hold are fetched ahead by kernels of one tap, which with few channels
@@ -274,24 +352,25 @@ class DirectConvolution {
                        lanes * sizeof(Input));
   }
 
-  // Adds the products of input blocks [begin, end) with all taps to the tile's accumulators.
+  // Adds the products of a pass's input blocks with all taps to the tile's accumulators.
   template <int blocks>
   [[gnu::always_inline]] static void accumulate(const Arguments& arguments, const Task& task, const Tile& tile,
-                                                int64_t begin, int64_t end, const Prefetch& prefetch,
+                                                const Pass& pass, const Prefetch& prefetch,
                                                 vec (&accumulators)[tile_voxels<blocks>][blocks]) {
     constexpr int voxels = tile_voxels<blocks>;
     constexpr uint32_t all_inside = (1u << voxels) - 1u;
+    constexpr bool has_whole_blocks = shape.group_input_channels() % lanes == 0;
+    constexpr int64_t step = lanes == 8 && has_whole_blocks ? lanes : packing.reduction_step();
     alignas(64) static constexpr Input zeros[lanes] = {};
     const BlockedView& view = arguments.input_view;
-    const Input* image = arguments.input + task.batch * view.batch_stride +
-                         task.group * packing.input_blocks() * view.channel_block_stride;
+    const Input* image = first_channel(arguments, task);
     const float* chunk_weights = arguments.weights + packing.chunk_offset(task.group, task.chunk);
     alignas(64) const Input* origins[voxels];  // the first tap of each voxel in the first channel block
     for (int i = 0; i < voxels; ++i) origins[i] = image + tile.input_offset[i];
 
-    for (int64_t block = begin; block < end; ++block) {
+    for (int64_t block = pass.begin; block < pass.end; ++block) {
       const float* weights = chunk_weights + packing.input_block_offset(blocks, block);
-      const int64_t depth = packing.depth(block);
+      const int64_t depth = has_whole_blocks ? packing.depth(0) : packing.depth(block);
       for (int64_t kd = 0; kd < shape.kernel.d; ++kd) {
         for (int64_t kh = 0; kh < shape.kernel.h; ++kh) {
           const uint32_t inside_dh = tile.inside_d[kd] & tile.inside_h[kh];
@@ -305,11 +384,11 @@ class DirectConvolution {
             const int64_t tap_offset = row_offset + kw * shape.dilation.w * lanes;
             if (inside != 0) prefetch_tap(weights, prefetch);
             if (inside == all_inside) {
-              multiply_tap<blocks>(origins, tap_offset, weights, depth, accumulators);
+              multiply_tap<blocks, step>(origins, tap_offset, weights, depth, accumulators);
             } else if (inside != 0) {
               alignas(64) const Input* taps[voxels];
               for (int i = 0; i < voxels; ++i) taps[i] = (inside >> i & 1u) ? origins[i] + tap_offset : zeros;
-              multiply_tap<blocks>(taps, 0, weights, depth, accumulators);
+              multiply_tap<blocks, step>(taps, 0, weights, depth, accumulators);
             }
           }
         }
@@ -349,14 +428,7 @@ class DirectConvolution {
     const Axes& size = arguments.sizes.output;
     if constexpr (is_light_epilogue<Epilogue>) {
       if (count == voxels && at.w + voxels <= size.w) {
-        // The whole tile from its registers.
-        const Position first = position_of<blocks>(arguments, task, at);
-        constexpr bool stores = !requires { Epilogue::stores_itself; };
-        if (stores && is_pointwise && size.product() * shape.output_channels > second_level_floats)
-          for (int b = 0; b < blocks; ++b)
-            fetch_tile<voxels, Access::write>(
-                arguments.output + first.offset + b * arguments.output_view.channel_block_stride, 2);
-        store_tile<blocks>(arguments, epilogue, first, accumulators);
+        finish_row<blocks>(arguments, epilogue, position_of<blocks>(arguments, task, at), accumulators);
         at.w += voxels - 1;
         advance(size, at);
         return;
@@ -374,6 +446,19 @@ class DirectConvolution {
       at.w += in_row - 1;
       advance(size, at);
     }
+  }
+
+  // Stores a whole tile that stands in one row from its registers.
+  template <int blocks>
+  [[gnu::always_inline]] static void finish_row(const Arguments& arguments, const Epilogue& epilogue,
+                                                const Position& first,
+                                                const vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr bool stores = !requires { Epilogue::stores_itself; };
+    if (stores && is_pointwise && arguments.sizes.output.product() * shape.output_channels > second_level_floats)
+      for (int b = 0; b < blocks; ++b)
+        fetch_tile<tile_voxels<blocks>, Access::write>(
+            arguments.output + first.offset + b * arguments.output_view.channel_block_stride, 2);
+    store_tile<blocks>(arguments, epilogue, first, accumulators);
   }
 
   // Of the first block of the chunk.

@@ -15,7 +15,9 @@ import shutil
 import sys
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import ml_dtypes
@@ -186,6 +188,16 @@ def describe(exported: ExportedModel) -> str:
     return f"{size:8.2f} MB  largest outputs {' '.join(f'{value:.3g}' for value in magnitudes)}"
 
 
+def export_and_describe(name: str) -> tuple[bool, str]:
+    """Whether the model was exported, and what to print of it: one that cannot be must not hide the others."""
+    start = time.monotonic()
+    try:
+        exported = export(ROWS[name])
+    except Exception as error:
+        return False, f"FAILED: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
+    return True, f"{time.monotonic() - start:6.1f} s {describe(exported)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Exports test models into build/models.")
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -204,15 +216,13 @@ def main() -> None:
     if not names:
         parser.error("name a model, or give --all, --fast or --list")
     failed = []
-    for name in names:
-        start = time.monotonic()
-        try:
-            exported = export(ROWS[name])
-        except Exception as error:  # one model that cannot be exported must not hide the others
-            failed.append(name)
-            print(f"{name:28} FAILED: {type(error).__name__}: {str(error).strip().splitlines()[0]}")
-            continue
-        print(f"{name:28} {time.monotonic() - start:6.1f} s {describe(exported)}", flush=True)
+    # PyTorch's exporter runs on one core. Each process starts anew: one forked off PyTorch's threads may hang.
+    workers = len(os.sched_getaffinity(0))
+    with ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
+        for name, (is_exported, text) in zip(names, pool.map(export_and_describe, names), strict=True):
+            print(f"{name:28} {text}", flush=True)
+            if not is_exported:
+                failed.append(name)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 

@@ -178,36 +178,37 @@ class DepthwiseConvolution {
   template <int outputs>
   [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
                                             const vec (&accumulators)[outputs]) {
+    // The place is computed once: after a store its strides would be loaded anew.
+    const int64_t offset = output_offset(arguments, first);
+    Output* const row = arguments.output + offset;
+    const auto finish_output = [&](vec accumulator, int64_t i) __attribute__((always_inline)) {
+      Position position = first;
+      position.w += i;
+      position.offset = offset + i * lanes;
+      return finished(epilogue, accumulator, position);
+    };
     if constexpr (is_light_epilogue<Epilogue>) {
       // All outputs are stored only once the epilogue has had them, since what it reads would be loaded anew after
       // each store.
       vec values[outputs];
 #pragma clang loop unroll(full)
-      for (int i = 0; i < outputs; ++i)
-        values[i] = finished(epilogue, accumulators[i], position_after(arguments, first, i));
+      for (int i = 0; i < outputs; ++i) values[i] = finish_output(accumulators[i], i);
 #pragma clang loop unroll(full)
-      for (int i = 0; i < outputs; ++i) store(arguments.output + position_after(arguments, first, i).offset, values[i]);
+      for (int i = 0; i < outputs; ++i) store(row + i * lanes, values[i]);
     } else {
       vec stored[outputs];
       for (int i = 0; i < outputs; ++i) stored[i] = accumulators[i];
       asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
 #pragma clang loop unroll(disable)
-      for (int i = 0; i < outputs; ++i) {
-        const Position position = position_after(arguments, first, i);
-        store(arguments.output + position.offset, finished(epilogue, stored[i], position));
-      }
+      for (int i = 0; i < outputs; ++i) store(row + i * lanes, finish_output(stored[i], i));
     }
   }
 
-  // Of the output `distance` after `first` in its row.
-  [[gnu::always_inline]] static Position position_after(const Arguments& arguments, const Position& first,
-                                                        int64_t distance) {
+  // Where the output at `position` stands.
+  [[gnu::always_inline]] static int64_t output_offset(const Arguments& arguments, const Position& position) {
     const BlockedView& view = arguments.output_view;
-    Position position = first;
-    position.w += distance;
-    position.offset = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
-                      first.d * view.d_stride + first.h * view.h_stride + position.w * lanes;
-    return position;
+    return position.n * view.batch_stride + position.channel_block * view.channel_block_stride +
+           position.d * view.d_stride + position.h * view.h_stride + position.w * lanes;
   }
 
   // What is stored of an accumulator: the channels that pad the last block are zero.

@@ -39,6 +39,7 @@ constexpr const char* source = R"(
 namespace onnxc::kernels {
 
 struct BiasRelu {
+  static constexpr bool is_light = true;
   const float* bias;
   vec operator()(vec x, const Position& p) const {
     return maximum(splat(0.0f), x + load(bias + p.channel_block * lanes));

@@ -12,6 +12,7 @@
 
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_transpose_geometry.h"
+#include "codegen/cpu/kernels/light_epilogue.h"
 #include "codegen/cpu/kernels/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -49,6 +50,8 @@ class TransposedConvolution {
 
   // The epilogue of a residue's convolution: tells the caller's where the output really is.
   struct PartEpilogue {
+    static constexpr bool is_light = is_light_epilogue<Epilogue>;
+
     const Epilogue& epilogue;
     Axes phase;
     int64_t offset;  // of the residue's first output, in elements

@@ -7,6 +7,6 @@
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <class Epilogue>
-concept is_light_epilogue = requires { Epilogue::is_light; };
+concept is_light_epilogue = requires { requires Epilogue::is_light; };
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

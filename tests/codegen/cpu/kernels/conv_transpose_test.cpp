@@ -6,6 +6,7 @@
 #include "codegen/cpu/kernels/conv_transpose_harness.h"
 #include "codegen/cpu/kernels/conv_transpose_packed.h"
 #include "codegen/cpu/kernels/isa_suite.h"
+#include "codegen/cpu/kernels/with_light_epilogue.h"
 
 namespace onnxc::kernels {
 namespace {
@@ -20,9 +21,13 @@ void check_kernel(const ConvSizes& sizes, const Trial& trial, decltype(pack_tran
       operands, input.data(), input.view, pack(shape, lanes, operands.weights), trial);
 }
 
+template <ConvShape shape, class Input, class Output, class Epilogue>
+using LightTransposedConvolution = WithLightEpilogue<TransposedConvolution, shape, Input, Output>;
+
 template <ConvShape shape, class Input = float, class Output = float>
 void check(const ConvSizes& sizes, const Trial& trial = {}) {
   check_kernel<TransposedConvolution, shape, Input, Output>(sizes, trial, pack_transposed_weights);
+  check_kernel<LightTransposedConvolution, shape, Input, Output>(sizes, trial, pack_transposed_weights);
 }
 
 template <ConvShape shape, class Input = float, class Output = float>

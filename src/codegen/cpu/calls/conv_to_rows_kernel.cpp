@@ -43,6 +43,7 @@ void lower_planar_convolution(const Node& node, const KernelConvolution& convolu
   if (is_winograd)
     chosen = {"conv_planar_winograd", "codegen/cpu/kernels/conv_planar_winograd.h", "PlanarWinogradConvolution"};
   chosen.arguments = fmt::format(", {}", rank - 2);
+  if (is_winograd) chosen.arguments += fmt::format(", {}", convolution.axes[2].output.constant().value_or(0));
   chosen.form = EpilogueForm::rows;
   lower_convolution(node, convolution, std::move(chosen), lanes, Layout::row_major(rank),
                     is_winograd ? pack_stem_winograd_weights(kernels::planar_winograd_packing(shape, lanes), weights)

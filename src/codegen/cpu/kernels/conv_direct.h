@@ -23,18 +23,21 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+DirectGeometry direct_geometry_at_run_time(const DirectPacking& packing, const ConvSizes& sizes);
+
 template <ConvShape shape, class Input, class Output, class Epilogue>
 class DirectConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
   static_assert(direct_supports(shape, lanes, lanes), "a group that is no whole number of blocks");
 
-  static KernelWork work(const ConvSizes& sizes) { return direct_geometry(packing, sizes).work; }
+  static KernelWork work(const ConvSizes& sizes) { return direct_geometry_at_run_time(packing, sizes).work; }
 
   // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
-    const DirectGeometry geometry = direct_geometry(packing, arguments.sizes);
+    const DirectGeometry geometry = direct_geometry_at_run_time(packing, arguments.sizes);
     for (int64_t task = task_begin; task < task_end; ++task) {
       // Chunks run fastest: they share the input of their range.
       const int64_t chunk = task % geometry.chunks;

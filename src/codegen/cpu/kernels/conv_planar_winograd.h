@@ -26,8 +26,41 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 // Compiled with the runtime (runtime/kernels/instances.cpp), since a model of one convolution shows its time.
 PlanarWinogradGeometry planar_winograd_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
 
-// `spatial_axes`: of the tensors, whose axes the epilogue's position counts from the last.
-template <ConvShape shape, class Input, class Output, class Epilogue, int spatial_axes>
+// A vector of outputs by the definition: a NaN or an infinity reaches all outputs of a tile, where a direct sum gives
+// it only to those that read it, and what is near the largest number overflows in the transforms. `image` is one
+// element of the batch.
+template <class Input>
+[[gnu::noinline, gnu::cold]] vec planar_winograd_sum_directly(const StemWinogradPacking& packing,
+                                                              const ConvSizes& sizes, const BlockedView& view,
+                                                              const Input* image, const float* weights,
+                                                              int64_t output_channel, const Axes& at) {
+  const ConvShape& shape = packing.shape;
+  vec sum = splat(0.0f);
+  for (int64_t channel = 0; channel < shape.input_channels; ++channel)
+    for (int64_t tap = 0; tap < shape.kernel.product(); ++tap) {
+      const int64_t kd = tap / shape.kernel.w / shape.kernel.h, kh = tap / shape.kernel.w % shape.kernel.h,
+                    kw = tap % shape.kernel.w;
+      const int64_t d = at.d * shape.stride.d - sizes.begin_pads.d + kd * shape.dilation.d;
+      const int64_t h = at.h * shape.stride.h - sizes.begin_pads.h + kh * shape.dilation.h;
+      const int64_t w = at.w - sizes.begin_pads.w + kw * shape.dilation.w;
+      if (d < 0 || d >= sizes.input.d || h < 0 || h >= sizes.input.h) continue;
+      const int64_t begin = larger(0, smaller(lanes, -w)), end = larger(begin, smaller(lanes, sizes.input.w - w));
+      const Input* elements = image + channel * view.channel_block_stride + d * view.d_stride + h * view.h_stride + w;
+      // Where there is no element none is multiplied: a weight may be infinite.
+      const vec_mask is_inside = first_lanes(end) & ~first_lanes(begin);
+      const vec weight = keep_lanes(is_inside, load_splat(weights + packing.plain(output_channel, channel, tap)));
+      sum = fma(load_between(elements, begin, end), weight, sum);
+    }
+  return sum;
+}
+
+extern template vec planar_winograd_sum_directly<float>(const StemWinogradPacking&, const ConvSizes&,
+                                                        const BlockedView&, const float*, const float*, int64_t,
+                                                        const Axes&);
+
+// `spatial_axes`: of the tensors, whose axes the epilogue's position counts from the last. `row_width`: of the output,
+// where it is known, so that no other register tiles are compiled than it has; else 0.
+template <ConvShape shape, class Input, class Output, class Epilogue, int spatial_axes, int64_t row_width = 0>
 class PlanarWinogradConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
@@ -61,8 +94,15 @@ class PlanarWinogradConvolution {
   static constexpr StemWinogradAxis depth = packing.depth(), height = packing.height();
   static constexpr int channels = register_tile.channels;
   static constexpr int64_t depth_points = depth.points(), depth_outputs = depth.outputs(),
-                           height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1),
-                           plain_weights = packing.plain_offset();
+                           height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1);
+  static constexpr bool has_tile(int64_t vectors) { return planar_winograd_has_tile(shape, row_width, vectors, lanes); }
+  // The vectors of a row's register tiles where all have as many; else 0.
+  static constexpr int64_t equal_tiles = [] {
+    int64_t result = 0;
+    for (int64_t vectors = 1; vectors <= register_tile.vectors; ++vectors)
+      if (has_tile(vectors)) result = result == 0 ? vectors : -1;
+    return larger(result, 0);
+  }();
   using InputTile = StemWinogradInput<shape, Input>;
   // A processor follows writes to about so many pages and fetches what comes next there.
   static constexpr int64_t followed_pages = 32;
@@ -90,7 +130,7 @@ class PlanarWinogradConvolution {
       const int64_t vectors = segment.width / lanes;
       int64_t tiles = divide_up(vectors, register_tile.vectors);
       for (int64_t from = 0; from < vectors; --tiles) {
-        const int64_t count = divide_up(vectors - from, tiles);
+        const int64_t count = equal_tiles != 0 ? equal_tiles : divide_up(vectors - from, tiles);
         const Tile tile{arguments, epilogue, input, segment, point, finishes ? plane : -1, from * lanes};
         run_tile_of<register_tile.vectors>(tile, weights, count);
         from += count;
@@ -128,9 +168,9 @@ class PlanarWinogradConvolution {
   // Runs the instance for a number of vectors.
   template <int vectors>
   [[gnu::always_inline]] static void run_tile_of(const Tile& tile, const float* weights, int64_t count) {
-    if constexpr (vectors > 1)
-      if (count < vectors) return run_tile_of<vectors - 1>(tile, weights, count);
-    run_tile<vectors>(tile, weights);
+    if constexpr (has_tile(vectors))
+      if (count == vectors) return run_tile<vectors>(tile, weights);
+    if constexpr (vectors > 1) run_tile_of<vectors - 1>(tile, weights, count);
   }
 
   // Adds what one point of the depth gives to the outputs of a tile.
@@ -269,7 +309,7 @@ class PlanarWinogradConvolution {
     const BlockedView& view = arguments.output_view;
     const int64_t rows = smaller(height_outputs, arguments.sizes.output.h - tile.input.h);
     const int64_t channel_end = smaller(tile.first_channel() + channels, shape.output_channels);
-    const int64_t width = smaller(vectors * lanes, arguments.sizes.output.w - tile.column());
+    const int64_t columns = smaller(vectors * lanes, arguments.sizes.output.w - tile.column());
 #pragma clang loop unroll(disable)
     for (int64_t row = 0; row < rows; ++row) {
       const float* sums = tile.sums(tile.plane, row);
@@ -279,13 +319,15 @@ class PlanarWinogradConvolution {
 #pragma clang loop unroll(disable)
       for (int64_t channel = tile.first_channel(); channel < channel_end; ++channel) {
 #pragma clang loop unroll(disable)
-        for (int64_t w = 0; w < width; w += lanes) {
+        for (int64_t w = 0; w < columns; w += lanes) {
           at.w = tile.column() + w;
           const MatrixPosition position =
-              planar_position<spatial_axes>(tile.input.batch, channel, at, offset + w, smaller(lanes, width - w));
+              planar_position<spatial_axes>(tile.input.batch, channel, at, offset + w, smaller(lanes, columns - w));
           vec sum = load(sums + w);
           if (!all_finite(sum)) [[unlikely]]
-            sum = sum_directly(arguments, tile.input.batch, channel, at);
+            sum = planar_winograd_sum_directly(packing, arguments.sizes, arguments.input_view,
+                                               arguments.input + tile.input.batch * arguments.input_view.batch_stride,
+                                               arguments.weights, channel, at);
           const vec value = tile.epilogue(sum, position);
           if (position.count == lanes) [[likely]]
             store(arguments.output + position.offset, value);
@@ -296,33 +338,6 @@ class PlanarWinogradConvolution {
         offset += view.channel_block_stride;
       }
     }
-  }
-
-  // A vector of outputs by the definition: a NaN or an infinity reaches all outputs of a tile, where a direct sum gives
-  // it only to those that read it, and what is near the largest number overflows in the transforms.
-  [[gnu::noinline, gnu::cold]] static vec sum_directly(const Arguments& arguments, int64_t batch,
-                                                       int64_t output_channel, const Axes& at) {
-    const ConvSizes& sizes = arguments.sizes;
-    const BlockedView& view = arguments.input_view;
-    vec sum = splat(0.0f);
-    for (int64_t channel = 0; channel < shape.input_channels; ++channel)
-      for (int64_t tap = 0; tap < shape.kernel.product(); ++tap) {
-        const int64_t kd = tap / shape.kernel.w / shape.kernel.h, kh = tap / shape.kernel.w % shape.kernel.h,
-                      kw = tap % shape.kernel.w;
-        const int64_t d = at.d * shape.stride.d - sizes.begin_pads.d + kd * shape.dilation.d;
-        const int64_t h = at.h * shape.stride.h - sizes.begin_pads.h + kh * shape.dilation.h;
-        const int64_t w = at.w - sizes.begin_pads.w + kw * shape.dilation.w;
-        if (d < 0 || d >= sizes.input.d || h < 0 || h >= sizes.input.h) continue;
-        const int64_t begin = larger(0, smaller(lanes, -w)), end = larger(begin, smaller(lanes, sizes.input.w - w));
-        const Input* elements = arguments.input + batch * view.batch_stride + channel * view.channel_block_stride +
-                                d * view.d_stride + h * view.h_stride + w;
-        // Where there is no element none is multiplied: a weight may be infinite.
-        const vec_mask is_inside = first_lanes(end) & ~first_lanes(begin);
-        const vec weight = keep_lanes(is_inside, load_splat(arguments.weights + plain_weights +
-                                                            packing.plain_place(output_channel, channel, tap)));
-        sum = fma(load_between(elements, begin, end), weight, sum);
-      }
-    return sum;
   }
 };
 

@@ -31,6 +31,30 @@ constexpr bool planar_winograd_supports(const ConvShape& shape) {
   return shape.stride.w == 1 && stem_winograd_supports(shape);
 }
 
+// Vectors of a row of `vectors` that are computed together, or the rest of it: whole register tiles.
+constexpr int64_t planar_winograd_segment(const ConvShape& shape, int64_t vectors, int target_lanes) {
+  constexpr int64_t segment_bytes = 24 * 1024;  // of the input: half of a first-level cache
+  const StemWinogradPacking packing = planar_winograd_packing(shape, target_lanes);
+  const int64_t terms = shape.input_channels * packing.depth().terms() * packing.height().terms();
+  const int64_t fitting = larger(1, segment_bytes / (terms * target_lanes * static_cast<int64_t>(sizeof(float))));
+  return smaller(vectors, round_up(fitting, planar_winograd_tile(shape.output_channels, target_lanes).vectors));
+}
+
+// Whether a row of some width has register tiles of so many vectors, which are as even as they can be; 0 is any width.
+constexpr bool planar_winograd_has_tile(const ConvShape& shape, int64_t width, int64_t vectors, int target_lanes) {
+  if (width == 0) return true;
+  const int64_t most = planar_winograd_tile(shape.output_channels, target_lanes).vectors;
+  const int64_t all = divide_up(width, target_lanes), segment = planar_winograd_segment(shape, all, target_lanes);
+  const int64_t lengths[] = {segment, all % segment};  // of a segment, and of what is left in the end
+  for (int64_t left : lengths)
+    for (int64_t tiles = divide_up(left, most); tiles > 0; --tiles) {
+      const int64_t count = divide_up(left, tiles);
+      if (count == vectors) return true;
+      left -= count;
+    }
+  return false;
+}
+
 // A task computes all channels of a band of tiles of the height for one tile of the depth. Behind what is of the input
 // its scratch holds the outputs so far of a segment of the tile's rows, of the channels of a register tile
 // [output of the depth][output of the height][channel][voxel].
@@ -44,16 +68,13 @@ struct PlanarWinogradGeometry {
 constexpr PlanarWinogradGeometry planar_winograd_geometry(const ConvShape& shape, const ConvSizes& sizes,
                                                           int target_lanes) {
   constexpr int64_t element = static_cast<int64_t>(sizeof(float));
-  constexpr int64_t segment_bytes = 24 * 1024;  // of the input: half of a first-level cache
   const StemWinogradPacking packing = planar_winograd_packing(shape, target_lanes);
   const PlanarWinogradTile tile = planar_winograd_tile(shape.output_channels, target_lanes);
   PlanarWinogradGeometry result{};
   const int64_t vectors = divide_up(sizes.output.w, target_lanes);
   const int64_t columns = vectors * target_lanes + (shape.kernel.w - 1) * shape.dilation.w;
   result.input = stem_winograd_bands(shape, sizes, columns, target_lanes);
-  const int64_t terms = shape.input_channels * packing.depth().terms() * packing.height().terms();
-  const int64_t fitting = larger(1, segment_bytes / (terms * target_lanes * element));
-  result.segment_vectors = smaller(vectors, round_up(fitting, tile.vectors));
+  result.segment_vectors = planar_winograd_segment(shape, vectors, target_lanes);
   result.output_offset = result.input.size;
   const int64_t sums = packing.depth().outputs() * packing.height().outputs() * tile.channels * result.segment_vectors;
   result.work = {result.input.tasks, (result.output_offset + sums * target_lanes) * element};

@@ -179,13 +179,15 @@ constexpr bool stem_winograd_supports(const ConvShape& shape) {
 }
 
 // Output voxels of a register tile, neighbours in a row, for a number of output blocks: two points of each.
-constexpr int64_t stem_winograd_voxels(int64_t blocks, int lanes) { return (lanes == 16 ? 12 : 6) / blocks; }
-
-constexpr int64_t stem_winograd_middle_voxels(int64_t blocks, int lanes) {
-  return larger(1, stem_winograd_voxels(blocks, lanes) * 2 / 3);
+constexpr int64_t stem_winograd_voxels(int64_t blocks, int target_lanes) {
+  return (target_lanes == 16 ? 12 : 6) / blocks;
 }
-constexpr int64_t stem_winograd_least_voxels(int64_t blocks, int lanes) {
-  return larger(1, stem_winograd_voxels(blocks, lanes) / 3);
+
+constexpr int64_t stem_winograd_middle_voxels(int64_t blocks, int target_lanes) {
+  return larger(1, stem_winograd_voxels(blocks, target_lanes) * 2 / 3);
+}
+constexpr int64_t stem_winograd_least_voxels(int64_t blocks, int target_lanes) {
+  return larger(1, stem_winograd_voxels(blocks, target_lanes) / 3);
 }
 
 // How the input is read: a task computes all channels of a band of tiles of the height for one tile of the depth. Of

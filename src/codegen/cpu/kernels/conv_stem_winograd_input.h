@@ -7,6 +7,11 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// The pieces of an axis, of some taps each, that read anything inside an input of `size`, one a bit, for a tile whose
+// first tap is at `tile`. Compiled with the runtime (runtime/kernels/instances.cpp).
+uint64_t stem_winograd_pieces_inside(const int64_t* taps, const int64_t* first, int64_t pieces, int64_t outputs,
+                                     int64_t stride, int64_t tile, int64_t size);
+
 // What a kernel asks of an axis at every turn, as tables.
 template <StemWinogradAxis axis>
 struct StemWinogradTables {
@@ -28,13 +33,7 @@ struct StemWinogradTables {
   // The pieces that read anything inside an input of `size`, one a bit, for a tile whose first tap is at `tile`.
   uint64_t pieces_inside(int64_t tile, int64_t size) const {
     constexpr int64_t pieces = axis.pieces(), outputs = axis.outputs();
-    uint64_t inside = 0;
-    for (int64_t i = 0; i < pieces; ++i)
-      for (int64_t input = 0; input < taps[i] + outputs - 1; ++input) {
-        const int64_t at = tile + first[i] + input * axis.stride;
-        if (at >= 0 && at < size) inside |= uint64_t{1} << i;
-      }
-    return inside;
+    return stem_winograd_pieces_inside(taps, first, pieces, outputs, axis.stride, tile, size);
   }
 };
 

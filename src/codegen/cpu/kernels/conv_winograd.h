@@ -89,7 +89,7 @@ extern template void winograd_multiply<winograd_short_rows(lanes), 1>(const floa
 extern template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
                                                                       int64_t, float*);
 
-// Compiled with the runtime, too.
+// Compiled with the runtime, too, as is all here that has no template or an `extern` one.
 WinogradGeometry winograd_geometry_at_run_time(const WinogradPacking& packing, const ConvSizes& sizes);
 
 // A task's place in the work, and its geometry. Axes are in the kernel's order: .d, .h, .w are outer, row, column.
@@ -104,21 +104,8 @@ struct WinogradTask {
   int64_t chunk_begin, chunk_end;  // of output channels
   float* scratch;
 
-  WinogradTask(const WinogradPacking& packing_, const ConvSizes& sizes, const BlockedView& view, void* scratch_)
-      : packing(packing_),
-        form(packing.form()),
-        geometry(winograd_geometry_at_run_time(packing, sizes)),
-        input(form.ordered(sizes.input)),
-        output(form.ordered(sizes.output)),
-        pads(form.ordered(sizes.begin_pads)),
-        outer_stride(form.swaps_depth_and_height ? view.h_stride : view.d_stride),
-        row_stride(form.swaps_depth_and_height ? view.d_stride : view.h_stride),
-        channel_block_stride(view.channel_block_stride),
-        scratch(static_cast<float*>(scratch_)) {}
-
-  void clear_zeros() const {
-    for (int64_t i = geometry.zero_offset; i < geometry.product_offset; i += lanes) store(scratch + i, splat(0.0f));
-  }
+  // Clears the line of zeros.
+  WinogradTask(const WinogradPacking& packing, const ConvSizes& sizes, const BlockedView& view, void* scratch);
 
   // Splits of a range run fastest: they share its input.
   void select(int64_t task) {
@@ -230,13 +217,8 @@ template <WinogradAxis axis>
 }
 
 // Zeros at the columns [0, begin) and [end, count) of each of some row points.
-[[gnu::noinline]] inline void winograd_clear_edges(float* to, int64_t begin, int64_t end, int64_t count,
-                                                   int64_t row_points, int64_t point_stride) {
-  for (; row_points > 0; --row_points, to += point_stride) {
-    for (int64_t i = 0; i < begin; ++i) store(to + i * lanes, splat(0.0f));
-    for (int64_t i = end; i < count; ++i) store(to + i * lanes, splat(0.0f));
-  }
-}
+void winograd_clear_edges(float* to, int64_t begin, int64_t end, int64_t count, int64_t row_points,
+                          int64_t point_stride);
 
 // The points of a group of rows, of a task's tiles and all channels, at an outer point that takes `planes` planes.
 template <class Input, WinogradForm form, int planes, int first_row, int group_rows>
@@ -288,11 +270,11 @@ static void winograd_transform_input(const WinogradTask& task, const Input* imag
 
 // Brings one of the lines of the input (of a plane and a row) that the range of tiles after the task's reads towards
 // the second-level cache. A range reads short pieces of many lines: the processor's own prefetch finds no stream.
-template <class Input, WinogradForm form>
-[[gnu::noinline]] static void winograd_prefetch_input(const WinogradTask& task, const Input* image, int64_t line) {
+template <class Input>
+[[gnu::noinline]] void winograd_prefetch_input(const WinogradTask& task, const Input* image, int64_t line) {
   constexpr int64_t voxels = larger(1, 64 / (lanes * static_cast<int64_t>(sizeof(Input))));  // of a cache line
-  constexpr Axes step = form.step();
-  constexpr int64_t row_lines = form.row.points();
+  const Axes step = task.form.step();
+  const int64_t row_lines = task.form.row.points();
   const int64_t end = smaller(task.end + task.geometry.range_tiles, task.geometry.tiles.product());
   for (int64_t tile = task.end; tile < end;) {
     const Axes at = task.locate(tile);
@@ -302,12 +284,14 @@ template <class Input, WinogradForm form>
     const int64_t line_row = at.h * step.h - task.pads.h + line % row_lines;
     if (plane < 0 || plane >= task.input.d || line_row < 0 || line_row >= task.input.h) continue;
     const int64_t first = at.w * step.w - task.pads.w;
-    const int64_t last = smaller(first + winograd_line_columns(form.column, count), task.input.w);
+    const int64_t last = smaller(first + winograd_line_columns(task.form.column, count), task.input.w);
     const Input* source = image + plane * task.outer_stride + line_row * task.row_stride;
     for (int64_t block = 0; block < task.packing.input_blocks(); ++block, source += task.channel_block_stride)
       for (int64_t w = larger(first, 0); w < last; w += voxels) __builtin_prefetch(source + w * lanes, 0, 2);
   }
 }
+
+extern template void winograd_prefetch_input<float>(const WinogradTask&, const float*, int64_t);
 
 // ---- products and outputs
 // -----------------------------------------------------------------------------------------------------------------------
@@ -316,8 +300,8 @@ template <class Input, WinogradForm form>
 // fetch the next one's meanwhile, those of the last what stands at `next`: its first tile would else wait for every
 // line.
 template <int blocks>
-[[gnu::noinline]] static void winograd_multiply_points(const WinogradTask& task, int64_t points, const float* u,
-                                                       const float* next) {
+[[gnu::noinline]] void winograd_multiply_points(const WinogradTask& task, int64_t points, const float* u,
+                                                const float* next) {
   constexpr int rows = winograd_rows(lanes), short_rows = winograd_short_rows(lanes);
   const int64_t tiles = task.end - task.begin, depth = task.packing.depth();
   const WinogradGeometry& geometry = task.geometry;
@@ -335,6 +319,9 @@ template <int blocks>
     }
   }
 }
+
+extern template void winograd_multiply_points<1>(const WinogradTask&, int64_t, const float*, const float*);
+extern template void winograd_multiply_points<2>(const WinogradTask&, int64_t, const float*, const float*);
 
 // The sums of all tiles for one output of the outer axis, and how an outer point's products go to them.
 struct WinogradTarget {
@@ -426,7 +413,6 @@ class WinogradConvolution {
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
     WinogradTask task(packing, arguments.sizes, arguments.input_view, scratch);
-    task.clear_zeros();
     for (int64_t index = task_begin; index < task_end; ++index) {
       task.select(index);
       const Input* image = arguments.input + task.batch * arguments.input_view.batch_stride;
@@ -448,7 +434,7 @@ class WinogradConvolution {
     winograd_transform_input<Input, form, first_row, rows>(task, image, form.outer.table()[point]);
     if (task.geometry.prefetches)
       for (int row = first_row; row < first_row + rows; ++row)
-        winograd_prefetch_input<Input, form>(task, image, point * form.row.points() + row);
+        winograd_prefetch_input(task, image, point * form.row.points() + row);
     const float* const next_group = weights + packing.chunk_offset(is_last ? (point + 1) % form.outer.points() : point,
                                                                    is_last ? 0 : group + 1, task.chunk_begin);
     for (int64_t chunk = task.chunk_begin; chunk < task.chunk_end; ++chunk) {

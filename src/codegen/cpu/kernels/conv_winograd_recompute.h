@@ -53,9 +53,9 @@ inline vec winograd_tap_weights(const WinogradPacking& packing, const float* wei
 
 // The output at voxel `at` for a block of output channels, before the epilogue. `image` is one element of the batch.
 template <class Input>
-[[gnu::noinline, gnu::cold]] static vec winograd_recompute(const WinogradPacking& packing, const ConvSizes& sizes,
-                                                           const BlockedView& view, const Input* image,
-                                                           const float* weights, const Axes& at, int64_t output_block) {
+[[gnu::noinline, gnu::cold]] vec winograd_recompute(const WinogradPacking& packing, const ConvSizes& sizes,
+                                                    const BlockedView& view, const Input* image, const float* weights,
+                                                    const Axes& at, int64_t output_block) {
   const Axes &kernel = packing.shape.kernel, &stride = packing.shape.stride, &pads = sizes.begin_pads;
   const WinogradForm form = packing.form();
   vec sum = splat(0.0f);
@@ -75,5 +75,9 @@ template <class Input>
       }
   return sum;
 }
+
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+extern template vec winograd_recompute<float>(const WinogradPacking&, const ConvSizes&, const BlockedView&,
+                                              const float*, const float*, const Axes&, int64_t);
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -31,12 +31,7 @@ class LayoutCopy {
 
   // Runs tasks [task_begin, task_end) of work().tasks; needs no scratch.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
-                  void* /*scratch*/) {
-    for_each_piece(arguments.sizes, lanes, task_begin, task_end,
-                   [&](int64_t batch, int64_t block, int64_t begin, int64_t end) {
-                     copy_range(arguments, epilogue, batch, block, begin, end);
-                   });
-  }
+                  void* scratch);
   static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* scratch) {
     run(arguments, NoEpilogue(), task_begin, task_end, scratch);
   }
@@ -140,6 +135,16 @@ class LayoutCopy {
     for (int i = 0; i < lanes; ++i) square[i] = values[i];
   }
 };
+
+// Outside of the class: clang would parse and instantiate what is inline with each model, the runtime's as well.
+template <class Input, class Output, bool to_rows, class Epilogue>
+void LayoutCopy<Input, Output, to_rows, Epilogue>::run(const Arguments& arguments, const Epilogue& epilogue,
+                                                       int64_t task_begin, int64_t task_end, void* /*scratch*/) {
+  for_each_piece(arguments.sizes, lanes, task_begin, task_end,
+                 [&](int64_t batch, int64_t block, int64_t begin, int64_t end) {
+                   copy_range(arguments, epilogue, batch, block, begin, end);
+                 });
+}
 
 // Compiled with the runtime (runtime/kernels/instances.cpp).
 extern template class LayoutCopy<float, float, false>;

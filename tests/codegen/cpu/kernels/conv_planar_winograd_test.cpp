@@ -11,7 +11,7 @@ namespace {
 
 // The input is dense and of exactly its size, so that the address sanitizer sees a read outside it. Transformed weights
 // of small integers are multiples of 1/4 and all sums stay below 2^21, so that they are exact.
-template <ConvShape shape, int spatial_axes = 3, class Input = float, class Output = float>
+template <ConvShape shape, int spatial_axes = 3, class Input = float, class Output = float, int64_t row_width = 0>
 void check(const ConvSizes& sizes, const Trial& trial = {}) {
   const Operands operands(shape, sizes, trial);
   std::vector<Input> input;
@@ -19,7 +19,7 @@ void check(const ConvSizes& sizes, const Trial& trial = {}) {
   const PlainTensor expected = reference_convolution(shape, sizes, operands.input, operands.weights);
   const std::vector<float> packed = pack_stem_winograd_weights(planar_winograd_packing(shape, lanes), operands.weights);
   const auto run = [&]<class Epilogue>() {
-    using Kernel = PlanarWinogradConvolution<shape, Input, Output, Epilogue, spatial_axes>;
+    using Kernel = PlanarWinogradConvolution<shape, Input, Output, Epilogue, spatial_axes, row_width>;
     run_and_compare_rows<Kernel, Input, Output, spatial_axes, Epilogue>(
         operands, expected, input.data(), dense_view(shape.input_channels, sizes.input, 1), packed, trial);
   };
@@ -43,6 +43,18 @@ TEST(ISA_SUITE(PlanarWinogradConvolution), EveryNumberOfOutputChannelsAndWidthAr
   check_widths<2, 4>();
   check_widths<1, 5>();
   check_widths<2, 7>();
+}
+
+// With no other register tiles than the width needs; many input channels make segments short.
+TEST(ISA_SUITE(PlanarWinogradConvolution), KnownWidths) {
+  const auto run = [&]<int64_t inputs, int64_t... vectors>() {
+    constexpr ConvShape shape{.input_channels = inputs, .output_channels = 4, .kernel = {1, 3, 3}};
+    (check<shape, 3, float, float, vectors * lanes - 3>(
+         conv_sizes(shape, 1, {2, 3, vectors * lanes - 3}, {0, 1, 1}, {0, 1, 1})),
+     ...);
+  };
+  run.template operator()<1, 1, 2, 4, 5, 7>();
+  run.template operator()<40, 4, 7, 10>();
 }
 
 TEST(ISA_SUITE(PlanarWinogradConvolution), FlatKernelOnOneChannel) {

@@ -62,6 +62,29 @@ std::vector<std::string> link_shared_command(const std::string& compiler, const 
   return command;
 }
 
+std::vector<std::string> dry_run(std::vector<std::string> command) {
+  command.emplace_back("-###");
+  return command;
+}
+
+// A line of words in quotes, where a backslash stands before a character that means itself.
+std::vector<std::string> command_of_dry_run(const std::string& shown) {
+  const size_t begin = shown.rfind("\n \"");
+  std::vector<std::string> words;
+  if (begin == std::string::npos) return words;
+  bool is_inside = false;
+  for (size_t i = begin + 1; i < shown.size() && shown[i] != '\n'; ++i) {
+    if (shown[i] == '"') {
+      is_inside = !is_inside;
+      if (is_inside) words.emplace_back();
+    } else if (is_inside) {
+      if (shown[i] == '\\' && i + 1 < shown.size()) ++i;
+      words.back() += shown[i];
+    }
+  }
+  return words;
+}
+
 // A file's bytes as a section of their own that may pass 2 GiB: .lrodata is outside of the range of the code's
 // addresses. Code objects want the alignment of a page.
 std::string data_assembly(const std::string& symbol, const std::string& file) {

@@ -31,6 +31,11 @@ std::vector<std::string> link_command(const std::string& compiler, const std::ve
 std::vector<std::string> link_shared_command(const std::string& compiler, const std::vector<std::string>& objects,
                                              const BuildParts& parts, const std::string& output);
 
+// A command of clang's driver that only shows what it would run, on its standard error; the last command it shows
+// there, or nothing where it shows none.
+std::vector<std::string> dry_run(std::vector<std::string> command);
+std::vector<std::string> command_of_dry_run(const std::string& shown);
+
 // Assembly that makes a file's bytes an object's.
 std::string data_assembly(const std::string& symbol, const std::string& file);
 

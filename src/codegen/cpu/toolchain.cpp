@@ -58,6 +58,16 @@ std::string native_level() {
   return v4 ? "x86-64-v4" : "x86-64-v3";
 }
 
+// The levels that "native" becomes: asking clang for them would take a tenth of a small model's compile.
+std::optional<CpuArchitecture> known_level(const std::string& march) {
+  CpuArchitecture v3{"x86-64-v3", 8, {"avx2", "fma", "f16c", "bmi2"}};
+  CpuArchitecture v4{"x86-64-v4", 16, v3.features};
+  for (const char* feature : {"avx512f", "avx512bw", "avx512dq", "avx512vl"}) v4.features.emplace_back(feature);
+  for (const CpuArchitecture& level : {v3, v4})
+    if (march == level.march) return level;
+  return std::nullopt;
+}
+
 // ------------------------------------------------------------------------------------------------------ compiling
 
 class Build {
@@ -65,8 +75,21 @@ class Build {
   Build(const EmittedModel& model, const ToolchainOptions& options)
       : model_(model), options_(options), parts_(find_parts()) {}
 
-  // Compiles everything; returns the objects.
-  std::vector<std::string> objects() {
+  // Compiles everything and links it; returns what the compilers said.
+  std::string run(bool shared, const fs::path& output) {
+    compile_all(shared);
+    OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
+    std::vector<std::string> command = linker_.empty() ? link_command_of(shared) : linker_;
+    std::ranges::replace(command, linked_path(), file.temporary_path().string());
+    run(command);
+    file.commit();
+    return said_;
+  }
+
+ private:
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+
+  void compile_all(bool shared) {
     const fs::path source = path("model.cpp");
     write_file(source, model_.source);
     for (int part = 0; part < model_.parts; ++part) compile(source, part);
@@ -79,26 +102,29 @@ class Build {
       if (options_.reports_kernels) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
       add_data("onnxc_device_weights", model_.device->weights);
     }
-    run_all(commands_);
-    commands_.clear();
-    // The code object is data of the host's file.
-    if (model_.device) add_assembly("onnxc_device_code", path("device.co"));
-    run_all(commands_);
-    return objects_;
+    if (model_.device) {
+      said_ = fmt::format("{}", fmt::join(run_all(), ""));
+      commands_.clear();
+      // The code object is data of the host's file.
+      add_assembly("onnxc_device_code", path("device.co"));
+    }
+    // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
+    // its inputs.
+    for (const std::string& object : objects_)
+      if (!fs::exists(object)) write_file(object, "");
+    commands_.push_back(dry_run(link_command_of(shared)));
+    std::vector<std::string> said = run_all();
+    linker_ = command_of_dry_run(said.back());
+    said.pop_back();
+    said_ += fmt::format("{}", fmt::join(said, ""));
   }
 
-  // What the compilers said, in the order of their commands.
-  const std::string& said() const { return said_; }
-
-  void link(const std::vector<std::string>& objects, bool shared, const fs::path& output) {
-    OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
-    const std::string path = file.temporary_path().string();
-    run(shared ? link_shared_command(compiler(), objects, parts_, path) : link_command(compiler(), objects, path));
-    file.commit();
+  // What the link command calls its output until that has a name.
+  std::string linked_path() const { return path("linked").string(); }
+  std::vector<std::string> link_command_of(bool shared) const {
+    return shared ? link_shared_command(compiler(), objects_, parts_, linked_path())
+                  : link_command(compiler(), objects_, linked_path());
   }
-
- private:
-  fs::path path(const std::string& name) const { return folder_.path() / name; }
 
   void compile(const fs::path& source, int part) {
     objects_.push_back(path(fmt::format("model{}.o", part)).string());
@@ -134,12 +160,12 @@ class Build {
                                     printable_message(result.errors), next));
   }
 
-  // Runs the commands, `jobs` at once; the first failure, in their order, is thrown.
-  void run_all(const std::vector<std::vector<std::string>>& commands) {
-    std::vector<std::string> said(commands.size());
-    const auto run_one = [&](int64_t i) { said[static_cast<size_t>(i)] = run(commands[static_cast<size_t>(i)]); };
-    parallel_for(static_cast<int64_t>(commands.size()), run_one, options_.jobs);
-    for (const std::string& text : said) said_ += text;
+  // Runs the commands, `jobs` at once; the first failure, in their order, is thrown. Returns what each said.
+  std::vector<std::string> run_all() {
+    std::vector<std::string> said(commands_.size());
+    const auto run_one = [&](int64_t i) { said[static_cast<size_t>(i)] = run(commands_[static_cast<size_t>(i)]); };
+    parallel_for(static_cast<int64_t>(commands_.size()), run_one, options_.jobs);
+    return said;
   }
 
   const EmittedModel& model_;
@@ -148,7 +174,8 @@ class Build {
   TemporaryFolder folder_{"build"};
   std::vector<std::vector<std::string>> commands_;
   std::vector<std::string> objects_;
-  std::string said_;
+  std::vector<std::string> linker_;  // its command, where the driver showed one
+  std::string said_;                 // by the compilers, in the order of their commands
 };
 
 }  // namespace
@@ -164,8 +191,14 @@ BuildParts find_parts() {
 }
 
 CpuArchitecture resolve_march(const std::string& march) {
+  const std::string resolved = march == "native" ? native_level() : march;
+  const std::optional<CpuArchitecture> known = known_level(resolved);
+  return known ? *known : ask_compiler(resolved);
+}
+
+CpuArchitecture ask_compiler(const std::string& march) {
   CpuArchitecture architecture;
-  architecture.march = march == "native" ? native_level() : march;
+  architecture.march = march;
   ProcessResult result =
       run_process({compiler(), "-march=" + architecture.march, "-dM", "-E", "-x", "c++", "/dev/null"},
                   {std::nullopt, install_hint});
@@ -185,15 +218,11 @@ CpuArchitecture resolve_march(const std::string& march) {
 }
 
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
-  Build build(model, options);
-  build.link(build.objects(), true, output);
-  return build.said();
+  return Build(model, options).run(true, output);
 }
 
 std::string build_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
-  Build build(model, options);
-  build.link(build.objects(), false, output);
-  return build.said();
+  return Build(model, options).run(false, output);
 }
 
 void write_source(const EmittedModel& model, const fs::path& output) {

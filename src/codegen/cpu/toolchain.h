@@ -23,6 +23,8 @@ struct CpuArchitecture {
 // differences. UserError when the CPU, or the architecture asked for, has less than AVX2, FMA and F16C, or when clang
 // does not know the name.
 CpuArchitecture resolve_march(const std::string& march);
+// The same for a name of clang's, by its own macros.
+CpuArchitecture ask_compiler(const std::string& march);
 
 struct EmittedModel {
   std::string source;  // one C++ file

@@ -23,6 +23,7 @@
 #include "passes/recognize_operators.h"
 #include "passes/simplify.h"
 #include "passes/split_reductions.h"
+#include "passes/trim_kernels.h"
 #include "report/nodes.h"
 #include "report/report.h"
 #include "report/shapes.h"
@@ -76,6 +77,7 @@ void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
   passes.run<Graph>("recognize_operators", graph, recognize_operators);
   // After constants are folded, since it multiplies weights.
   passes.run<Graph>("fold_batch_normalization", graph, fold_batch_normalization);
+  passes.run<Graph>("trim_kernels", graph, trim_kernels);
 }
 
 // Graph to program, and program to program.

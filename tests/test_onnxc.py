@@ -23,6 +23,7 @@ PASSES = [
     "simplify",
     "recognize_operators",
     "fold_batch_normalization",
+    "trim_kernels",
     "lower",
     "fuse_nests",
     "place_stores",

@@ -63,7 +63,7 @@ TEST(CpuTarget, ATransposedConvolutionStoresIntoAConcat) {
     y = Conv(joined, wd)
   })"),
               ElementsAre("conv_direct 1x1x1 3->24", "conv_transpose 1x2x2 24->16 stride 1x2x2",
-                          "conv_direct 1x1x1 3->16", "conv_direct 1x3x3 32->16", "copy"));
+                          "conv_direct 1x1x1 3->16", "conv_winograd F(2,2) 1x3x3 32->16", "copy"));
 }
 
 TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {

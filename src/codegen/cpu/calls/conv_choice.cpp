@@ -1,6 +1,7 @@
 #include "codegen/cpu/calls/conv_choice.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "codegen/cpu/kernels/conv_planar_geometry.h"
@@ -19,11 +20,14 @@ using kernels::ConvShape;
 constexpr int64_t most_stem_channels = 4;
 
 // Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
-constexpr double direct_share = 0.72, stem_share = 0.95, winograd_share = 0.85, stem_winograd_share = 0.8;
+// With eight lanes direct's inner loop is unrolled over a block of input channels, unless the last is partial.
+constexpr double direct_share = 0.72, direct_share_of_partial_blocks = 0.55, stem_share = 0.95, winograd_share = 0.85,
+                 stem_winograd_share = 0.8;
 // Of Winograd's transforms, in multiply-adds: to take a vector of the input into a point of outer and row, and to add
 // one to an output of a tile. With strides a vector of the input serves fewer products, and more of them come from
-// memory.
-constexpr double input_cost = 7.0, strided_input_cost = 20.0, output_cost = 7.0;
+// memory, of which a vector of eight lanes takes half.
+constexpr double input_cost = 7.0, output_cost = 7.0;
+constexpr double strided_input_cost(int lanes) { return lanes == 8 ? 12.0 : 20.0; }
 // The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
 // tile for each point of the depth.
 constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
@@ -35,18 +39,38 @@ constexpr double copy_to_rows_cost = 35.0;
 // With 64 output channels the input's transform hardly shows, and blocks with their copy were as fast or faster (0.8 to
 // 1.1), whatever the costs say.
 constexpr int64_t most_planar_winograd_channels = 32;
-// Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core, measured), and
-// when it is read again, from the second or third-level cache (45 GB/s).
-constexpr double weight_byte_cost = 1.25, cached_byte_cost = 0.12;
-// Of direct's cost, what Winograd's may be where it must win clearly.
+// Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core with sixteen
+// lanes, measured, 12 GB/s with eight, which take twice as long for their products), and when it is read again, from
+// the second or third-level cache (45 GB/s).
+constexpr double weight_byte_cost(int lanes) { return lanes == 8 ? 0.5 : 1.25; }
+constexpr double cached_byte_cost = 0.12;
+// With eight lanes a byte of weights is read faster, but held all the same: what one costs among Winograd's forms, and
+// what of direct's cost Winograd's may be for its weights to be worth holding.
+constexpr double held_byte_cost(int lanes) { return lanes == 8 ? 0.75 : 0.0; }
+constexpr double least_gain(int lanes) { return lanes == 8 ? 0.95 : 1.0; }
+// The same where it must win clearly.
 constexpr double clear_gain = 0.8;
 // Packed weights of more bytes than that take a share of a process that is worth a clear gain.
 constexpr int64_t many_weights = 16 * 1024 * 1024;
 
+// The share of the taps along an axis that meet the input, with pads of half the kernel, as nearly everywhere.
+double taps_inside(int64_t kernel, int64_t stride, int64_t output) {
+  int64_t inside = 0;
+  for (int64_t at = 0; at < output; ++at)
+    for (int64_t tap = 0; tap < kernel; ++tap) {
+      const int64_t from = at * stride + tap - (kernel - 1) / 2;
+      inside += from >= 0 && from < output * stride ? 1 : 0;
+    }
+  return output == 0 ? 1.0 : static_cast<double>(inside) / static_cast<double>(kernel * output);
+}
+
 double direct_cost(const ConvShape& shape, int lanes, const Axes& output, double share) {
   const double products = static_cast<double>(shape.kernel.product() * shape.group_input_channels()) *
                           static_cast<double>(kernels::divide_up(shape.output_channels, lanes));
-  return static_cast<double>(output.product()) * products / share + products * lanes * 4 * weight_byte_cost;
+  // Taps in the padding are left out where a whole register tile has them there: along the depth nearly all.
+  const double computed = lanes == 8 ? taps_inside(shape.kernel.d, shape.stride.d, output.d) : 1.0;
+  return static_cast<double>(output.product()) * products * computed / share +
+         products * lanes * 4 * weight_byte_cost(lanes);
 }
 
 double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
@@ -60,7 +84,7 @@ double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output)
   const double of_voxel = blocks * (static_cast<double>(packing.products()) / stem_winograd_share + of_outputs);
   const double of_column = static_cast<double>(shape.input_channels * depth.terms() * height.terms()) * stem_input_cost;
   const auto columns = static_cast<double>(kernels::divide_up(output.w * shape.stride.w, lanes));
-  const double weights = static_cast<double>(packing.plain_offset()) * 4 * weight_byte_cost;
+  const double weights = static_cast<double>(packing.plain_offset()) * 4 * weight_byte_cost(lanes);
   return rows * (static_cast<double>(output.w) * of_voxel + columns * of_column) + weights;
 }
 
@@ -119,10 +143,11 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
       read_inputs(form.outer) * read_inputs(form.row) * form.column.step() * packing.input_blocks() * geometry.splits;
   const int64_t outputs = reached_outputs(form.outer) * reached_outputs(form.row) * form.column.outputs;
   const int64_t products = form.points() * packing.depth() * packing.output_blocks();
-  const double tile_cost = static_cast<double>(products) / winograd_share +
-                           static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost) +
-                           static_cast<double>(outputs * packing.output_blocks()) * output_cost;
-  const double byte_cost = weight_byte_cost + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
+  const double tile_cost =
+      static_cast<double>(products) / winograd_share +
+      static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost(lanes)) +
+      static_cast<double>(outputs * packing.output_blocks()) * output_cost;
+  const double byte_cost = weight_byte_cost(lanes) + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
   return static_cast<double>(geometry.tiles.product()) * tile_cost +
          static_cast<double>(packing.size()) * 4 * byte_cost;
 }
@@ -138,10 +163,9 @@ std::vector<Axes> winograd_tiles(const ConvShape& shape, ConvWeights weights) {
   return tiles;
 }
 
-bool has_many_weights(const ConvChoice& choice, const ConvShape& shape, int lanes) {
-  if (choice.algorithm != ConvAlgorithm::winograd) return false;
-  const kernels::WinogradPacking packing{shape, choice.tile, lanes};
-  return packing.size() * static_cast<int64_t>(sizeof(float)) > many_weights;
+int64_t winograd_weight_bytes(const ConvChoice& choice, const ConvShape& shape, int lanes) {
+  if (choice.algorithm != ConvAlgorithm::winograd) return 0;
+  return kernels::WinogradPacking{shape, choice.tile, lanes}.size() * static_cast<int64_t>(sizeof(float));
 }
 
 }  // namespace
@@ -151,7 +175,9 @@ bool is_stem(const ConvShape& shape) { return shape.groups == 1 && shape.input_c
 double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int lanes, const Axes& output) {
   switch (choice.algorithm) {
     case ConvAlgorithm::direct:
-      return direct_cost(shape, lanes, output, direct_share);
+      return direct_cost(
+          shape, lanes, output,
+          lanes == 8 && shape.group_input_channels() % lanes != 0 ? direct_share_of_partial_blocks : direct_share);
     case ConvAlgorithm::stem:
       return direct_cost(shape, lanes, output, stem_share);
     case ConvAlgorithm::stem_winograd:
@@ -177,12 +203,15 @@ ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutpu
   const ConvChoice plain{reads_planar ? ConvAlgorithm::stem : ConvAlgorithm::direct};
   ConvChoice best = plain;
   const double plain_cost = convolution_cost(plain, shape, lanes, output.size);
-  double least = plain_cost;
+  double least = std::numeric_limits<double>::infinity();
   for (const ConvChoice& choice : transformed) {
     const double cost = convolution_cost(choice, shape, lanes, output.size);
-    const bool must_be_clear = !output.is_known || has_many_weights(choice, shape, lanes);
-    if (cost >= least || (must_be_clear && cost >= clear_gain * plain_cost)) continue;
-    least = cost;
+    const int64_t bytes = winograd_weight_bytes(choice, shape, lanes);
+    const bool must_be_clear = !output.is_known || bytes > many_weights;
+    if (cost >= (must_be_clear ? clear_gain : least_gain(lanes)) * plain_cost) continue;
+    const double cost_with_weights = cost + held_byte_cost(lanes) * static_cast<double>(bytes);
+    if (cost_with_weights >= least) continue;
+    least = cost_with_weights;
     best = choice;
   }
   return best;

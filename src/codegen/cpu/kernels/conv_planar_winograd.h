@@ -5,15 +5,15 @@
 // channels: there a multiply-add takes a broadcast element of the input or a vector of weights from memory, and with
 // few channels the transform of the input, which they share, shows. Method: the same products, but with neighbours
 // along the width in the lanes, as the transform has them already, and one weight of each output channel broadcast.
-// A register tile is two or three vectors of a row by some output channels at two points of the height at once, with
-// fewer loads than multiply-adds. Sums for the points of the depth are added up in scratch, in the first-level cache;
-// with the last point a light epilogue has them in registers.
+// A register tile is two to four vectors of a row by some output channels at two points of the height at once, with
+// fewer loads than multiply-adds. It takes one point of the depth after the other, whose sums are added up on the
+// stack; with the last points a light epilogue has them in registers.
 //
 // Limits: one group, stride 1 along the width, dilation 1 along an axis in pairs. What is not finite in the end is
 // summed again by the definition. Bound by: FMA throughput, of which the 9x9x1 layer of 16 channels has half of its
 // time (the rest are the input's transform, a sixth, and what a register tile costs before and after its products);
 // with three taps by the latter. A row's last vector may be partly empty. Other engines' kernels for it are direct,
-// which cannot pass the peak; this one reaches 1.1 of it there.
+// which cannot pass the peak; this one reaches 1.1 of it there, with AVX2 1.0.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_planar_winograd_geometry.h"
@@ -72,18 +72,14 @@ class PlanarWinogradConvolution {
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
     const PlanarWinogradGeometry geometry = planar_winograd_geometry_at_run_time(shape, arguments.sizes);
-    const auto floats = static_cast<float*>(scratch);
-    InputTile input(geometry.input, arguments.sizes, floats);
+    InputTile input(geometry.input, arguments.sizes, static_cast<float*>(scratch));
     const int64_t vectors = divide_up(arguments.sizes.output.w, lanes);
     for (int64_t task = task_begin; task < task_end; ++task) {
       input.open_band(arguments, task);
       for (int64_t tile = input.first_tile; tile < input.last_tile; ++tile) {
         input.open_tile(tile);
         for (int64_t first = 0; first < vectors; first += geometry.segment_vectors)
-          for (int64_t chunk = 0; chunk < packing.chunks(); ++chunk)
-            run_segment(arguments, epilogue, input,
-                        {chunk, first * lanes, smaller(geometry.segment_vectors, vectors - first) * lanes,
-                         floats + geometry.output_offset});
+          run_segment({arguments, epilogue, input}, first, smaller(first + geometry.segment_vectors, vectors));
       }
     }
   }
@@ -92,97 +88,107 @@ class PlanarWinogradConvolution {
   static constexpr PlanarWinogradTile register_tile = planar_winograd_tile(shape.output_channels, lanes);
   static constexpr StemWinogradPacking packing = planar_winograd_packing(shape, lanes);
   static constexpr StemWinogradAxis depth = packing.depth(), height = packing.height();
-  static constexpr int channels = register_tile.channels;
+  static constexpr int chunk_channels = register_tile.channels;
+  // Channels that fill no chunk have a register tile of their own.
+  static constexpr int last_channels = static_cast<int>(shape.output_channels % chunk_channels);
   static constexpr int64_t depth_points = depth.points(), depth_outputs = depth.outputs(),
                            height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1);
-  static constexpr bool has_tile(int64_t vectors) { return planar_winograd_has_tile(shape, row_width, vectors, lanes); }
-  // The vectors of a row's register tiles where all have as many; else 0.
-  static constexpr int64_t equal_tiles = [] {
-    int64_t result = 0;
-    for (int64_t vectors = 1; vectors <= register_tile.vectors; ++vectors)
-      if (has_tile(vectors)) result = result == 0 ? vectors : -1;
-    return larger(result, 0);
-  }();
   using InputTile = StemWinogradInput<shape, Input>;
   // A processor follows writes to about so many pages and fetches what comes next there.
   static constexpr int64_t followed_pages = 32;
   static constexpr bool fetches_outputs = shape.output_channels * depth_outputs > followed_pages;
 
-  // Columns [column, column + width) of a tile's rows, whole vectors, for a chunk of output channels.
-  struct Segment {
-    int64_t chunk, column, width;
-    float* sums;
-
-    float* row(int64_t plane, int64_t h) const { return sums + (plane * height_outputs + h) * channels * width; }
-  };
-
-  static void run_segment(const Arguments& arguments, const Epilogue& epilogue, const InputTile& input,
-                          const Segment& segment) {
-    const float* weights = arguments.weights + segment.chunk * chunk_stride;
-    for (int64_t step = 0; step < depth_points; ++step) {
-      const int64_t point = depth.is_paired() ? InputTile::depth_order[step] : 0;
-      const int64_t next_plane = depth.is_paired() ? step - 1 : 0;
-      if (fetches_outputs && next_plane >= 0 && next_plane < depth_outputs)
-        prefetch_outputs(arguments, input, segment, next_plane);
-      // The last points give the last part of the first and of the second output of the depth.
-      const int64_t plane = depth.is_paired() ? step - 2 : 0;
-      const bool finishes = plane >= 0 && input.d + plane < arguments.sizes.output.d;
-      const int64_t vectors = segment.width / lanes;
-      int64_t tiles = divide_up(vectors, register_tile.vectors);
-      for (int64_t from = 0; from < vectors; --tiles) {
-        const int64_t count = equal_tiles != 0 ? equal_tiles : divide_up(vectors - from, tiles);
-        const Tile tile{arguments, epilogue, input, segment, point, finishes ? plane : -1, from * lanes};
-        run_tile_of<register_tile.vectors>(tile, weights, count);
-        from += count;
-      }
-    }
-  }
-
-  // A register tile at one point of the depth: columns from `from` on of the segment. With that point a plane may be
-  // finished; else `plane` is negative.
-  struct Tile {
+  // A tile of the input, transformed, and what its outputs are made with.
+  struct Task {
     const Arguments& arguments;
     const Epilogue& epilogue;
     const InputTile& input;
-    const Segment& segment;
-    int64_t point, plane, from;
+  };
 
-    int64_t first_channel() const { return segment.chunk * channels; }
-    int64_t column() const { return segment.column + from; }
-    float* sums(int64_t of_plane, int64_t h) const { return segment.row(of_plane, h) + from; }
-    // In the output, of the first channel.
-    Axes place() const { return {input.d + plane, input.h, column()}; }
-    int64_t offset() const {
-      const BlockedView& view = arguments.output_view;
-      return input.batch * view.batch_stride + first_channel() * view.channel_block_stride + place().d * view.d_stride +
-             place().h * view.h_stride + place().w;
+  // Vectors [begin, end) of a task's rows, for all output channels.
+  static void run_segment(const Task& task, int64_t begin, int64_t end) {
+    constexpr int64_t whole_chunks = shape.output_channels / chunk_channels;
+    if (fetches_outputs) prefetch_outputs(task, 0, begin, register_tile.vectors);
+    for (int64_t chunk = 0; chunk < whole_chunks; ++chunk) run_chunk<register_tile>(task, chunk, begin, end);
+    if constexpr (last_channels > 0)
+      run_chunk<planar_winograd_tile(last_channels, lanes)>(task, whole_chunks, begin, end);
+  }
+
+  template <PlanarWinogradTile of_chunk>
+  static void run_chunk(const Task& task, int64_t chunk, int64_t begin, int64_t end) {
+    constexpr int channels = of_chunk.channels, vectors = of_chunk.vectors;
+    const float* const weights = task.arguments.weights + chunk * chunk_stride;
+    constexpr int64_t equal_tiles = planar_winograd_equal_tiles(shape, row_width, vectors, lanes);
+    int64_t tiles = divide_up(end - begin, vectors);
+    for (int64_t from = begin; from < end; --tiles) {
+      const int64_t count = equal_tiles != 0 ? equal_tiles : divide_up(end - from, tiles);
+      if (fetches_outputs) {
+        const bool is_last = from + count == end;
+        prefetch_outputs(task, chunk + is_last, is_last ? begin : from + count, vectors);
+      }
+      run_tile_of<channels, vectors, vectors>({task, chunk * chunk_channels, from * lanes}, weights, count);
+      from += count;
     }
-    // Of `vectors` vectors from there on, and of the chunk's channels and the tile's rows, whether all are inside.
+  }
+
+  // A register tile: columns from `column` on.
+  struct Tile {
+    const Task& task;
+    int64_t first_channel, column;
+
+    // In the output, of the first channel.
+    Axes place(int64_t plane) const { return {task.input.d + plane, task.input.h, column}; }
+    int64_t offset(int64_t plane) const {
+      const BlockedView& view = task.arguments.output_view;
+      const Axes at = place(plane);
+      return task.input.batch * view.batch_stride + first_channel * view.channel_block_stride + at.d * view.d_stride +
+             at.h * view.h_stride + at.w;
+    }
+    // Of `vectors` vectors from there on, and of the tile's rows, whether all are inside.
     bool is_inside(int64_t vectors) const {
-      return first_channel() + channels <= shape.output_channels &&
-             input.h + height_outputs <= arguments.sizes.output.h &&
-             column() + vectors * lanes <= arguments.sizes.output.w;
+      const Axes& size = task.arguments.sizes.output;
+      return task.input.h + height_outputs <= size.h && column + vectors * lanes <= size.w;
     }
   };
 
-  // Runs the instance for a number of vectors.
-  template <int vectors>
+  // Runs the instance for a number of vectors, of which there are `most` in a tile.
+  template <int channels, int most, int vectors>
   [[gnu::always_inline]] static void run_tile_of(const Tile& tile, const float* weights, int64_t count) {
-    if constexpr (has_tile(vectors))
-      if (count == vectors) return run_tile<vectors>(tile, weights);
-    if constexpr (vectors > 1) run_tile_of<vectors - 1>(tile, weights, count);
+    if constexpr (planar_winograd_has_tile(shape, row_width, most, vectors, lanes))
+      if (count == vectors) return run_tile<channels, vectors>(tile, weights);
+    if constexpr (vectors > 1) run_tile_of<channels, most, vectors - 1>(tile, weights, count);
   }
 
-  // Adds what one point of the depth gives to the outputs of a tile.
-  template <int vectors>
+  template <int channels, int vectors>
   [[gnu::noinline]] static void run_tile(const Tile& tile, const float* weights) {
-    vec sums[2][channels][vectors];
+    const bool is_inside = tile.is_inside(vectors);
+    // What the points of the depth so far give.
+    alignas(64) float partial_sums[depth_outputs][height_outputs][channels * vectors * lanes];
+#pragma clang loop unroll(disable)
+    for (int64_t step = 0; step < depth_points; ++step) {
+      // The last points give the last part of the first and of the second plane of outputs.
+      const int64_t plane = depth.is_paired() ? step - 2 : 0;
+      if (tile.task.input.d + plane >= tile.task.arguments.sizes.output.d) break;
+      const int64_t point = depth.is_paired() ? InputTile::depth_order[step] : 0;
+      vec sums[2][channels][vectors];
+      sum_products<channels, vectors>(tile, weights, point, sums);
+      if constexpr (is_light_epilogue<Epilogue>)
+        if (plane >= 0 && is_inside && store_plane<channels, vectors>(tile, plane, partial_sums[plane], sums)) continue;
+      add_outputs<channels, vectors>(partial_sums[0][0], partial_sums[depth_outputs - 1][0], point, sums);
+      if (plane >= 0) finish(tile, plane, partial_sums[plane][0], channels, vectors * lanes);
+    }
+  }
+
+  // What one point of the depth gives to the rows of outputs.
+  template <int channels, int vectors>
+  [[gnu::always_inline]] static void sum_products(const Tile& tile, const float* weights, int64_t point,
+                                                  vec (&sums)[2][channels][vectors]) {
 #pragma clang loop unroll(full)
     for (int o = 0; o < channels; ++o)
 #pragma clang loop unroll(full)
       for (int v = 0; v < vectors; ++v) sums[0][o][v] = sums[1][o][v] = splat(0.0f);
     if constexpr (height.is_paired()) {
-      add_group<false, vectors>(tile.input, weights, tile.point, tile.column(), sums);
+      add_group<false, channels, vectors>(tile.task.input, weights, point, tile.column, sums);
 #pragma clang loop unroll(full)
       for (int o = 0; o < channels; ++o)
 #pragma clang loop unroll(full)
@@ -192,22 +198,15 @@ class PlanarWinogradConvolution {
           sums[1][o][v] = a - sums[1][o][v];
         }
     }
-    add_group<true, vectors>(tile.input, weights, tile.point, tile.column(), sums);
-    if constexpr (is_light_epilogue<Epilogue>)
-      if (tile.plane >= 0 && tile.is_inside(vectors)) return store_tile<vectors>(tile, sums);
-    constexpr int64_t last = depth.outputs() - 1;
-#pragma clang loop unroll(full)
-    for (int h = 0; h < height_outputs; ++h)
-      add_outputs<vectors>(tile.sums(0, h), tile.sums(last, h), tile.segment.width, tile.point, sums[h]);
-    if (tile.plane >= 0) finish(tile, vectors);
+    add_group<true, channels, vectors>(tile.task.input, weights, point, tile.column, sums);
   }
 
   // The products of points 1 and 2 of the height, or of 0 and 3, with a point of the depth.
-  template <bool is_outer_group, int vectors>
+  template <bool is_outer_group, int channels, int vectors>
   [[gnu::always_inline]] static void add_group(const InputTile& input, const float* weights, int64_t point,
                                                int64_t column, vec (&sums)[2][channels][vectors]) {
     const int64_t stride = input.row_stride();
-    for_each_stem_product<packing, is_outer_group, channels>(
+    for_each_stem_product<packing, is_outer_group, chunk_channels>(
         input, weights, point, [&]<int points>(const float* row, const float* tap) __attribute__((always_inline)) {
 #pragma clang loop unroll(full)
           for (int p = 0; p < points; ++p) {
@@ -216,7 +215,7 @@ class PlanarWinogradConvolution {
             for (int v = 0; v < vectors; ++v) elements[v] = load(row + p * stride + column + v * lanes);
 #pragma clang loop unroll(full)
             for (int o = 0; o < channels; ++o) {
-              const vec weight = load_splat(tap + p * channels + o);
+              const vec weight = load_splat(tap + p * chunk_channels + o);
 #pragma clang loop unroll(full)
               for (int v = 0; v < vectors; ++v) sums[p][o][v] = fma(weight, elements[v], sums[p][o][v]);
             }
@@ -224,118 +223,126 @@ class PlanarWinogradConvolution {
         });
   }
 
-  // Adds what a point of the depth gives to y0 and y1, `first` and `second` of the first channel.
-  template <int vectors>
-  [[gnu::always_inline]] static void add_outputs(float* first, float* second, int64_t channel_stride, int64_t point,
-                                                 const vec (&sums)[channels][vectors]) {
+  // Adds what a point of the depth gives to y0 and y1, `first` and `second`: [row][channel][vector].
+  template <int channels, int vectors>
+  [[gnu::always_inline]] static void add_outputs(float* first, float* second, int64_t point,
+                                                 const vec (&sums)[2][channels][vectors]) {
     add_depth_point<depth.is_paired()>(first, second, point, [&](const auto& visit) __attribute__((always_inline)) {
-#pragma clang loop unroll(full)
-      for (int o = 0; o < channels; ++o)
-#pragma clang loop unroll(full)
-        for (int v = 0; v < vectors; ++v) visit(o * channel_stride + v * lanes, sums[o][v]);
-    });
-  }
-
-  // ---- outputs
-
-  // Brings what finish() will write of a plane into the cache: where the processor does not, finish() waits for each
-  // line.
-  static void prefetch_outputs(const Arguments& arguments, const InputTile& input, const Segment& segment,
-                               int64_t plane) {
-    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(Output));
-    const BlockedView& view = arguments.output_view;
-    const int64_t first_channel = segment.chunk * channels, rest = shape.output_channels - first_channel;
-    const int64_t end = smaller(segment.width, arguments.sizes.output.w - segment.column);
-    if (input.d + plane >= arguments.sizes.output.d) return;
-    const Output* row = arguments.output + input.batch * view.batch_stride + first_channel * view.channel_block_stride +
-                        (input.d + plane) * view.d_stride + input.h * view.h_stride + segment.column;
-    for (int64_t h = input.h; h < smaller(input.h + height_outputs, arguments.sizes.output.h);
-         ++h, row += view.h_stride)
-#pragma clang loop unroll(disable)
-      for (int64_t w = 0; w < end; w += line)
-#pragma clang loop unroll(full)
-        for (int o = 0; o < channels; ++o)
-          __builtin_prefetch(row + w + smaller(o, rest - 1) * view.channel_block_stride, 1);
-  }
-
-  // Stores a tile from its registers, unless not all is finite: all that is of a channel only once the epilogue has had
-  // it, since what it reads would be loaded anew after each store, which might have changed it.
-  template <int vectors>
-  [[gnu::always_inline]] static void store_tile(const Tile& tile, vec (&sums)[2][channels][vectors]) {
-    const int64_t channel_stride = tile.arguments.output_view.channel_block_stride,
-                  row_stride = tile.arguments.output_view.h_stride, offset = tile.offset();
-    const auto for_each_sum = [&](const auto& visit) __attribute__((always_inline)) {
 #pragma clang loop unroll(full)
       for (int h = 0; h < height_outputs; ++h)
 #pragma clang loop unroll(full)
         for (int o = 0; o < channels; ++o)
 #pragma clang loop unroll(full)
-          for (int v = 0; v < vectors; ++v)
-            visit(tile.sums(tile.plane, h) + o * tile.segment.width + v * lanes, sums[h][o][v]);
-    };
-    vec zero_or_nan = splat(0.0f);
-    for_each_sum([&](const float* so_far, vec& sum) __attribute__((always_inline)) {
-      if constexpr (depth.is_paired()) sum = sum + load(so_far);
-      zero_or_nan = fma(sum, splat(0.0f), zero_or_nan);
+          for (int v = 0; v < vectors; ++v) visit(((h * channels + o) * vectors + v) * lanes, sums[h][o][v]);
     });
-    if (!all_finite(zero_or_nan)) [[unlikely]] {
-      for_each_sum([](float* to, vec sum) __attribute__((always_inline)) { store(to, sum); });
-      return finish(tile, vectors);
-    }
+  }
+
+  // ---- outputs
+
+  // Brings what a tile of `vectors` vectors from `vector` on will write into the cache: where the processor does not,
+  // each line is waited for.
+  static void prefetch_outputs(const Task& task, int64_t chunk, int64_t vector, int64_t vectors) {
+    const Arguments& arguments = task.arguments;
+    const InputTile& input = task.input;
+    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(Output));
+    const BlockedView& view = arguments.output_view;
+    const Axes& size = arguments.sizes.output;
+    const int64_t first_channel = chunk * chunk_channels, column = vector * lanes;
+    const int64_t rest = shape.output_channels - first_channel;
+    if (rest <= 0) return;
+    const int64_t width = smaller(vectors * lanes, size.w - column);
+    for (int64_t d = input.d; d < smaller(input.d + depth_outputs, size.d); ++d)
+      for (int64_t h = input.h; h < smaller(input.h + height_outputs, size.h); ++h) {
+        const Output* const row = arguments.output + input.batch * view.batch_stride +
+                                  first_channel * view.channel_block_stride + d * view.d_stride + h * view.h_stride +
+                                  column;
+#pragma clang loop unroll(disable)
+        for (int64_t w = 0; w < width; w += line)
+#pragma clang loop unroll(full)
+          for (int o = 0; o < chunk_channels; ++o)
+            __builtin_prefetch(row + w + smaller(o, rest - 1) * view.channel_block_stride, 1);
+      }
+  }
+
+  // Stores a plane of a tile from its registers, to which it adds what the points before gave: all that is of a channel
+  // only once the epilogue has had it, since what it reads would be loaded anew after each store, which might have
+  // changed it. False, and nothing done, where one may not be finite.
+  template <int channels, int vectors>
+  [[gnu::always_inline]] static bool store_plane(const Tile& tile, int64_t plane,
+                                                 const float (&so_far)[height_outputs][channels * vectors * lanes],
+                                                 const vec (&added)[2][channels][vectors]) {
+    const int64_t channel_stride = tile.task.arguments.output_view.channel_block_stride,
+                  row_stride = tile.task.arguments.output_view.h_stride, offset = tile.offset(plane);
+    vec sums[height_outputs][channels][vectors];
+    vec total = splat(0.0f);  // not finite where one of them is not
+#pragma clang loop unroll(full)
+    for (int h = 0; h < height_outputs; ++h)
+#pragma clang loop unroll(full)
+      for (int o = 0; o < channels; ++o)
+#pragma clang loop unroll(full)
+        for (int v = 0; v < vectors; ++v) {
+          sums[h][o][v] = added[h][o][v];
+          if constexpr (depth.is_paired()) sums[h][o][v] += load(so_far[h] + (o * vectors + v) * lanes);
+          total += sums[h][o][v];
+        }
+    if (!all_finite(total)) [[unlikely]]
+      return false;
 #pragma clang loop unroll(full)
     for (int o = 0; o < channels; ++o) {
 #pragma clang loop unroll(full)
       for (int h = 0; h < height_outputs; ++h)
 #pragma clang loop unroll(full)
         for (int v = 0; v < vectors; ++v) {
-          Axes at = tile.place();
+          Axes at = tile.place(plane);
           at.h += h;
           at.w += v * lanes;
           const int64_t to = offset + o * channel_stride + h * row_stride + v * lanes;
-          sums[h][o][v] = tile.epilogue(
-              sums[h][o][v], planar_position<spatial_axes>(tile.input.batch, tile.first_channel() + o, at, to, lanes));
+          sums[h][o][v] = tile.task.epilogue(
+              sums[h][o][v],
+              planar_position<spatial_axes>(tile.task.input.batch, tile.first_channel + o, at, to, lanes));
         }
 #pragma clang loop unroll(full)
       for (int h = 0; h < height_outputs; ++h)
 #pragma clang loop unroll(full)
         for (int v = 0; v < vectors; ++v)
-          store(tile.arguments.output + offset + o * channel_stride + h * row_stride + v * lanes, sums[h][o][v]);
+          store(tile.task.arguments.output + offset + o * channel_stride + h * row_stride + v * lanes, sums[h][o][v]);
     }
+    return true;
   }
 
-  // Applies the epilogue to a tile's sums in scratch and stores them.
-  [[gnu::noinline]] static void finish(const Tile& tile, int64_t vectors) {
-    const Arguments& arguments = tile.arguments;
+  // Applies the epilogue to a plane of a tile's sums [row][channel][column] and stores them.
+  [[gnu::noinline]] static void finish(const Tile& tile, int64_t plane, const float* sums, int64_t channels,
+                                       int64_t columns) {
+    const Arguments& arguments = tile.task.arguments;
     const BlockedView& view = arguments.output_view;
-    const int64_t rows = smaller(height_outputs, arguments.sizes.output.h - tile.input.h);
-    const int64_t channel_end = smaller(tile.first_channel() + channels, shape.output_channels);
-    const int64_t columns = smaller(vectors * lanes, arguments.sizes.output.w - tile.column());
+    const int64_t rows = smaller(height_outputs, arguments.sizes.output.h - tile.task.input.h);
+    const int64_t width = smaller(columns, arguments.sizes.output.w - tile.column);
 #pragma clang loop unroll(disable)
     for (int64_t row = 0; row < rows; ++row) {
-      const float* sums = tile.sums(tile.plane, row);
-      Axes at = tile.place();
+      Axes at = tile.place(plane);
       at.h += row;
-      int64_t offset = tile.offset() + row * view.h_stride;
+      int64_t offset = tile.offset(plane) + row * view.h_stride;
 #pragma clang loop unroll(disable)
-      for (int64_t channel = tile.first_channel(); channel < channel_end; ++channel) {
+      for (int64_t o = 0; o < channels; ++o, offset += view.channel_block_stride) {
+        const float* const line = sums + (row * channels + o) * columns;
+        const int64_t channel = tile.first_channel + o;
 #pragma clang loop unroll(disable)
-        for (int64_t w = 0; w < columns; w += lanes) {
-          at.w = tile.column() + w;
+        for (int64_t w = 0; w < width; w += lanes) {
+          at.w = tile.column + w;
           const MatrixPosition position =
-              planar_position<spatial_axes>(tile.input.batch, channel, at, offset + w, smaller(lanes, columns - w));
-          vec sum = load(sums + w);
+              planar_position<spatial_axes>(tile.task.input.batch, channel, at, offset + w, smaller(lanes, width - w));
+          vec sum = load(line + w);
           if (!all_finite(sum)) [[unlikely]]
-            sum = planar_winograd_sum_directly(packing, arguments.sizes, arguments.input_view,
-                                               arguments.input + tile.input.batch * arguments.input_view.batch_stride,
-                                               arguments.weights, channel, at);
-          const vec value = tile.epilogue(sum, position);
+            sum = planar_winograd_sum_directly(
+                packing, arguments.sizes, arguments.input_view,
+                arguments.input + tile.task.input.batch * arguments.input_view.batch_stride, arguments.weights, channel,
+                at);
+          const vec value = tile.task.epilogue(sum, position);
           if (position.count == lanes) [[likely]]
             store(arguments.output + position.offset, value);
           else
             store_partial(arguments.output + position.offset, value, position.count);
         }
-        sums += tile.segment.width;
-        offset += view.channel_block_stride;
       }
     }
   }

@@ -40,10 +40,11 @@ constexpr int64_t planar_winograd_segment(const ConvShape& shape, int64_t vector
   return smaller(vectors, round_up(fitting, planar_winograd_tile(shape.output_channels, target_lanes).vectors));
 }
 
-// Whether a row of some width has register tiles of so many vectors, which are as even as they can be; 0 is any width.
-constexpr bool planar_winograd_has_tile(const ConvShape& shape, int64_t width, int64_t vectors, int target_lanes) {
+// Whether a row of some width has register tiles of so many vectors, which are as even as they can be, of `most` at
+// most; 0 is any width.
+constexpr bool planar_winograd_has_tile(const ConvShape& shape, int64_t width, int64_t most, int64_t vectors,
+                                        int target_lanes) {
   if (width == 0) return true;
-  const int64_t most = planar_winograd_tile(shape.output_channels, target_lanes).vectors;
   const int64_t all = divide_up(width, target_lanes), segment = planar_winograd_segment(shape, all, target_lanes);
   const int64_t lengths[] = {segment, all % segment};  // of a segment, and of what is left in the end
   for (int64_t left : lengths)
@@ -55,29 +56,31 @@ constexpr bool planar_winograd_has_tile(const ConvShape& shape, int64_t width, i
   return false;
 }
 
-// A task computes all channels of a band of tiles of the height for one tile of the depth. Behind what is of the input
-// its scratch holds the outputs so far of a segment of the tile's rows, of the channels of a register tile
-// [output of the depth][output of the height][channel][voxel].
+// The vectors of a row's register tiles where all have as many; else 0.
+constexpr int64_t planar_winograd_equal_tiles(const ConvShape& shape, int64_t width, int64_t most, int target_lanes) {
+  int64_t result = 0;
+  for (int64_t vectors = 1; vectors <= most; ++vectors)
+    if (planar_winograd_has_tile(shape, width, most, vectors, target_lanes)) result = result == 0 ? vectors : -1;
+  return larger(result, 0);
+}
+
+// A task computes all channels of a band of tiles of the height for one tile of the depth, a segment of the rows after
+// another. Its scratch is the input's.
 struct PlanarWinogradGeometry {
   StemWinogradBands input;
   int64_t segment_vectors;
-  int64_t output_offset;  // in elements
   KernelWork work;
 };
 
 constexpr PlanarWinogradGeometry planar_winograd_geometry(const ConvShape& shape, const ConvSizes& sizes,
                                                           int target_lanes) {
   constexpr int64_t element = static_cast<int64_t>(sizeof(float));
-  const StemWinogradPacking packing = planar_winograd_packing(shape, target_lanes);
-  const PlanarWinogradTile tile = planar_winograd_tile(shape.output_channels, target_lanes);
   PlanarWinogradGeometry result{};
   const int64_t vectors = divide_up(sizes.output.w, target_lanes);
   const int64_t columns = vectors * target_lanes + (shape.kernel.w - 1) * shape.dilation.w;
   result.input = stem_winograd_bands(shape, sizes, columns, target_lanes);
   result.segment_vectors = planar_winograd_segment(shape, vectors, target_lanes);
-  result.output_offset = result.input.size;
-  const int64_t sums = packing.depth().outputs() * packing.height().outputs() * tile.channels * result.segment_vectors;
-  result.work = {result.input.tasks, (result.output_offset + sums * target_lanes) * element};
+  result.work = {result.input.tasks, result.input.size * element};
   return result;
 }
 

@@ -152,6 +152,9 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   constexpr int64_t waiting_weights = 512 * 1024, few_groups = 12;
   constexpr int64_t most_groups = 12, most_voxels = 1152, most_channels = 192, wished_tasks = 8;
   constexpr int64_t element = static_cast<int64_t>(sizeof(float)), line = 64 / element;
+  // With eight lanes up to so many output channels are one task's: a second one would transform the input once more
+  // for the last few.
+  constexpr int64_t most_unsplit_channels = 288;
   // Processors of eight lanes have 256 to 512 KiB of it, and a third level that is near.
   const bool is_small = packing.lanes == 8;
   const int64_t beside_weights = (is_small ? 256 : 384) * 1024;
@@ -163,8 +166,9 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   result.tiles = form.tiles(sizes.output);
   const int64_t tiles = result.tiles.product();
   const int64_t channels = packing.input_blocks() * packing.lanes;
+  const bool is_unsplit = is_small && packing.output_blocks() * packing.lanes <= most_unsplit_channels;
   const int64_t most_task_chunks =
-      is_resident ? packing.chunks() : smaller(packing.chunks(), most_channels / (2 * packing.lanes));
+      is_resident || is_unsplit ? packing.chunks() : smaller(packing.chunks(), most_channels / (2 * packing.lanes));
   // Of a register tile's tiles, in a task of so many chunks.
   const auto row_bytes = [&](int64_t chunks) {
     return (packing.points_of(0) * (channels + 2 * packing.lanes) +

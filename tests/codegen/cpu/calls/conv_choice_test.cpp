@@ -126,7 +126,7 @@ TEST(ConvChoice, EightLanesCountTheTapsInsideTheInput) {
 
 // A form with more weights must save more than holding them is worth.
 TEST(ConvChoice, EightLanesHoldFewerWeights) {
-  const ConvShape shape{.input_channels = 256, .output_channels = 256, .kernel = cube};
+  const ConvShape shape{.input_channels = 192, .output_channels = 192, .kernel = cube};
   const Axes output{4, 14, 14}, twos{2, 2, 2}, fours{2, 2, 4};
   EXPECT_LT(convolution_cost({ConvAlgorithm::winograd, fours}, shape, 8, output),
             convolution_cost({ConvAlgorithm::winograd, twos}, shape, 8, output));

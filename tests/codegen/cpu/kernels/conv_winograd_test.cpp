@@ -128,7 +128,7 @@ TEST(ISA_SUITE(WinogradConvolution), StridesWithSeveralRangesChunksAndChains) {
   constexpr ConvShape fetched{
       .input_channels = lanes, .output_channels = 3 * lanes - 1, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
   constexpr ConvShape split{
-      .input_channels = 130, .output_channels = 26 * lanes + 1, .kernel = {1, 3, 3}, .stride = {1, 2, 2}};
+      .input_channels = 130, .output_channels = 37 * lanes + 1, .kernel = {1, 3, 3}, .stride = {1, 2, 2}};
   const ConvSizes many = conv_sizes(fetched, 2, {9, 42, 41}, {1, 1, 1}, {1, 1, 1});
   const WinogradGeometry geometry = winograd_geometry({fetched, {2, 2, 2}, lanes}, many);
   ASSERT_GT(geometry.ranges, 1);

@@ -1,16 +1,17 @@
 """Measures onnxc, onnxruntime, OpenVINO and PyTorch side by side: speed, memory, load and compile times, error.
 
     make bench
-    make bench BENCH="r3d_18 unet3d --threads 2 --rounds 1 --seconds 1"
+    make bench BENCH="r3d_18 unet3d --threads 2 --rounds 4"
     make bench BENCH="--group dynamic"
     make bench BENCH="c3d --keep"
 
-The engines take turns on each model, each time in a new process, with the same number of threads and in float32. A time
-is the least of all iterations, since other programs only ever add to one; in brackets, how many times as fast onnxc is.
-Machines differ: only ratios within one run mean anything. The error is the largest difference from a float64 run of the
-same model over its largest magnitude. Under build/bench: results.json, table.md, speed-N.png (bars by model, N threads)
-and roofline-N.png (each step a dot). A model's rows are printed and its results saved as soon as it is measured; with
---keep, models that an earlier run measured stay in the results beside those of this run.
+The engines take short turns on each model, each in a process of its own, with the same number of threads and in
+float32. A time is the least of all iterations, since other programs only ever add to one; in brackets, how many times
+as fast onnxc is. Where the median of the rounds says otherwise, a line below the table says so. Machines differ: only
+ratios within one run mean anything. The error is the largest difference from a float64 run of the same model over its
+largest magnitude. Under build/bench: results.json, table.md, speed-N.png (bars by model, N threads) and roofline-N.png
+(each step a dot). A model's rows are printed and its results saved as soon as it is measured; with --keep, models that
+an earlier run measured stay in the results beside those of this run.
 """
 
 import argparse
@@ -25,8 +26,9 @@ from tools.benchmark import dynamic, record, report
 from tools.benchmark.engine import ENGINES
 from tools.benchmark.layers import Profile, profile_model
 from tools.benchmark.machine import describe_machine
-from tools.benchmark.measurement import ModelResults, Plan, last_line, measure_model, reference_outputs
+from tools.benchmark.measurement import ModelResults, measure_model, reference_outputs
 from tools.benchmark.record import Record
+from tools.benchmark.turns import Plan, last_line
 
 GROUPS = {
     "networks": ("r3d_18", "unet3d", "c3d", "x3d_s", "r2plus1d_18", "seed_convolution"),
@@ -43,13 +45,13 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--group", action="append", choices=GROUPS, help="default: all")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (default %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often all take turns (default %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each turn (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=12, help="how often all take turns (default %(default)s)")
     parser.add_argument(
         "--limit",
         type=float,
         default=300.0,
-        help="seconds of a model without a further round, and of one engine's process (default %(default)s)",
+        help="seconds of a model without a further round, and until an engine answers (default %(default)s)",
     )
     parser.add_argument("--output", type=Path, default=Path("build/bench"))
     parser.add_argument("--keep", action="store_true", help="keep the results of other models in the output folder")
@@ -82,7 +84,7 @@ def summary_lines(measured: Record) -> list[str]:
         engines = [engine for engine in ENGINES if any(report.took_part(results, engine) for results in all_results)]
         threads = sorted({count for results in all_results for count in results.threads})
         lines += [report.table(all_results, engines), "", *report.failures(all_results)]
-        lines += report.disturbances(all_results)
+        lines += [*report.disturbances(all_results), *report.unsettled(all_results, engines)]
         for count in threads:
             lines += report.summary(all_results, engines, count)
         if len(threads) > 1:
@@ -100,9 +102,8 @@ def measure(folder: Path, plan: Plan, output: Path, measured: Record) -> str:
         return dynamic.table([cost])
     results = measure_model(folder, plan, output)
     measured.add(results, profiles_of(results, plan.threads))
-    return "\n".join(
-        [report.table([results], plan.engines), *report.failures([results]), *report.disturbances([results])]
-    )
+    doubts = [*report.disturbances([results]), *report.unsettled([results], plan.engines)]
+    return "\n".join([report.table([results], plan.engines), *report.failures([results]), *doubts])
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import onnxc
 from tests.models.zoo import ROWS
 from tools.benchmark.engine import random_feeds
-from tools.benchmark.measurement import Compiled, Plan, Result, best, compile_model, run_engine
+from tools.benchmark.measurement import Compiled, compile_model
+from tools.benchmark.turns import Contestant, Plan, Result, take_turns
 
 # The dynamic exports, and the network whose size they run.
 NETWORKS = {"unet3d_dynamic": "unet3d", "r3d_18_dynamic": "r3d_18", "x3d_s_dynamic": "x3d_s"}
@@ -45,17 +46,14 @@ def measure(folder: Path, plan: Plan, output: Path) -> Cost:
     symbols = symbols_of(opened.shared_object, folder, dims)
     options = [word for name, value in symbols.items() for word in ("--dim", f"{name}={value}")]
     bound = compile_model(folder, models / f"{folder.name}-bound.so", tuple(options))
-    results: tuple[dict[int, Result], dict[int, Result]] = ({}, {})
-    for threads in plan.threads:
-        rounds: tuple[list[Result], list[Result]] = ([], [])
-        for _ in range(plan.rounds):
-            for compiled, collected in zip((opened, bound), rounds, strict=True):
-                arguments = ["--shared-object", str(compiled.shared_object), "--seconds", str(plan.seconds)]
-                arguments += ["--dims", *map(str, dims)]
-                collected.append(run_engine("onnxc", folder, arguments, threads, plan.limit))
-        for by_threads, collected in zip(results, rounds, strict=True):
-            by_threads[threads] = best(collected)
-    return Cost(folder.name, symbols, opened, bound, *results)
+    size = ("--dims", *map(str, dims))
+    contestants = [
+        Contestant(name, "onnxc", ("--shared-object", str(compiled.shared_object), *size))
+        for name, compiled in (("open", opened), ("bound", bound))
+    ]
+    results = take_turns(folder, contestants, plan)
+    by_name = {name: {threads: row[name] for threads, row in results.items()} for name in ("open", "bound")}
+    return Cost(folder.name, symbols, opened, bound, by_name["open"], by_name["bound"])
 
 
 def table(costs: Sequence[Cost]) -> str:

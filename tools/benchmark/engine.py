@@ -1,11 +1,12 @@
-"""One engine runs one model, in a process of its own, and prints a JSON object of what it measured.
+"""One engine runs one model in a process of its own, in turns: a line to standard input asks for one.
 
-    python -m tools.benchmark.engine onnxruntime build/models/r3d_18 --threads 2 --seconds 3
+    echo "turn 3.0" | python -m tools.benchmark.engine onnxruntime build/models/r3d_18 --threads 2
 
-Keys: version; load_ms (from the file to an executor that is ready); first_ms (the first run); latency_ms (median) and
-minimum_ms of the iterations after a warm-up; other_cores, how many cores other programs kept busy meanwhile; peak_mib,
-the most memory that the process held, and added_mib, what it held beyond Python, numpy and the inputs; errors, the
-largest difference of each output from the reference over the reference's largest magnitude, when one is given.
+It answers in JSON objects, a line each. When the model is loaded: version; load_ms (from the file to an executor that
+is ready); first_ms (the first run). To "turn SECONDS": minimum_ms, latency_ms (median) and number of the iterations;
+other_cores, how many cores other programs kept busy meanwhile. At the end of its input: peak_mib, the most memory that
+the process held, and added_mib, what it held beyond Python, numpy and the inputs; errors, the largest difference of
+each output from the reference over the reference's largest magnitude, when one is given.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import importlib.metadata
 import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-WARM_UP_SECONDS = 0.2
-LEAST_RUNS = 3
+WARM_UP_SECONDS = 0.05  # and one run at least: other engines had the caches
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Feeds = dict[str, Array]
@@ -167,14 +168,15 @@ def milliseconds(run: Run) -> float:
     return 1e3 * (time.perf_counter() - start)
 
 
-def measure(run: Run, seconds: float) -> list[float]:
-    """Latencies in ms, after a warm-up."""
+def latencies_of(run: Run, seconds: float) -> list[float]:
+    """In ms, after a warm-up; one at least."""
     end = time.perf_counter() + WARM_UP_SECONDS
+    milliseconds(run)
     while time.perf_counter() < end:
         run()
     latencies: list[float] = []
     end = time.perf_counter() + seconds
-    while len(latencies) < LEAST_RUNS or time.perf_counter() < end:
+    while not latencies or time.perf_counter() < end:
         latencies.append(milliseconds(run))
     return latencies
 
@@ -193,13 +195,28 @@ def errors(outputs: Sequence[Array], reference: Path) -> list[float]:
     return [float(np.max(np.abs(mine.astype(np.float64) - its)) / np.max(np.abs(its))) for mine, its in pairs]
 
 
+def take_turn(run: Run, seconds: float) -> dict[str, Any]:
+    start, busy, own = time.perf_counter(), busy_seconds(), time.process_time()
+    latencies = latencies_of(run, seconds)
+    other_seconds = (busy_seconds() - busy) - (time.process_time() - own)
+    return {
+        "latency_ms": statistics.median(latencies),
+        "minimum_ms": min(latencies),
+        "iterations": len(latencies),
+        "other_cores": max(0.0, other_seconds / (time.perf_counter() - start)),
+    }
+
+
+def answer(result: dict[str, Any]) -> None:
+    print(json.dumps(result), flush=True)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shared-object", type=Path, default=Path("model.so"))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--dims", type=int, nargs="+", help="of a random input in place of the export's")
     parser.add_argument("--reference", type=Path, help="outputs in float64 (.npz)")
     arguments = parser.parse_args()
@@ -210,25 +227,16 @@ def main() -> None:
     held_mib = memory_mib("VmRSS")
     start = time.perf_counter()
     run = engine.load(task)
-    result: dict[str, Any] = {
-        "version": version(engine.package),
-        "load_ms": 1e3 * (time.perf_counter() - start),
-        "first_ms": milliseconds(run),
-    }
-    start, busy, own = time.perf_counter(), busy_seconds(), time.process_time()
-    latencies = measure(run, arguments.seconds)
-    other_seconds = (busy_seconds() - busy) - (time.process_time() - own)
-    result |= {
-        "latency_ms": statistics.median(latencies),
-        "minimum_ms": min(latencies),
-        "iterations": len(latencies),
-        "other_cores": max(0.0, other_seconds / (time.perf_counter() - start)),
-        "peak_mib": memory_mib("VmHWM"),
-        "added_mib": memory_mib("VmHWM") - held_mib,
-    }
+    load_ms = 1e3 * (time.perf_counter() - start)
+    answer({"version": version(engine.package), "load_ms": load_ms, "first_ms": milliseconds(run)})
+    for line in sys.stdin:
+        _, seconds = line.split()
+        answer(take_turn(run, float(seconds)))
+    peak_mib = memory_mib("VmHWM")
+    final: dict[str, Any] = {"peak_mib": peak_mib, "added_mib": peak_mib - held_mib}
     if arguments.reference is not None:
-        result["errors"] = errors(run(), arguments.reference)
-    print(json.dumps(result))
+        final["errors"] = errors(run(), arguments.reference)
+    answer(final)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from tools.benchmark.dynamic import Cost
 from tools.benchmark.layers import Layer, Profile
-from tools.benchmark.measurement import Compiled, ModelResults, Result
+from tools.benchmark.measurement import Compiled, ModelResults
+from tools.benchmark.turns import Result
 
 FILE = "results.json"
 

@@ -1,12 +1,15 @@
 """The table of a benchmark, and what it comes to."""
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 
-from tools.benchmark.measurement import ModelResults, Result
+from tools.benchmark.measurement import ModelResults
+from tools.benchmark.turns import Result
 
 OURS = "onnxc"
 MOST_OTHER_CORES = 0.15  # kept busy by other programs, in a measurement that counts
+MOST_DISTANCE = 1.1  # between the ratio of the least times and the median of the rounds' ratios
 
 
 def ratio(results: ModelResults, threads: int, peer: str, key: str = "minimum_ms") -> float | None:
@@ -101,7 +104,7 @@ def failures(all_results: Sequence[ModelResults]) -> list[str]:
 
 
 def disturbances(all_results: Sequence[ModelResults]) -> list[str]:
-    """Where other programs ran beside an engine's best round: its time is too long."""
+    """Where other programs ran beside an engine's best turn: its time is too long."""
     return [
         f"{results.model}, {threads} threads: {result['other_cores']:.1f} cores were busy with other programs "
         f"beside {engine}"
@@ -110,6 +113,25 @@ def disturbances(all_results: Sequence[ModelResults]) -> list[str]:
         for engine, result in row.items()
         if result.get("other_cores", 0.0) > MOST_OTHER_CORES
     ]
+
+
+def unsettled(all_results: Sequence[ModelResults], engines: Sequence[str]) -> list[str]:
+    """Where the least times say otherwise than most rounds: one engine met the machine at a speed the other did not."""
+    lines = []
+    for results in all_results:
+        for threads, row in results.threads.items():
+            for peer in engines:
+                least = ratio(results, threads, peer)
+                if peer == OURS or least is None:
+                    continue
+                rounds = zip(row[peer]["turns_ms"], row[OURS]["turns_ms"], strict=True)
+                median = statistics.median(theirs / ours for theirs, ours in rounds)
+                if max(least / median, median / least) > MOST_DISTANCE:
+                    lines.append(
+                        f"{results.model}, {threads} threads: {least:.2f} times as fast as {peer} by the least times, "
+                        f"{median:.2f} in the median round"
+                    )
+    return lines
 
 
 def summary(all_results: Sequence[ModelResults], engines: Sequence[str], threads: int) -> list[str]:

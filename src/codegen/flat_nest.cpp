@@ -141,6 +141,7 @@ class Flattener {
       flat.loops.push_back({axis.symbol, axis.extent, axis.kind});
       return;
     }
+    splits_.emplace(axis.symbol, *split);
     const Expr first = Expr(split->block) * split->block_size;
     const bool whole_blocks = split->covers_padding || divides(split->block_size, axis.extent);
     if (whole_blocks) whole_axes_.push_back(axis.symbol);
@@ -155,10 +156,32 @@ class Flattener {
     if (!split->loads_are_safe) inside_for_loads_ = both(inside_for_loads_, test);
   }
 
+  // An index is within its dim whatever runs: the axis of that extent, or a constant below the dim. In lanes that run
+  // past the extent it is where the buffer has such lanes too.
+  bool is_in_bounds(const ScalarNode& load) const {
+    const std::vector<Expr>& shape = program_.buffer(load.buffer).shape;
+    auto [root, shifted] = through_views(program_, load.buffer, load.indices);
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const Expr& index = load.indices[i];
+      if (index.constant() && shape[i].constant() && *index.constant() < *shape[i].constant()) continue;
+      auto axis = std::ranges::find_if(nest_.axes, [&](const Axis& each) { return proven_equal(index, each.symbol); });
+      if (axis == nest_.axes.end() || !proven_equal(axis->extent, shape[i])) return false;
+      auto split = splits_.find(axis->symbol);
+      if (split == splits_.end() || !split->second.covers_padding) continue;
+      if (!root->layout.is_blocked(i) || root->layout.block_size != split->second.block_size ||
+          !is_clean({root, i, shifted[i]}, axis->symbol))
+        return false;
+    }
+    return true;
+  }
+
   Scalar flat(const Scalar& scalar) const {
-    const Scalar substituted = substitute(scalar, replacements_);
-    return replace_loads(substituted, [&](const ScalarNode& load) {
-      return scalar::load(load.dtype, program_.storage(load.buffer), {program_.offset(load.buffer, load.indices)});
+    const Scalar marked = replace_loads(scalar, [&](const ScalarNode& load) {
+      return scalar::load(load.dtype, load.buffer, load.indices, is_in_bounds(load));
+    });
+    return replace_loads(substitute(marked, replacements_), [&](const ScalarNode& load) {
+      return scalar::load(load.dtype, program_.storage(load.buffer), {program_.offset(load.buffer, load.indices)},
+                          load.in_bounds);
     });
   }
 
@@ -208,6 +231,7 @@ class Flattener {
   const LoopNest& nest_;
   std::set<Symbol> local_symbols_;
   std::map<Symbol, Expr> replacements_;
+  std::map<Symbol, Split> splits_;
   std::vector<Symbol> whole_axes_;  // split into whole blocks
   std::set<std::pair<BufferId, size_t>> uncovered_padding_;
   Scalar inside_;            // the point is an element of the tensors
@@ -318,7 +342,7 @@ std::vector<BufferId> number_storages(FlatNest& nest) {
   auto renumber = [&](Scalar& scalar) {
     if (!scalar) return;
     scalar = replace_loads(scalar, [&](const ScalarNode& load) {
-      return scalar::load(load.dtype, numbers.at(load.buffer), load.indices);
+      return scalar::load(load.dtype, numbers.at(load.buffer), load.indices, load.in_bounds);
     });
   };
   for (Let& let : nest.lets) renumber(let.value);

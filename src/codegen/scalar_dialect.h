@@ -26,8 +26,8 @@ class ScalarDialect {
   virtual std::string operation(const ScalarNode& node, std::span<const std::string> operands) const;
   virtual std::string select(const std::string& condition, const std::string& if_true,
                              const std::string& if_false) const;
-  // Whether memory is there for every load, also for one behind a select that does not choose it.
-  virtual bool can_always_load() const { return false; }
+  // Whether to load what stands behind a select before it is known to be chosen; memory must be there.
+  virtual bool loads_early(const ScalarNode& load) const { return load.in_bounds; }
 };
 
 // The name of the function that computes an operation: that of the ScalarOp.

@@ -57,8 +57,7 @@ std::string ScalarPrinter::value(const ScalarNode& node) {
 
 std::string ScalarPrinter::define(const ScalarNode& node) {
   const std::string type = dialect_.value_type(node.dtype);
-  if (node.op == ScalarOp::select && !dialect_.can_always_load() &&
-      (loads(*node.operands[1]) || loads(*node.operands[2]))) {
+  if (node.op == ScalarOp::select && (loads_late(*node.operands[1]) || loads_late(*node.operands[2]))) {
     for (const ScalarNode* needed : always_needed(node))
       if (needed != &node) value(*needed);
     std::string name = fmt::format("v{}", count_++);
@@ -98,11 +97,11 @@ void ScalarPrinter::print_select(const ScalarNode& node, const std::string& name
   branch(node.operands[2]);
 }
 
-bool ScalarPrinter::loads(const ScalarNode& node) {
-  if (node.op == ScalarOp::load) return true;
-  if (auto known = loads_.find(&node); known != loads_.end()) return known->second;
-  const bool result = std::ranges::any_of(node.operands, [&](const Scalar& operand) { return loads(*operand); });
-  return loads_[&node] = result;
+bool ScalarPrinter::loads_late(const ScalarNode& node) {
+  if (node.op == ScalarOp::load) return !dialect_.loads_early(node);
+  if (auto known = loads_late_.find(&node); known != loads_late_.end()) return known->second;
+  const bool result = std::ranges::any_of(node.operands, [&](const Scalar& operand) { return loads_late(*operand); });
+  return loads_late_[&node] = result;
 }
 
 const std::vector<const ScalarNode*>& ScalarPrinter::always_needed(const ScalarNode& node) {

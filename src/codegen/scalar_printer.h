@@ -4,8 +4,7 @@
 //   const float v1 = exponential(v0);
 //
 // A node that is shared is printed once. A load behind a select is printed inside the branch that takes it, since
-// memory may not be there otherwise (unless the dialect knows that it is); what both branches need is printed before
-// them.
+// memory may not be there otherwise, unless the dialect loads early; what both branches need is printed before them.
 #pragma once
 
 #include <map>
@@ -42,7 +41,7 @@ class ScalarPrinter {
 
  private:
   void print_select(const ScalarNode& node, const std::string& name);
-  bool loads(const ScalarNode& node);
+  bool loads_late(const ScalarNode& node);
   std::string define(const ScalarNode& node);
 
   TextWriter& writer_;
@@ -52,7 +51,7 @@ class ScalarPrinter {
   std::map<int, std::string> accumulators_;
   std::unordered_map<const ScalarNode*, std::string> names_;
   std::vector<std::vector<const ScalarNode*>> blocks_ = {{}};
-  std::unordered_map<const ScalarNode*, bool> loads_;
+  std::unordered_map<const ScalarNode*, bool> loads_late_;
   std::unordered_map<const ScalarNode*, std::vector<const ScalarNode*>> always_needed_;
   int count_ = 0;
 };

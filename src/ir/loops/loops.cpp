@@ -196,9 +196,10 @@ Scalar index(const Expr& expr) {
   return make({.op = ScalarOp::index, .dtype = DType::int64, .expr = expr});
 }
 
-Scalar load(DType dtype, BufferId buffer, std::vector<Expr> indices) {
+Scalar load(DType dtype, BufferId buffer, std::vector<Expr> indices, bool in_bounds) {
   internal_check(buffer >= 0, "a load from a buffer");
-  return make({.op = ScalarOp::load, .dtype = dtype, .buffer = buffer, .indices = std::move(indices)});
+  return make(
+      {.op = ScalarOp::load, .dtype = dtype, .buffer = buffer, .indices = std::move(indices), .in_bounds = in_bounds});
 }
 
 Scalar accumulator(DType dtype, int slot) {
@@ -320,7 +321,7 @@ Scalar substitute(const Scalar& scalar, const std::map<Symbol, Expr>& replacemen
            if (leaf.op != ScalarOp::load) return {};
            std::vector<Expr> indices;
            for (const Expr& index : leaf.indices) indices.push_back(index.substitute(replacements));
-           return scalar::load(leaf.dtype, leaf.buffer, std::move(indices));
+           return scalar::load(leaf.dtype, leaf.buffer, std::move(indices), leaf.in_bounds);
          })
       .rewrite(scalar);
 }

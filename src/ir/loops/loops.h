@@ -119,6 +119,7 @@ struct ScalarNode {
   Expr expr = {};                  // index
   BufferId buffer = -1;            // load
   std::vector<Expr> indices = {};  // load: logical indices
+  bool in_bounds = false;          // load: known to be within its buffer, also behind a select that does not choose it
   int slot = -1;                   // accumulator
 };
 
@@ -127,7 +128,7 @@ namespace scalar {
 Scalar constant(DType dtype, double value);  // converts to the dtype: also 1 for an integer, inf, -inf
 Scalar integer_constant(DType dtype, int64_t value);
 Scalar index(const Expr& expr);
-Scalar load(DType dtype, BufferId buffer, std::vector<Expr> indices);
+Scalar load(DType dtype, BufferId buffer, std::vector<Expr> indices, bool in_bounds = false);
 Scalar accumulator(DType dtype, int slot);
 Scalar unary(ScalarOp op, const Scalar& a);
 Scalar binary(ScalarOp op, const Scalar& a, const Scalar& b);

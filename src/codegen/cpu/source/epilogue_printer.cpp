@@ -177,7 +177,7 @@ class VectorDialect : public ScalarDialect {
     return fmt::format("select({}, {}, {})", condition, if_true, if_false);
   }
   // See classify.
-  bool can_always_load() const override { return true; }
+  bool loads_early(const ScalarNode& /*load*/) const override { return true; }
 };
 
 class EpiloguePrinter {

@@ -114,6 +114,30 @@ TEST(NestPrinter, BlockedLayouts) {
   programs.expect_same_as_interpreter();
 }
 
+// A slope by channel where x is below zero, as PRelu is: in blocks, of which some are padded, and in rows.
+TEST(NestPrinter, ChosenByTheirValues) {
+  CompiledPrograms programs;
+  for (int64_t channels : {5, 16, 20})
+    for (const Layout& layout : {Layout::channel_blocked(3, 8), Layout::row_major(3)}) {
+      const Shape shape = {2, channels, 9};
+      ProgramBuilder builder;
+      Operand x = builder.input(DType::float32, shape), slopes = builder.input(DType::float32, {channels}),
+              y = builder.output(DType::float32, shape);
+      Operand held = builder.temporary(DType::float32, shape, layout),
+              chosen = builder.temporary(DType::float32, shape, layout);
+      const Scalar zero = scalar::constant(DType::float32, 0);
+      builder.elementwise("copy", held, [&](const std::vector<Expr>& i) { return x(i); });
+      builder.elementwise("choose", chosen, [&](const std::vector<Expr>& i) {
+        const Scalar value = held(i);
+        return scalar::select(scalar::binary(ScalarOp::less, value, zero), value * slopes({i[1]}), value);
+      });
+      builder.elementwise("out", y, [&](const std::vector<Expr>& i) { return chosen(i); });
+      programs.add(fmt::format("{} channels in {}", channels, layout.to_string()), builder.program,
+                   {integer_tensor(DType::float32, {2, channels, 9}), integer_tensor(DType::float32, {channels}, 3)});
+    }
+  programs.expect_same_as_interpreter();
+}
+
 // Concat: two nests store into views of one buffer, at shifts that are whole blocks and such that are not; and a
 // Reshape of the result, an alias.
 TEST(NestPrinter, ViewsAndAliases) {

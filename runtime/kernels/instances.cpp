@@ -4,6 +4,7 @@
 // it with each model all the same.
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_planar_winograd.h"
+#include "codegen/cpu/kernels/conv_stem_band.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "codegen/cpu/kernels/layout_copy.h"
@@ -13,6 +14,9 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 DirectGeometry direct_geometry_at_run_time(const DirectPacking& packing, const ConvSizes& sizes) {
   return direct_geometry(packing, sizes);
 }
+
+template void copy_stem_lines<float>(const ConvShape&, const ConvSizes&, const BlockedView&, const float*,
+                                     const StemBandLines&);
 
 template class LayoutCopy<float, float, false>;
 template class LayoutCopy<float, float, true>;
@@ -61,6 +65,8 @@ void winograd_clear_edges(float* to, int64_t begin, int64_t end, int64_t count, 
 
 template vec planar_winograd_sum_directly<float>(const StemWinogradPacking&, const ConvSizes&, const BlockedView&,
                                                  const float*, const float*, int64_t, const Axes&);
+
+template class StemWinogradRows<float>;
 
 uint64_t stem_winograd_pieces_inside(const int64_t* taps, const int64_t* first, int64_t pieces, int64_t outputs,
                                      int64_t stride, int64_t tile, int64_t size) {

@@ -127,9 +127,10 @@ class DepthwiseConvolution {
     for (int64_t i = kd.begin; i < kd.end; ++i)
 #pragma clang loop unroll(disable)
       for (int64_t j = kh.begin; j < kh.end; ++j) {
-        const Input* const row = block + (origin.d + i * shape.dilation.d) * view.d_stride +
-                                 (origin.h + j * shape.dilation.h) * view.h_stride + origin.w * lanes;
-        const float* const taps = weights + (i * shape.kernel.h + j) * shape.kernel.w * lanes;
+        const Input* row = block + (origin.d + i * shape.dilation.d) * view.d_stride +
+                           (origin.h + j * shape.dilation.h) * view.h_stride + origin.w * lanes;
+        const float* taps = weights + (i * shape.kernel.h + j) * shape.kernel.w * lanes;
+        hide_origin(row, taps);
         if constexpr (keeps_taps && edge != any_column)
           add_row_by_element<outputs, edge>(InputRow<Input, true>{row, origin.w, size.w, zeros},
                                             InputRow<Input, false>{row, origin.w, size.w, zeros}, taps, accumulators);

@@ -48,11 +48,13 @@ class DirectConvolution {
                 .begin = range * geometry.range_voxels,
                 .end = smaller((range + 1) * geometry.range_voxels, arguments.sizes.output.product())};
       constexpr int64_t last = packing.chunks() - 1;
-      if (work.chunk < last)
-        run_task<2>(arguments, epilogue, work, geometry.input_blocks_per_pass, static_cast<float*>(scratch));
-      else
-        run_task<packing.chunk_blocks(last)>(arguments, epilogue, work, geometry.input_blocks_per_pass,
-                                             static_cast<float*>(scratch));
+      const int64_t blocks_per_pass = geometry.input_blocks_per_pass;
+      if constexpr (last > 0)
+        if (work.chunk < last) {
+          run_task<2>(arguments, epilogue, work, blocks_per_pass, static_cast<float*>(scratch));
+          continue;
+        }
+      run_task<packing.chunk_blocks(last)>(arguments, epilogue, work, blocks_per_pass, static_cast<float*>(scratch));
     }
   }
 
@@ -265,6 +267,7 @@ class DirectConvolution {
         if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
         // With 8 lanes a whole block is unrolled.
         constexpr int64_t step = lanes == 8 ? depth : packing.reduction_step();
+        hide_origin(input, block_weights);
         multiply_tap<blocks, step>(RowVoxels{input}, 0, block_weights, depth, accumulators);
         input += view.channel_block_stride;
         block_weights += depth * blocks * lanes;

@@ -30,7 +30,7 @@ class PlanarConvolution {
     const StemGeometry geometry = planar_geometry(shape, arguments.sizes, lanes);
     for (int64_t task = task_begin; task < task_end; ++task) {
       const Band band(arguments.sizes, geometry, task, static_cast<float*>(scratch));
-      copy_stem_lines(arguments, band);
+      copy_stem_lines(shape, arguments.sizes, arguments.input_view, arguments.input, band);
       for (int64_t h = band.row_begin; h < band.row_end; ++h) run_row(arguments, epilogue, band, h);
     }
   }

@@ -75,7 +75,7 @@ class PlanarWinogradConvolution {
     InputTile input(geometry.input, arguments.sizes, static_cast<float*>(scratch));
     const int64_t vectors = divide_up(arguments.sizes.output.w, lanes);
     for (int64_t task = task_begin; task < task_end; ++task) {
-      input.open_band(arguments, task);
+      input.open_band(arguments.input, arguments.input_view, task);
       for (int64_t tile = input.first_tile; tile < input.last_tile; ++tile) {
         input.open_tile(tile);
         for (int64_t first = 0; first < vectors; first += geometry.segment_vectors)

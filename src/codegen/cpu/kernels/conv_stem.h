@@ -32,14 +32,13 @@ class StemConvolution {
     const StemGeometry geometry = stem_geometry(packing, sizes);
     for (int64_t index = task_begin; index < task_end; ++index) {
       const StemBand<shape> task(sizes, geometry, index, static_cast<float*>(scratch));
-      copy_stem_lines(arguments, task);
-      for (int64_t group = 0; group < shape.groups; ++group)
-        for (int64_t chunk = 0; chunk < packing.chunks(); ++chunk) {
-          if (chunk + 1 < packing.chunks())
-            run_chunk<2>(arguments, epilogue, task, group, chunk);
-          else
-            run_chunk<packing.chunk_blocks(packing.chunks() - 1)>(arguments, epilogue, task, group, chunk);
-        }
+      copy_stem_lines(shape, arguments.sizes, arguments.input_view, arguments.input, task);
+      for (int64_t group = 0; group < shape.groups; ++group) {
+        constexpr int64_t last = packing.chunks() - 1;
+        if constexpr (last > 0)
+          for (int64_t chunk = 0; chunk < last; ++chunk) run_chunk<2>(arguments, epilogue, task, group, chunk);
+        run_chunk<packing.chunk_blocks(last)>(arguments, epilogue, task, group, last);
+      }
     }
   }
 
@@ -90,6 +89,7 @@ class StemConvolution {
                                                vec (&accumulators)[voxels][blocks]) {
 #pragma clang loop unroll(disable)
     for (; count > 0; --count, line += distance) {
+      hide_origin(line, weights);
       // Rolled: unrolled, clang shares broadcasts between taps, keeps them live and spills the tile.
 #pragma clang loop unroll(disable)
       for (int64_t kw = 0; kw < shape.kernel.w; ++kw, weights += blocks * lanes) {

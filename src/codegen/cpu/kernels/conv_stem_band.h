@@ -7,24 +7,28 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-template <ConvShape shape>
-struct StemBand {
+// What of a band no shape changes.
+struct StemBandLines {
   int64_t batch, d;
   int64_t row_begin, row_end;  // of the output
   TapRange depth_taps;         // inside the input
   float* lines;                // [input channel][tap of the depth][row][column]
   int64_t input_rows, row_stride;
+};
 
+template <ConvShape shape>
+struct StemBand : StemBandLines {
   StemBand(const ConvSizes& sizes, const StemGeometry& geometry, int64_t task, float* scratch)
-      : batch(task / geometry.bands / sizes.output.d),
-        d(task / geometry.bands % sizes.output.d),
-        row_begin(task % geometry.bands * geometry.band_rows),
-        row_end(smaller(row_begin + geometry.band_rows, sizes.output.h)),
-        depth_taps(
-            taps_between(d * shape.stride.d - sizes.begin_pads.d, shape.kernel.d, shape.dilation.d, 0, sizes.input.d)),
-        lines(scratch),
-        input_rows(geometry.input_rows),
-        row_stride(geometry.row_stride) {}
+      : StemBandLines{
+            .batch = task / geometry.bands / sizes.output.d,
+            .d = task / geometry.bands % sizes.output.d,
+            .row_begin = task % geometry.bands * geometry.band_rows,
+            .row_end = smaller(task % geometry.bands * geometry.band_rows + geometry.band_rows, sizes.output.h),
+            .depth_taps = taps_between(task / geometry.bands % sizes.output.d * shape.stride.d - sizes.begin_pads.d,
+                                       shape.kernel.d, shape.dilation.d, 0, sizes.input.d),
+            .lines = scratch,
+            .input_rows = geometry.input_rows,
+            .row_stride = geometry.row_stride} {}
 
   float* line(int64_t channel, int64_t kd, int64_t row) const {
     return lines + ((channel * shape.kernel.d + kd) * input_rows + row) * row_stride;
@@ -36,9 +40,9 @@ struct StemBand {
 };
 
 // The rows inside the input that the band reads. Column 0 is that of the first output's first tap.
-template <ConvShape shape, class Input, class Output>
-void copy_stem_lines(const ConvArguments<Input, Output>& arguments, const StemBand<shape>& band) {
-  const ConvSizes& sizes = arguments.sizes;
+template <class Input>
+[[gnu::noinline]] void copy_stem_lines(const ConvShape& shape, const ConvSizes& sizes, const BlockedView& view,
+                                       const Input* input, const StemBandLines& band) {
   const int64_t first_row = band.row_begin * shape.stride.h - sizes.begin_pads.h;
   // Columns [begin, end) of the scratch are inside the input.
   const int64_t begin = larger(0, smaller(sizes.begin_pads.w, band.row_stride));
@@ -49,14 +53,17 @@ void copy_stem_lines(const ConvArguments<Input, Output>& arguments, const StemBa
         const int64_t h = first_row + row;
         if (h < 0 || h >= sizes.input.h) continue;
         const int64_t d = band.d * shape.stride.d - sizes.begin_pads.d + kd * shape.dilation.d;
-        const Input* source = arguments.input + band.batch * arguments.input_view.batch_stride +
-                              channel * arguments.input_view.channel_block_stride + d * arguments.input_view.d_stride +
-                              h * arguments.input_view.h_stride - sizes.begin_pads.w;
-        float* line = band.line(channel, kd, row);
+        const Input* source = input + band.batch * view.batch_stride + channel * view.channel_block_stride +
+                              d * view.d_stride + h * view.h_stride - sizes.begin_pads.w;
+        float* line = band.lines + ((channel * shape.kernel.d + kd) * band.input_rows + row) * band.row_stride;
         for (int64_t w = 0; w < begin; ++w) line[w] = 0.0f;
         for (int64_t w = begin; w < end; ++w) line[w] = static_cast<float>(source[w]);
         for (int64_t w = end; w < band.row_stride; ++w) line[w] = 0.0f;
       }
 }
+
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+extern template void copy_stem_lines<float>(const ConvShape&, const ConvSizes&, const BlockedView&, const float*,
+                                            const StemBandLines&);
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

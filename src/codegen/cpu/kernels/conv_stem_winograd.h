@@ -39,15 +39,16 @@ class StemWinogradConvolution {
     const auto floats = static_cast<float*>(scratch);
     InputTile input(geometry.input, arguments.sizes, floats);
     for (int64_t index = task_begin; index < task_end; ++index) {
-      input.open_band(arguments, index);
+      input.open_band(arguments.input, arguments.input_view, index);
       for (int64_t tile = input.first_tile; tile < input.last_tile; ++tile) {
         input.open_tile(tile);
         const Task task{geometry, input, floats + geometry.output_offset};
         for (int64_t chunk = 0; chunk < packing.chunks(); ++chunk) {
-          if (packing.chunk_blocks(chunk) == 2)
-            run_chunk<2>(arguments, epilogue, task, chunk);
-          else
-            run_chunk<1>(arguments, epilogue, task, chunk);
+          if (packing.chunk_blocks(chunk) == 2) {
+            if constexpr (packing.output_blocks() > 1) run_chunk<2>(arguments, epilogue, task, chunk);
+          } else {
+            if constexpr (packing.output_blocks() % 2 == 1) run_chunk<1>(arguments, epilogue, task, chunk);
+          }
         }
       }
     }

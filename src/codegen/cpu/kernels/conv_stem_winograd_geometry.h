@@ -68,7 +68,7 @@ struct StemWinogradAxis {
     return {0, 0};
   }
   // Whether a piece of some taps has a term at a point; and how many pieces, the first ones, have.
-  constexpr bool has_point(int64_t point, int64_t taps) const { return point == 0 || point == 3 || taps > point; }
+  static constexpr bool has_point(int64_t point, int64_t taps) { return point == 0 || point == 3 || taps > point; }
   constexpr int64_t pieces_at(int64_t point) const {
     int64_t count = 0;
     for (int64_t taps = 1; taps <= 3; ++taps) count += has_point(point, taps) ? pieces_of(taps) : 0;
@@ -83,7 +83,7 @@ struct StemWinogradAxis {
     if (point == 1 || point == 2) return piece < pieces_of(3) ? 2 * piece + point - 1 : pieces_of(3) + piece;
     return 2 * pieces_of(3) + pieces_of(2) + 2 * piece + (point == 3 ? 1 : 0);
   }
-  constexpr StemWinogradTerm input_of(int64_t point, int64_t taps) const {
+  static constexpr StemWinogradTerm input_of(int64_t point, int64_t taps) {
     constexpr StemWinogradTerm of_three[4] = {{0, 2, -1}, {1, 2, 1}, {2, 1, -1}, {3, 1, -1}};
     constexpr StemWinogradTerm of_two[4] = {{0, 1, -1}, {1, -1, 0}, {}, {2, 1, -1}};
     if (taps == 3) return of_three[point];

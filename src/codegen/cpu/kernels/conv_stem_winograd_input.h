@@ -21,116 +21,138 @@ struct StemWinogradTables {
   int64_t term_of[axis.points()][axis.pieces()];  // of a point and a piece
 
   constexpr StemWinogradTables() : taps(), first(), pieces_at(), term_of() {
-    for (int64_t i = 0; i < axis.pieces(); ++i) {
-      taps[i] = axis.piece(i).taps;
-      first[i] = axis.piece(i).first * axis.dilation;
-      for (int64_t point = 0; point < axis.points(); ++point)
-        if (i < axis.pieces_at(point)) term_of[point][i] = axis.term(point, i);
+    constexpr int64_t pieces = axis.pieces(), points = axis.points();
+    for (int64_t i = 0; i < pieces; ++i) {
+      const StemWinogradPiece piece = axis.piece(i);
+      taps[i] = piece.taps;
+      first[i] = piece.first * axis.dilation;
     }
-    for (int64_t point = 0; point < axis.points(); ++point) pieces_at[point] = axis.pieces_at(point);
-  }
-
-  // The pieces that read anything inside an input of `size`, one a bit, for a tile whose first tap is at `tile`.
-  uint64_t pieces_inside(int64_t tile, int64_t size) const {
-    constexpr int64_t pieces = axis.pieces(), outputs = axis.outputs();
-    return stem_winograd_pieces_inside(taps, first, pieces, outputs, axis.stride, tile, size);
+    for (int64_t point = 0; point < points; ++point) {
+      pieces_at[point] = axis.pieces_at(point);
+      for (int64_t i = 0; i < pieces_at[point]; ++i) term_of[point][i] = axis.term(point, i);
+    }
   }
 };
 
+// An axis as the transforms see it, which are compiled with the runtime for all shapes.
+struct StemWinogradAxisAtRunTime {
+  bool is_paired;
+  int64_t stride, pieces, terms;
+  int64_t inputs;                         // of a tile
+  const int64_t *taps, *first, *term_of;  // of the tables; the last [point][piece]
+
+  int64_t outputs() const { return is_paired ? 2 : 1; }
+  // The pieces that read anything inside an input of `size`, one a bit, for a tile whose first tap is at `tile`.
+  uint64_t pieces_inside(int64_t tile, int64_t size) const {
+    return stem_winograd_pieces_inside(taps, first, pieces, outputs(), stride, tile, size);
+  }
+};
+
+template <StemWinogradAxis axis>
+inline constexpr StemWinogradTables<axis> stem_winograd_tables{};
+template <StemWinogradAxis axis>
+inline constexpr StemWinogradAxisAtRunTime stem_winograd_axis{axis.is_paired(),
+                                                              axis.stride,
+                                                              axis.pieces(),
+                                                              axis.terms(),
+                                                              axis.inputs(1),
+                                                              stem_winograd_tables<axis>.taps,
+                                                              stem_winograd_tables<axis>.first,
+                                                              stem_winograd_tables<axis>.term_of[0]};
+
 // The transformed rows of one tile of depth and height after the other, in a task's scratch. Rows that are transformed
 // along the depth stay for the tiles below.
-template <ConvShape shape, class Input>
-class StemWinogradInput {
+template <class Input>
+class StemWinogradRows {
  public:
-  static constexpr StemWinogradAxis depth{shape.kernel.d, shape.stride.d, shape.dilation.d},
-      height{shape.kernel.h, shape.stride.h, shape.dilation.h};
-  static constexpr StemWinogradTables<depth> depth_tables{};
-  static constexpr StemWinogradTables<height> height_tables{};
-  // The order in which the points of the depth come, so that what they give can be added up in two outputs.
-  static constexpr int64_t depth_order[4] = {1, 2, 0, 3};
-
-  StemWinogradInput(const StemWinogradBands& bands, const ConvSizes& sizes, float* scratch)
-      : bands_(bands), sizes_(sizes), terms_(scratch), kept_rows_(scratch + bands.kept_offset) {
+  [[gnu::noinline]] StemWinogradRows(int64_t channels, const StemWinogradAxisAtRunTime& depth,
+                                     const StemWinogradAxisAtRunTime& height, const StemWinogradBands& bands,
+                                     const ConvSizes& sizes, float* scratch)
+      : terms_(scratch),
+        channels_(channels),
+        depth_(depth),
+        height_(height),
+        bands_(bands),
+        sizes_(sizes),
+        kept_rows_(scratch + bands.kept_offset) {
     for (int64_t i = 0; i < sizes.input.w; ++i) zeros()[i] = Input(0.0f);
   }
 
   // Turns to a task's band of tiles.
-  template <class Output>
-  void open_band(const ConvArguments<Input, Output>& arguments, int64_t task) {
+  [[gnu::noinline]] void open_band(const Input* input, const BlockedView& view, int64_t task) {
     const int64_t band = task % bands_.bands, tile_plane = task / bands_.bands;
     batch = tile_plane / bands_.tiles.d;
-    d = tile_plane % bands_.tiles.d * depth.outputs();
+    d = tile_plane % bands_.tiles.d * depth_.outputs();
     first_tile = band * bands_.band_tiles;
     last_tile = smaller(first_tile + bands_.band_tiles, bands_.tiles.h);
-    depth_pieces = depth_tables.pieces_inside(first_plane(), sizes_.input.d);
-    image_ = arguments.input + batch * arguments.input_view.batch_stride;
-    view_ = arguments.input_view;
-    band_row_ = kept_rows_end_ = first_tile * height.outputs() * shape.stride.h - sizes_.begin_pads.h;
+    depth_pieces = depth_.pieces_inside(first_plane(), sizes_.input.d);
+    image_ = input + batch * view.batch_stride;
+    view_ = view;
+    band_row_ = kept_rows_end_ = first_tile * height_.outputs() * height_.stride - sizes_.begin_pads.h;
   }
 
   // Transforms the rows of the band's next tile.
   [[gnu::noinline]] void open_tile(int64_t tile) {
-    h = tile * height.outputs();
-    const int64_t first_row = h * shape.stride.h - sizes_.begin_pads.h;
-    height_pieces = height_tables.pieces_inside(first_row, sizes_.input.h);
+    h = tile * height_.outputs();
+    const int64_t first_row = h * height_.stride - sizes_.begin_pads.h;
+    height_pieces = height_.pieces_inside(first_row, sizes_.input.h);
     const int64_t first_new_row = larger(kept_rows_end_, first_row);
-    kept_rows_end_ = first_row + tile_rows;
-    for (int64_t channel = 0; channel < shape.input_channels; ++channel)
-      for (int64_t piece = 0; piece < count_of_depth_pieces; ++piece)
-        if ((depth_pieces >> piece & 1u) != 0) transform_depth<3>(channel, piece, first_new_row);
-    for (int64_t piece = 0; piece < count_of_height_pieces; ++piece)
-      if ((height_pieces >> piece & 1u) != 0) transform_height<3>(piece, first_row - band_row_);
+    kept_rows_end_ = first_row + height_.inputs;
+    for (int64_t channel = 0; channel < channels_; ++channel)
+      for (int64_t piece = 0; piece < depth_.pieces; ++piece)
+        if ((depth_pieces >> piece & 1u) != 0) transform_depth(channel, piece, first_new_row);
+    for (int64_t piece = 0; piece < height_.pieces; ++piece)
+      if ((height_pieces >> piece & 1u) != 0) transform_height(piece, kept_place(first_row));
   }
 
-  // The first of a tile's rows, transformed along both axes, of a term of the depth: one for each of the height.
-  const float* rows(int64_t channel, int64_t term) const {
-    return terms_ + (channel * depth_terms + term) * height_terms * bands_.row_stride;
-  }
   int64_t row_stride() const { return bands_.row_stride; }
 
   int64_t batch = 0, d = 0, h = 0;               // of the tile's first output
   int64_t first_tile = 0, last_tile = 0;         // of the band, along the height
   uint64_t depth_pieces = 0, height_pieces = 0;  // that read something inside the input, one a bit
 
+ protected:
+  float* terms_;
+
  private:
-  // Constants, so that nothing of this is left to the run.
-  static constexpr int64_t depth_terms = depth.terms(), height_terms = height.terms(),
-                           count_of_depth_pieces = depth.pieces(), count_of_height_pieces = height.pieces(),
-                           depth_points = depth.points(), height_points = height.points(), tile_rows = height.inputs(1);
-
   Input* zeros() const { return reinterpret_cast<Input*>(terms_ + bands_.zeros_offset); }
-  int64_t first_plane() const { return d * shape.stride.d - sizes_.begin_pads.d; }
+  int64_t first_plane() const { return d * depth_.stride - sizes_.begin_pads.d; }
 
-  // Where a row of the band is kept: [input channel][term of the depth][row][column].
-  float* kept_row(int64_t channel, int64_t term, int64_t row_of_band) const {
-    return kept_rows_ + ((channel * depth_terms + term) * tile_rows + row_of_band % tile_rows) * bands_.row_stride;
-  }
+  // Rows of the input are kept [input channel][term of the depth][place][column], a tile of them.
+  int64_t kept_place(int64_t row) const { return (row - band_row_) % height_.inputs; }
 
   // The terms of a piece of the depth, of rows [row, kept_rows_end_). Column 0 is that of the first output's first tap.
-  template <int taps>
   void transform_depth(int64_t channel, int64_t piece, int64_t row) {
-    if constexpr (depth.pieces_of(taps) > 0)
-      if (depth_tables.taps[piece] == taps) return transform_planes<taps>(channel, piece, row);
-    if constexpr (taps > 1) transform_depth<taps - 1>(channel, piece, row);
+    if (!depth_.is_paired)
+      transform_planes<1, false>(channel, piece, row);
+    else if (depth_.taps[piece] == 3)
+      transform_planes<3, true>(channel, piece, row);
+    else if (depth_.taps[piece] == 2)
+      transform_planes<2, true>(channel, piece, row);
+    else
+      transform_planes<1, true>(channel, piece, row);
   }
-  template <int taps>
+  template <int taps, bool is_paired>
   [[gnu::noinline]] void transform_planes(int64_t channel, int64_t piece, int64_t row) {
-    constexpr int inputs = taps + static_cast<int>(depth.outputs()) - 1;
+    constexpr int inputs = taps + (is_paired ? 1 : 0), points = is_paired ? 4 : 1;
     const Input* planes[inputs];
     for (int i = 0; i < inputs; ++i) {
-      const int64_t plane = first_plane() + depth_tables.first[piece] + i * shape.stride.d;
+      const int64_t plane = first_plane() + depth_.first[piece] + i * depth_.stride;
       const bool is_inside = plane >= 0 && plane < sizes_.input.d;
       planes[i] = is_inside ? image_ + channel * view_.channel_block_stride + plane * view_.d_stride : nullptr;
     }
-    for (; row < kept_rows_end_; ++row) {
+    int64_t place = kept_place(row);
+    for (; row < kept_rows_end_; ++row, place = place + 1 < height_.inputs ? place + 1 : 0) {
       const bool is_inside = row >= 0 && row < sizes_.input.h;
       const Input* from[inputs];
       for (int i = 0; i < inputs; ++i)
         from[i] =
             (is_inside && planes[i] != nullptr ? planes[i] + row * view_.h_stride : zeros()) - sizes_.begin_pads.w;
-      float* to[depth_points];
-      for (int point = 0; point < depth_points; ++point)
-        to[point] = kept_row(channel, depth_tables.term_of[point][piece], row - band_row_);
+      float* to[points];
+      for (int point = 0; point < points; ++point) {
+        const int64_t term = depth_.term_of[point * depth_.pieces + piece];
+        to[point] = kept_rows_ + ((channel * depth_.terms + term) * height_.inputs + place) * bands_.row_stride;
+      }
 #pragma clang loop unroll(disable)
       for (int64_t w = 0; w < bands_.row_stride; w += lanes) {
         const int64_t begin = larger(0, smaller(lanes, sizes_.begin_pads.w - w));  // the lanes inside the input
@@ -139,43 +161,50 @@ class StemWinogradInput {
 #pragma clang loop unroll(full)
         for (int i = 0; i < inputs; ++i) elements[i] = load_between(from[i] + w, begin, end);
 #pragma clang loop unroll(full)
-        for (int point = 0; point < depth_points; ++point)
-          if (depth.has_point(point, taps)) store(to[point] + w, combine(elements, depth.input_of(point, taps)));
+        for (int point = 0; point < points; ++point)
+          if (StemWinogradAxis::has_point(point, taps))
+            store(to[point] + w, combine(elements, StemWinogradAxis::input_of(point, taps)));
       }
     }
   }
 
-  // The terms of a piece of the height, of all terms of the depth.
-  template <int taps>
-  void transform_height(int64_t piece, int64_t first_row_of_band) {
-    if constexpr (height.pieces_of(taps) > 0)
-      if (height_tables.taps[piece] == taps) return transform_rows<taps>(piece, first_row_of_band);
-    if constexpr (taps > 1) transform_height<taps - 1>(piece, first_row_of_band);
+  // The terms of a piece of the height, of all terms of the depth; the tile's first row is kept at `first_place`.
+  void transform_height(int64_t piece, int64_t first_place) {
+    if (!height_.is_paired)
+      transform_rows<1, false>(piece, first_place);
+    else if (height_.taps[piece] == 3)
+      transform_rows<3, true>(piece, first_place);
+    else if (height_.taps[piece] == 2)
+      transform_rows<2, true>(piece, first_place);
+    else
+      transform_rows<1, true>(piece, first_place);
   }
-  template <int taps>
-  [[gnu::noinline]] void transform_rows(int64_t piece, int64_t first_row_of_band) {
-    constexpr int inputs = taps + static_cast<int>(height.outputs()) - 1;
+  template <int taps, bool is_paired>
+  [[gnu::noinline]] void transform_rows(int64_t piece, int64_t first_place) {
+    constexpr int inputs = taps + (is_paired ? 1 : 0), points = is_paired ? 4 : 1;
     const int64_t stride = bands_.row_stride;
-    int64_t from[inputs], to[height_points];
-    for (int i = 0; i < inputs; ++i)
-      from[i] = (first_row_of_band + height_tables.first[piece] + i * shape.stride.h) % tile_rows * stride;
-    for (int point = 0; point < height_points; ++point) to[point] = height_tables.term_of[point][piece] * stride;
+    int64_t from[inputs], to[points];
+    for (int i = 0; i < inputs; ++i) {
+      const int64_t place = first_place + height_.first[piece] + i * height_.stride;
+      from[i] = (place < height_.inputs ? place : place - height_.inputs) * stride;
+    }
+    for (int point = 0; point < points; ++point) to[point] = height_.term_of[point * height_.pieces + piece] * stride;
     const float* source = kept_rows_;
     float* destination = terms_;
 #pragma clang loop unroll(disable)
-    for (int64_t term = 0; term < shape.input_channels * depth_terms; ++term) {
+    for (int64_t term = 0; term < channels_ * depth_.terms; ++term) {
 #pragma clang loop unroll(disable)
       for (int64_t w = 0; w < stride; w += lanes) {
         vec elements[inputs];
 #pragma clang loop unroll(full)
         for (int i = 0; i < inputs; ++i) elements[i] = load(source + from[i] + w);
 #pragma clang loop unroll(full)
-        for (int point = 0; point < height_points; ++point)
-          if (height.has_point(point, taps))
-            store(destination + to[point] + w, combine(elements, height.input_of(point, taps)));
+        for (int point = 0; point < points; ++point)
+          if (StemWinogradAxis::has_point(point, taps))
+            store(destination + to[point] + w, combine(elements, StemWinogradAxis::input_of(point, taps)));
       }
-      source += tile_rows * stride;
-      destination += height_terms * stride;
+      source += height_.inputs * stride;
+      destination += height_.terms * stride;
     }
   }
 
@@ -185,12 +214,41 @@ class StemWinogradInput {
     return term.sign > 0 ? inputs[term.first] + inputs[term.second] : inputs[term.first] - inputs[term.second];
   }
 
+  int64_t channels_;
+  StemWinogradAxisAtRunTime depth_, height_;
   StemWinogradBands bands_;
   ConvSizes sizes_;
   BlockedView view_{};
-  float *terms_, *kept_rows_;
+  float* kept_rows_;
   const Input* image_ = nullptr;
   int64_t band_row_ = 0, kept_rows_end_ = 0;  // of the input: the band's first row, the end of those that are kept
+};
+
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+extern template class StemWinogradRows<float>;
+
+// The same with what a shape makes constant.
+template <ConvShape shape, class Input>
+class StemWinogradInput : public StemWinogradRows<Input> {
+ public:
+  static constexpr StemWinogradAxis depth{shape.kernel.d, shape.stride.d, shape.dilation.d},
+      height{shape.kernel.h, shape.stride.h, shape.dilation.h};
+  static constexpr const StemWinogradTables<depth>& depth_tables = stem_winograd_tables<depth>;
+  // The order in which the points of the depth come, so that what they give can be added up in two outputs.
+  static constexpr int64_t depth_order[4] = {1, 2, 0, 3};
+
+  StemWinogradInput(const StemWinogradBands& bands, const ConvSizes& sizes, float* scratch)
+      : StemWinogradRows<Input>(shape.input_channels, stem_winograd_axis<depth>, stem_winograd_axis<height>, bands,
+                                sizes, scratch) {}
+
+  // The first of a tile's rows, transformed along both axes, of a term of the depth: one for each of the height.
+  const float* rows(int64_t channel, int64_t term) const {
+    return this->terms_ + (channel * depth_terms + term) * height_terms * this->row_stride();
+  }
+
+ private:
+  // Constants, so that nothing of this is left to the run.
+  static constexpr int64_t depth_terms = depth.terms(), height_terms = height.terms();
 };
 
 // Where the weights of a point of the depth and a group of points of the height begin in a chunk, in vectors.
@@ -198,8 +256,15 @@ template <StemWinogradPacking packing>
 struct StemWinogradGroupOffsets {
   int64_t of[packing.depth().points()][2];
   constexpr StemWinogradGroupOffsets() : of() {
-    for (int64_t point = 0; point < packing.depth().points(); ++point)
-      for (int group = 0; group < 2; ++group) of[point][group] = packing.group_offset(point, group == 1);
+    // As packing.group_offset, one after the other: clang would evaluate each for a millisecond.
+    constexpr int64_t points = packing.depth().points(), channels = packing.shape.input_channels;
+    constexpr int64_t inner[2] = {packing.inner(false) * channels, packing.inner(true) * channels};
+    int64_t offset = 0;
+    for (int64_t point = 0; point < points; ++point)
+      for (int group = 0; group < 2; ++group) {
+        of[point][group] = offset;
+        offset += stem_winograd_tables<packing.depth()>.pieces_at[point] * inner[group];
+      }
   }
 };
 template <StemWinogradPacking packing>

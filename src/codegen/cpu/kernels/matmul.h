@@ -12,24 +12,11 @@
 #pragma once
 
 #include "codegen/cpu/kernels/matmul_geometry.h"
+#include "codegen/cpu/kernels/matrix_position.h"
 #include "codegen/cpu/kernels/transpose.h"
 #include "codegen/cpu/kernels/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// Where the accumulator that the kernel is about to store belongs. Only the first `count` lanes are stored: an epilogue
-// loads its operands with load_partial(source, count), which is a plain load where the count is known to be `lanes`.
-struct MatrixPosition {
-  int64_t batch[MatmulSizes::batch_rank];
-  int64_t row;
-  int64_t column;  // of the first lane
-  int64_t offset;  // of the first lane, in elements from the start of the output
-  int64_t count;
-};
-
-struct NoMatrixEpilogue {
-  [[gnu::always_inline]] vec operator()(vec accumulator, const MatrixPosition&) const { return accumulator; }
-};
 
 template <class A, class B, class Output>
 struct MatmulArguments {

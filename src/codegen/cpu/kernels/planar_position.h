@@ -1,7 +1,8 @@
 // Where the kernels that write rows of voxels store a vector.
 #pragma once
 
-#include "codegen/cpu/kernels/matmul.h"
+#include "codegen/cpu/kernels/conv_geometry.h"
+#include "codegen/cpu/kernels/matrix_position.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 

@@ -121,41 +121,6 @@ bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueF
   return fits && is_floating(epilogue.value.dtype());
 }
 
-// Whether each operator is an instruction or two on floats, and there are few (light_epilogue.h). Rows may have masks.
-bool is_light(const Scalar& value, EpilogueForm form) {
-  const int most_operators = form == EpilogueForm::rows ? 8 : 6;
-  int operators = 0;
-  bool is_simple = true;
-  visit(value, [&](const ScalarNode& node) {
-    operators += node.operands.empty() ? 0 : 1;
-    switch (node.op) {
-      case ScalarOp::constant:
-      case ScalarOp::load:
-      case ScalarOp::accumulator:
-      case ScalarOp::negate:
-      case ScalarOp::absolute:
-      case ScalarOp::add:
-      case ScalarOp::subtract:
-      case ScalarOp::multiply:
-      case ScalarOp::minimum:
-      case ScalarOp::maximum:
-      case ScalarOp::cast:
-        is_simple &= node.dtype == DType::float32;
-        break;
-      case ScalarOp::equal:
-      case ScalarOp::less:
-      case ScalarOp::less_or_equal:
-      case ScalarOp::logical_not:
-      case ScalarOp::select:
-        is_simple &= form == EpilogueForm::rows;
-        break;
-      default:
-        is_simple = false;
-    }
-  });
-  return is_simple && operators <= most_operators;
-}
-
 // Vectors of floats: the functions are those of floats, overloaded for vec (kernels/math.h).
 class VectorDialect : public ScalarDialect {
  public:
@@ -314,6 +279,40 @@ class EpiloguePrinter {
 };
 
 }  // namespace
+
+bool is_light(const Scalar& value, EpilogueForm form) {
+  const int most_operators = form == EpilogueForm::rows ? 8 : 6;
+  int operators = 0;
+  bool is_simple = true;
+  visit(value, [&](const ScalarNode& node) {
+    operators += node.operands.empty() ? 0 : 1;
+    switch (node.op) {
+      case ScalarOp::constant:
+      case ScalarOp::load:
+      case ScalarOp::accumulator:
+      case ScalarOp::negate:
+      case ScalarOp::absolute:
+      case ScalarOp::add:
+      case ScalarOp::subtract:
+      case ScalarOp::multiply:
+      case ScalarOp::minimum:
+      case ScalarOp::maximum:
+      case ScalarOp::cast:
+        is_simple &= node.dtype == DType::float32;
+        break;
+      case ScalarOp::equal:
+      case ScalarOp::less:
+      case ScalarOp::less_or_equal:
+      case ScalarOp::logical_not:
+      case ScalarOp::select:
+        is_simple &= form == EpilogueForm::rows;
+        break;
+      default:
+        is_simple = false;
+    }
+  });
+  return is_simple && operators <= most_operators;
+}
 
 bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form,
                    int64_t lanes) {

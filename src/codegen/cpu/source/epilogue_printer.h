@@ -20,6 +20,9 @@ bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId ou
 // The same for whatever stores the vectors of blocks that the epilogue makes.
 bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int64_t lanes);
 
+// Whether each operator is an instruction or two on floats, and there are few (light_epilogue.h). Rows may have masks.
+bool is_light(const Scalar& value, EpilogueForm form);
+
 // Writes `struct NAME { ... vec operator()(vec accumulator, const Position& position) const; };` (MatrixPosition in
 // the form of rows), whose members are the pointers and dims that it reads, and returns the braced initializer that
 // fills them from a Frame called `frame`.

@@ -120,6 +120,7 @@ class StepPrinter {
   NestUse share(FlatNest flat) {
     std::vector<BufferId> storages = number_storages(flat);
     for (size_t i = 0; i < storages.size(); ++i) nest_names_.storages[static_cast<BufferId>(i)] = i;
+    result_.calls_functions = true;
     const NestSchedule scheduled = schedule(std::move(flat));
     auto [known, is_new] = nests_.try_emplace(text(scheduled, "nest"));
     SharedNest& nest = known->second;
@@ -170,6 +171,7 @@ class StepPrinter {
   // The type of an epilogue, and the initializer of its members; nothing for a call without one.
   std::pair<std::string, std::string> share_epilogue(const Epilogue& epilogue, EpilogueForm form) {
     if (!epilogue.value) return {};
+    if (!is_light(epilogue.value, form)) result_.calls_functions = true;
     TextWriter unnamed;
     const std::string members = print_epilogue(unnamed, context_, epilogue, form, lanes_, "Epilogue");
     auto [known, is_new] = epilogues_.try_emplace(unnamed.take(), fmt::format("Epilogue{}", epilogues_.size()));

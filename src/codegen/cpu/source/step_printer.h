@@ -14,6 +14,7 @@ namespace onnxc {
 
 struct PrintedSteps {
   std::set<std::string> headers;  // that the kernels need
+  bool calls_functions = false;   // perhaps elementary ones (codegen/cpu/kernels/math.h)
   ScratchOfLevels scratch;
   std::vector<std::string> descriptions;  // a StepDescription's initializer for each step
   std::string definitions;                // that the descriptions use

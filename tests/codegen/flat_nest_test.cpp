@@ -40,9 +40,8 @@ TEST_F(LoadsInBounds, ElementsAtTheSamePlaceAndWhatIsBroadcast) {
   const Expr n = Symbol::dim("N");
   Operand x = builder_.input(dtype, {n, 5}), each = builder_.input(dtype, {5}), one = builder_.input(dtype, {1, 1}),
           y = builder_.output(dtype, {n, 5});
-  builder_.elementwise("choose", y, [&](const std::vector<Expr>& i) {
-    return chosen(x(i), each({i[1]}) * one({0, 0}));
-  });
+  builder_.elementwise("choose", y,
+                       [&](const std::vector<Expr>& i) { return chosen(x(i), each({i[1]}) * one({0, 0})); });
   EXPECT_EQ(in_bounds(x), yes);
   EXPECT_EQ(in_bounds(each), yes);
   EXPECT_EQ(in_bounds(one), yes);
@@ -67,9 +66,8 @@ TEST_F(LoadsInBounds, InPaddedLanesOnlyBlocks) {
   Operand x = builder_.temporary(dtype, shape, layout), other = builder_.temporary(dtype, shape),
           each = builder_.input(dtype, {20}), one = builder_.input(dtype, {1}),
           y = builder_.temporary(dtype, shape, layout);
-  builder_.elementwise("choose", y, [&](const std::vector<Expr>& i) {
-    return chosen(x(i), other(i) * each({i[1]}) * one({0}));
-  });
+  builder_.elementwise("choose", y,
+                       [&](const std::vector<Expr>& i) { return chosen(x(i), other(i) * each({i[1]}) * one({0})); });
   EXPECT_EQ(in_bounds(x), yes);
   EXPECT_EQ(in_bounds(other), no);
   EXPECT_EQ(in_bounds(each), no);

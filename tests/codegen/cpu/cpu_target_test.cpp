@@ -53,6 +53,11 @@ TEST(CpuTarget, GroupsOfOneChannelAreDepthwise) {
               ElementsAre("copy", "conv_depthwise 3x3x3 54->54 groups 54", "copy"));
 }
 
+TEST(CpuTarget, GroupsOfFewChannelsTakeTheDepthwiseKernel) {
+  EXPECT_THAT(steps("(float[1, 128, 5, 9, 9] x) => (y) <float[128, 4, 3, 3, 3] w> { y = Conv <group = 32> (x, w) }"),
+              ElementsAre("copy", "conv_depthwise 3x3x3 128->128 groups 32", "copy"));
+}
+
 TEST(CpuTarget, ATransposedConvolutionStoresIntoAConcat) {
   EXPECT_THAT(steps(R"((float[1, 3, 4, 4] small, float[1, 3, 8, 8] large) => (y)
       <float[24, 3, 1, 1] wa, float[24, 16, 2, 2] wb, float[16, 3, 1, 1] wc, float[16, 32, 3, 3] wd> {

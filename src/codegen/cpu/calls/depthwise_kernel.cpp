@@ -5,10 +5,10 @@
 
 namespace onnxc {
 
-bool takes_depthwise_convolution(const Node& node, int) {
+bool takes_depthwise_convolution(const Node& node, int lanes) {
   std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
   return convolution && !convolution->spec.transposed && convolution->shape.groups > 1 &&
-         kernels::depthwise_supports(convolution->shape);
+         kernels::depthwise_supports(convolution->shape, lanes);
 }
 
 void lower_depthwise_convolution(const Node& node, int lanes, LoweringContext& context) {

@@ -8,8 +8,8 @@
 
 namespace onnxc {
 
-// `weights` is ONNX's [channels, 1, kd, kh, kw], row-major. Throws InternalError when the number of weights is not the
-// shape's, or the shape is not depthwise.
+// `weights` is ONNX's [channels, channels / groups, kd, kh, kw], row-major. Throws InternalError when the number of
+// weights is not the shape's, or the kernel does not take the shape.
 std::vector<float> pack_depthwise_weights(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
 
 }  // namespace onnxc

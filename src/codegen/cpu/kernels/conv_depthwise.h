@@ -1,5 +1,5 @@
-// Depthwise convolution over blocked channels: one filter a channel; any kernel, stride, dilation and begin pads, ranks
-// 1 to 3.
+// Depthwise convolution over blocked channels, and convolution in groups of fewer channels than a vector has lanes; any
+// kernel, stride, dilation and begin pads, ranks 1 to 3.
 //
 // Problem: y[n, c, z] = epilogue(sum over k of x[n, c, z * stride - pad + k * dilation] * w[c, k]), x zero outside its
 // bounds. Lanes are channels, so all is lane by lane. Method: a tile of up to ten outputs of one row stays in
@@ -7,6 +7,8 @@
 // every output and tap of the row that meet in it. Rows of the kernel that fall into the padding are left out. Only the
 // first and the last columns of a tile, as many as half the kernel, may lie outside the row: they alone are asked where
 // they are, and read zeros. The order of each sum is that of the taps.
+// In groups of m channels an element serves m times: its lanes are exchanged within each group, so that each channel
+// meets every member once, and multiplied with that one's taps.
 // Limits: kernels wider than five load an element for each tap, and so do tiles that more columns lie outside of.
 // Bound by: FMA throughput while the planes of a band stay in the second-level cache; with a Swish in the epilogue as
 // much by that.
@@ -23,7 +25,7 @@ template <ConvShape shape, class Input, class Output, class Epilogue>
 class DepthwiseConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
-  static_assert(depthwise_supports(shape), "a convolution that joins channels");
+  static_assert(depthwise_supports(shape, lanes), "a convolution that joins more channels than a block has");
 
   static KernelWork work(const ConvSizes& sizes) { return depthwise_geometry(shape, lanes, sizes).work; }
 
@@ -46,6 +48,7 @@ class DepthwiseConvolution {
 
  private:
   static constexpr DepthwisePacking packing{shape, lanes};
+  static constexpr int members = static_cast<int>(packing.members());  // of a group
   // Whether the accumulators, a row of taps and the input elements fit the registers.
   static constexpr bool keeps_taps = shape.kernel.w <= 5;
   // Columns at each end of a tile that may lie outside the row.
@@ -56,7 +59,7 @@ class DepthwiseConvolution {
   // until all stores before it, those of the row above too, have reached the cache.
   static void run_row(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block, int64_t d,
                       int64_t h) {
-    constexpr bool has_ten = lanes == 16 || shape.kernel.w <= 3;
+    constexpr bool has_ten = lanes == 16 || (shape.kernel.w <= 3 && members == 1);
     const int64_t width = arguments.sizes.output.w;
     Position row{batch, block, d, h, 0, 0};
     while (row.w < width) {
@@ -129,22 +132,45 @@ class DepthwiseConvolution {
       for (int64_t j = kh.begin; j < kh.end; ++j) {
         const Input* row = block + (origin.d + i * shape.dilation.d) * view.d_stride +
                            (origin.h + j * shape.dilation.h) * view.h_stride + origin.w * lanes;
-        const float* taps = weights + (i * shape.kernel.h + j) * shape.kernel.w * lanes;
-        hide_origin(row, taps);
-        if constexpr (keeps_taps && edge != any_column)
-          add_row_by_element<outputs, edge>(InputRow<Input, true>{row, origin.w, size.w, zeros},
-                                            InputRow<Input, false>{row, origin.w, size.w, zeros}, taps, accumulators);
-        else
-          add_row_by_tap<outputs>(InputRow<Input, (edge == any_column)>{row, origin.w, size.w, zeros}, taps,
-                                  accumulators);
+        const float* taps = weights + (i * shape.kernel.h + j) * members * packing.row_size();
+#pragma clang loop unroll(disable)
+        for (int member = 0; member < members; ++member, taps += packing.row_size()) {
+          hide_origin(row, taps);  // with several members, clang would keep the elements of the first on the stack, too
+          const InputRow<Input, true> at_edge{row, origin.w, size.w, zeros};
+          const InputRow<Input, false> inside{row, origin.w, size.w, zeros};
+          if constexpr (members == 1) {
+            add_row<outputs, edge>(at_edge, inside, taps, accumulators);
+          } else {
+            const vec_mask order = lane_indices() ^ static_cast<vec_mask>(member);
+            add_row<outputs, edge>(Exchanged{at_edge, order}, Exchanged{inside, order}, taps, accumulators);
+          }
+        }
       }
   }
 
+  // A row whose lanes are exchanged.
+  template <class Row>
+  struct Exchanged {
+    Row row;
+    vec_mask order;
+    [[gnu::always_inline]] vec operator[](int64_t i) const { return permute(row[i], order); }
+  };
+
+  template <int outputs, int64_t edge, class EdgeRow, class InnerRow>
+  [[gnu::always_inline]] static void add_row(const EdgeRow& at_edge, const InnerRow& inside, const float* taps,
+                                             vec (&accumulators)[outputs]) {
+    if constexpr (keeps_taps && edge != any_column)
+      add_row_by_element<outputs, edge>(at_edge, inside, taps, accumulators);
+    else if constexpr (edge == any_column)
+      add_row_by_tap<outputs>(at_edge, taps, accumulators);
+    else
+      add_row_by_tap<outputs>(inside, taps, accumulators);
+  }
+
   // Every element is loaded once and multiplied with each tap that meets an output of the tile in it.
-  template <int outputs, int64_t edge>
-  [[gnu::always_inline]] static void add_row_by_element(const InputRow<Input, true>& at_edge,
-                                                        const InputRow<Input, false>& inside, const float* taps,
-                                                        vec (&accumulators)[outputs]) {
+  template <int outputs, int64_t edge, class EdgeRow, class InnerRow>
+  [[gnu::always_inline]] static void add_row_by_element(const EdgeRow& at_edge, const InnerRow& inside,
+                                                        const float* taps, vec (&accumulators)[outputs]) {
     vec tap[shape.kernel.w];
 #pragma clang loop unroll(full)
     for (int k = 0; k < shape.kernel.w; ++k) tap[k] = load(taps + k * lanes);

@@ -5,21 +5,29 @@
 
 namespace onnxc::kernels {
 
-// One filter a channel: as many groups and output channels as input channels.
-constexpr bool depthwise_supports(const ConvShape& shape) {
-  return shape.groups == shape.input_channels && shape.output_channels == shape.input_channels;
+// As many output channels as input channels, in groups of one channel, or of 2, 4, ... below the lanes.
+constexpr bool depthwise_supports(const ConvShape& shape, int lanes) {
+  const int64_t members = shape.input_channels / shape.groups;
+  return shape.output_channels == shape.input_channels && members < lanes && lanes % members == 0;
 }
 
-// Packed weights: [channel block][kd][kh][kw][lane]; channels that pad the last block are zero.
+// Packed weights: [channel block][kd][kh][member][kw][lane]; channels that pad the last block are zero. Under member m
+// a channel that is number i of its group has its weight for number i ^ m: all have a different one, and exchanging
+// lanes brings it to them.
 struct DepthwisePacking {
   ConvShape shape;
   int lanes;
 
+  constexpr int64_t members() const { return shape.input_channels / shape.groups; }
   constexpr int64_t blocks() const { return divide_up(shape.output_channels, lanes); }
-  constexpr int64_t block_size() const { return shape.kernel.product() * lanes; }
+  constexpr int64_t row_size() const { return shape.kernel.w * lanes; }
+  constexpr int64_t block_size() const { return shape.kernel.product() * members() * lanes; }
   constexpr int64_t size() const { return blocks() * block_size(); }
-  constexpr int64_t offset(int64_t channel, int64_t tap) const {
-    return channel / lanes * block_size() + tap * lanes + channel % lanes;
+  // Of the weight that output `channel` has for number `input` of its group.
+  constexpr int64_t offset(int64_t channel, int64_t input, int64_t tap) const {
+    const int64_t member = channel % members() ^ input;
+    return channel / lanes * block_size() + (tap / shape.kernel.w * members() + member) * row_size() +
+           tap % shape.kernel.w * lanes + channel % lanes;
   }
 };
 

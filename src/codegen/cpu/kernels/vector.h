@@ -127,6 +127,18 @@ namespace detail {
   return __builtin_bit_cast(vec, __builtin_bit_cast(vec_mask, value) & mask);
 }
 
+// Lane i is lane order[i] of the value, where 0 <= order[i] < lanes.
+[[gnu::always_inline]] inline vec permute(vec value, vec_mask order) {
+#if defined(__AVX512F__)
+  return __builtin_ia32_permvarsf512(value, order);
+#else
+  typedef float vector8 __attribute__((vector_size(32)));
+  typedef int32_t index8 __attribute__((vector_size(32)));
+  return __builtin_bit_cast(
+      vec, __builtin_ia32_permvarsf256(__builtin_bit_cast(vector8, value), __builtin_bit_cast(index8, order)));
+#endif
+}
+
 // The first `count` (0 to lanes) elements; the other lanes are zero and their memory is not touched.
 [[gnu::always_inline]] inline vec load_partial(const float* source, int64_t count) {
 #if defined(__AVX512F__)

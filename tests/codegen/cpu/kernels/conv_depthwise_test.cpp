@@ -15,6 +15,12 @@ constexpr ConvShape depthwise(int64_t channels, const Axes& kernel, const Axes& 
   return {channels, channels, channels, kernel, stride, dilation};
 }
 
+// In groups of `members` channels.
+constexpr ConvShape in_groups(int64_t groups, int64_t members, const Axes& kernel, const Axes& stride = {1, 1, 1},
+                              const Axes& dilation = {1, 1, 1}) {
+  return {groups * members, groups * members, groups, kernel, stride, dilation};
+}
+
 // Compares the kernel with the definition for one shape and size, with every operand a view with gaps.
 template <ConvShape shape, class Input = float, class Output = float>
 void check(int64_t batch, const Axes& size, const Axes& begin_pads, const Axes& end_pads, const Trial& trial = {}) {
@@ -59,6 +65,25 @@ TEST(ISA_SUITE(DepthwiseConvolution), OddChannels) {
   check<depthwise(lanes + 5, {3, 3, 3})>(2, {4, 5, 11}, {1, 1, 1}, {1, 1, 1});
   check<depthwise(3, {3, 3, 3})>(2, {4, 5, 11}, {1, 1, 1}, {1, 1, 1});
   check<depthwise(3 * lanes - 1, {2, 1, 1})>(1, {4, 5, 3}, {0, 0, 0}, {0, 0, 0});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), GroupsOfSeveralChannels) {
+  // Fewer groups than a block has, as many, and a last block that is not full.
+  check<in_groups(1, 2, {3, 3, 3})>(2, {4, 5, 11}, {1, 1, 1}, {1, 1, 1});
+  check<in_groups(2, 4, {3, 3, 3})>(1, {4, 5, 11}, {1, 1, 1}, {1, 1, 1});
+  check<in_groups(7, 4, {3, 3, 3}, {1, 2, 2})>(1, {4, 5, 12}, {1, 1, 1}, {1, 1, 1});
+  check<in_groups(lanes + 3, 2, {1, 2, 3}, {2, 1, 1}, {1, 3, 2})>(1, {3, 9, 21}, {0, 2, 2}, {0, 1, 2});
+  check<in_groups(5, lanes / 2, {2, 1, 1})>(2, {4, 5, 3}, {0, 0, 0}, {0, 0, 0});
+  check<in_groups(3, 4, {1, 3, 7})>(1, {1, 5, 21}, {0, 1, 3}, {0, 1, 3});
+  check<in_groups(3, 4, {1, 1, 1})>(1, {2, 5, 9}, {0, 0, 0}, {0, 0, 0});
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), EveryWidthAroundTheTileInGroups) {
+  for (int64_t width = 1; width <= 27; ++width) {
+    check<in_groups(3, 4, {1, 3, 3})>(1, {2, 3, width}, {0, 1, 1}, {0, 1, 1});
+    check_light<in_groups(lanes / 2 + 1, 2, {1, 3, 3})>(1, {2, 3, width}, {0, 1, 1}, {0, 1, 1});
+    check<in_groups(2, 4, {1, 1, 3}, {1, 1, 2})>(1, {1, 2, width + 1}, {0, 0, 1}, {0, 0, 0});
+  }
 }
 
 TEST(ISA_SUITE(DepthwiseConvolution), StrideDilationAndPadsThatDifferByAxis) {
@@ -106,12 +131,16 @@ TEST(ISA_SUITE(DepthwiseConvolution), HalfTypesAreComputedInFloat) {
   check<shape, bfloat16_t, float>(1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});
   check<shape, float16_t, float>(1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});
   check<shape, float, float16_t>(1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});  // integers up to 2048 are exact
+  check<in_groups(3, 4, {1, 3, 3}), float16_t, float>(1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});
 }
 
 TEST(ISA_SUITE(DepthwiseConvolution), RandomValues) {
   // 27 products of normals, each sum below 30: 27 roundings of half a unit of 2^-19 at most.
   const Trial trial{.fill = fill_with_normals, .tolerance = 27 * 0x1p-20};
   check<depthwise(2 * lanes, {3, 3, 3})>(1, {5, 6, 17}, {1, 1, 1}, {1, 1, 1}, trial);
+  // 108 products, each sum below 60.
+  const Trial four_times{.fill = fill_with_normals, .tolerance = 108 * 0x1p-19};
+  check<in_groups(lanes, 4, {3, 3, 3})>(1, {5, 6, 17}, {1, 1, 1}, {1, 1, 1}, four_times);
 }
 
 TEST(ISA_SUITE(DepthwiseConvolution), NothingToDo) {
@@ -120,10 +149,13 @@ TEST(ISA_SUITE(DepthwiseConvolution), NothingToDo) {
   EXPECT_EQ(depthwise_geometry(shape, lanes, conv_sizes(shape, 0, {4, 4, 4}, {}, {})).work.tasks, 0);
 }
 
-TEST(ISA_SUITE(DepthwiseConvolution), SupportsOneFilterAChannel) {
-  EXPECT_TRUE(depthwise_supports({.input_channels = 5, .output_channels = 5, .groups = 5}));
-  EXPECT_FALSE(depthwise_supports({.input_channels = 5, .output_channels = 10, .groups = 5}));
-  EXPECT_FALSE(depthwise_supports({.input_channels = 4, .output_channels = 4, .groups = 2}));
+TEST(ISA_SUITE(DepthwiseConvolution), SupportsGroupsThatDivideTheLanes) {
+  EXPECT_TRUE(depthwise_supports({.input_channels = 5, .output_channels = 5, .groups = 5}, 8));
+  EXPECT_FALSE(depthwise_supports({.input_channels = 5, .output_channels = 10, .groups = 5}, 8));
+  EXPECT_TRUE(depthwise_supports({.input_channels = 12, .output_channels = 12, .groups = 3}, 8));
+  EXPECT_FALSE(depthwise_supports({.input_channels = 9, .output_channels = 9, .groups = 3}, 8));
+  EXPECT_FALSE(depthwise_supports({.input_channels = 16, .output_channels = 16, .groups = 2}, 8));
+  EXPECT_TRUE(depthwise_supports({.input_channels = 16, .output_channels = 16, .groups = 2}, 16));
 }
 
 }  // namespace

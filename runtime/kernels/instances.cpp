@@ -22,13 +22,13 @@ template class LayoutCopy<float, float, false>;
 template class LayoutCopy<float, float, true>;
 
 template void winograd_multiply<winograd_rows(lanes), 1>(const float*, int64_t, const float*, const float*, int64_t,
-                                                         float*);
+                                                         int64_t, float*);
 template void winograd_multiply<winograd_rows(lanes), 2>(const float*, int64_t, const float*, const float*, int64_t,
-                                                         float*);
+                                                         int64_t, float*);
 template void winograd_multiply<winograd_short_rows(lanes), 1>(const float*, int64_t, const float*, const float*,
-                                                               int64_t, float*);
+                                                               int64_t, int64_t, float*);
 template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
-                                                               int64_t, float*);
+                                                               int64_t, int64_t, float*);
 
 template void winograd_multiply_points<1>(const WinogradTask&, int64_t, const float*, const float*);
 template void winograd_multiply_points<2>(const WinogradTask&, int64_t, const float*, const float*);

@@ -146,7 +146,7 @@ extern const SoftmaxCall softmaxes[];
 const SoftmaxCall softmaxes[] = {&RowSoftmax<float, float, false>::run, &RowSoftmax<float, float, true>::run};
 
 // More accumulators than there are registers: the check must find it.
-[[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, u, 64, m); }
+[[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, u, 64, 64, m); }
 
 }  // namespace onnxc::kernels
 )";

@@ -152,14 +152,15 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
          static_cast<double>(packing.size()) * 4 * byte_cost;
 }
 
-// The tiles that a shape may have.
-std::vector<Axes> winograd_tiles(const ConvShape& shape, ConvWeights weights) {
+// The tiles that a shape may have. Tiles of 4x4 have only been seen to gain with eight lanes.
+std::vector<Axes> winograd_tiles(const ConvShape& shape, int lanes, ConvWeights weights) {
   const int64_t most = weights == ConvWeights::whole ? 2 : 4;
   std::vector<Axes> tiles;
   for (const int64_t d : {1, 2, 4})
     for (const int64_t h : {1, 2, 4})
       for (const int64_t w : {1, 2, 4})
-        if (std::max({d, h, w}) <= most && kernels::winograd_supports(shape, {d, h, w})) tiles.push_back({d, h, w});
+        if (const Axes tile{d, h, w}; std::max({d, h, w}) <= most && kernels::winograd_supports(shape, tile))
+          if (lanes == 8 || !kernels::WinogradPacking{shape, tile, lanes}.has_two_fours()) tiles.push_back(tile);
   return tiles;
 }
 
@@ -196,7 +197,8 @@ ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutpu
   const bool reads_planar = is_stem(shape);
   std::vector<ConvChoice> transformed;
   if (!reads_planar)
-    for (const Axes& tile : winograd_tiles(shape, weights)) transformed.push_back({ConvAlgorithm::winograd, tile});
+    for (const Axes& tile : winograd_tiles(shape, lanes, weights))
+      transformed.push_back({ConvAlgorithm::winograd, tile});
   else if (kernels::stem_winograd_supports(shape))
     transformed.push_back({ConvAlgorithm::stem_winograd});
 

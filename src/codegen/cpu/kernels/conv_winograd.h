@@ -1,6 +1,6 @@
-// Convolution by Winograd's F(2, 3) or F(4, 3) along each axis of three taps: F(2,2,4) for 3x3x3, F(2,4) for 1x3x3,
-// F(4) for 3x1x1 and the like, also of rank 1 and 2, and by F(2, 2) where the stride is two (conv_winograd_points.h and
-// _geometry.h have the algorithm).
+// Convolution by Winograd's F(2, 3) or F(4, 3) along each axis of three taps: F(2,2,4) for 3x3x3, F(2,4) or F(4,4) for
+// 1x3x3, F(4) for 3x1x1 and the like, also of rank 1 and 2, and by F(2, 2) where the stride is two
+// (conv_winograd_points.h and _geometry.h have the algorithm).
 //
 // Problem: as in conv_direct.h, for strides of one and two, dilation 1, one group and any pads. Method: for a range of
 // tiles, each point of the outer axis and each group of row points (WinogradPacking::group_rows; all of them where they
@@ -61,8 +61,7 @@ template <int rows, int blocks>
 // The matrix product of one register tile. v: [input block][row][lane], u: [depth][block][lane], m: [row][block][lane].
 template <int rows, int blocks>
 [[gnu::noinline]] void winograd_multiply(const float* v, int64_t v_block_stride, const float* u, const float* ahead,
-                                         int64_t depth, float* m) {
-  constexpr int64_t chain = WinogradPacking::chain;
+                                         int64_t depth, int64_t chain, float* m) {
   vec sums[rows][blocks], totals[rows][blocks];
   winograd_multiply_chain(v, v_block_stride, u, ahead, smaller(depth, chain), sums);
   if (depth > chain) {
@@ -81,13 +80,13 @@ template <int rows, int blocks>
 
 // Compiled with the runtime (runtime/kernels/instances.cpp).
 extern template void winograd_multiply<winograd_rows(lanes), 1>(const float*, int64_t, const float*, const float*,
-                                                                int64_t, float*);
+                                                                int64_t, int64_t, float*);
 extern template void winograd_multiply<winograd_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
-                                                                int64_t, float*);
+                                                                int64_t, int64_t, float*);
 extern template void winograd_multiply<winograd_short_rows(lanes), 1>(const float*, int64_t, const float*, const float*,
-                                                                      int64_t, float*);
+                                                                      int64_t, int64_t, float*);
 extern template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
-                                                                      int64_t, float*);
+                                                                      int64_t, int64_t, float*);
 
 // Compiled with the runtime, too, as is all here that has no template or an `extern` one.
 WinogradGeometry winograd_geometry_at_run_time(const WinogradPacking& packing, const ConvSizes& sizes);
@@ -303,7 +302,7 @@ template <int blocks>
 [[gnu::noinline]] void winograd_multiply_points(const WinogradTask& task, int64_t points, const float* u,
                                                 const float* next) {
   constexpr int rows = winograd_rows(lanes), short_rows = winograd_short_rows(lanes);
-  const int64_t tiles = task.end - task.begin, depth = task.packing.depth();
+  const int64_t tiles = task.end - task.begin, depth = task.packing.depth(), chain = task.packing.chain();
   const WinogradGeometry& geometry = task.geometry;
   const int64_t size = blocks * task.packing.block_size();
   for (int64_t point = 0; point < points; ++point, u += size) {
@@ -313,9 +312,9 @@ template <int blocks>
     for (int64_t tile = 0; tile < tiles; tile += rows, v += rows * lanes, m += rows * blocks * lanes) {
       const float* const part = ahead + size * tile / tiles;
       if (tiles - tile <= short_rows)
-        winograd_multiply<short_rows, blocks>(v, geometry.block_stride, u, part, depth, m);
+        winograd_multiply<short_rows, blocks>(v, geometry.block_stride, u, part, depth, chain, m);
       else
-        winograd_multiply<rows, blocks>(v, geometry.block_stride, u, part, depth, m);
+        winograd_multiply<rows, blocks>(v, geometry.block_stride, u, part, depth, chain, m);
     }
   }
 }
@@ -329,6 +328,71 @@ struct WinogradTarget {
   float factor;
   bool is_first;  // no outer point before has added to them
 };
+
+// The sums of an axis with a tile of four outputs from its six products: what +-p give is added and subtracted once.
+template <WinogradAxis axis>
+[[gnu::always_inline]] inline void winograd_outputs_of_four(const vec (&products)[6], vec (&sums)[4]) {
+  constexpr const WinogradPoint &near = axis.table()[1], &far = axis.table()[3];
+  const vec near_even = products[1] + products[2], near_odd = products[1] - products[2];
+  const vec far_even = products[3] + products[4], far_odd = products[3] - products[4];
+  sums[0] = products[0] + (near_even + far_even);
+  sums[1] = fma(splat(near.output[1]), near_odd, far_odd * far.output[1]);
+  sums[2] = fma(splat(near.output[2]), near_even, far_even * far.output[2]);
+  sums[3] = fma(splat(near.output[3]), near_odd, fma(splat(far.output[3]), far_odd, products[5]));
+}
+
+// As winograd_add_outputs for tiles of 4x4, whose sums no sixteen registers hold: first over rows, to the stack, then
+// over columns.
+template <WinogradForm form, int first_row, int group_rows>
+[[gnu::noinline]] static void winograd_add_square_outputs(const WinogradTask& task, int64_t count,
+                                                          const WinogradTarget* targets, int target_count) {
+  constexpr int outputs = 4, points = 6;
+  constexpr const WinogradPoint* row_points = form.row.table() + first_row;
+  const int64_t product_stride = task.geometry.product_stride, output_stride = task.geometry.output_stride;
+  const float* products = task.products();
+#pragma clang loop unroll(disable)
+  for (int64_t i = 0; i < count; i += lanes) {
+    vec row_sums[outputs][points];
+#pragma clang loop unroll(disable)
+    for (int point = 0; point < points; ++point) {
+      vec product[group_rows], sums[outputs];
+#pragma clang loop unroll(full)
+      for (int row = 0; row < group_rows; ++row)
+        product[row] = load(products + (row * points + point) * product_stride + i);
+      if constexpr (group_rows == points) {
+        winograd_outputs_of_four<form.row>(product, sums);
+      } else {
+#pragma clang loop unroll(full)
+        for (int row = 0; row < group_rows; ++row)
+#pragma clang loop unroll(full)
+          for (int r = 0; r < outputs; ++r) {
+            const float factor = row_points[row].output[r];
+            if (factor == 0.0f) continue;
+            sums[r] = row == form.row.first_point(r, first_row) - first_row ? product[row] * factor
+                                                                            : fma(splat(factor), product[row], sums[r]);
+          }
+      }
+#pragma clang loop unroll(full)
+      for (int r = 0; r < outputs; ++r)
+        if (form.row.first_point(r, first_row) < first_row + group_rows) row_sums[r][point] = sums[r];
+    }
+#pragma clang loop unroll(full)
+    for (int r = 0; r < outputs; ++r) {
+      if (form.row.first_point(r, first_row) >= first_row + group_rows) continue;
+      vec sums[outputs];
+      winograd_outputs_of_four<form.column>(row_sums[r], sums);
+#pragma clang loop unroll(disable)
+      for (int t = 0; t < target_count; ++t) {
+        const vec factor = splat(targets[t].factor);
+        const bool is_first = targets[t].is_first && form.row.first_point(r) >= first_row;
+        float* to = targets[t].sums + r * outputs * output_stride + i;
+#pragma clang loop unroll(full)
+        for (int c = 0; c < outputs; ++c, to += output_stride)
+          store(to, is_first ? sums[c] * factor : fma(factor, sums[c], load(to)));
+      }
+    }
+  }
+}
 
 // Transforms a chunk's products of a group of rows over rows and columns and adds them to the targets.
 template <WinogradForm form, int first_row, int group_rows>
@@ -396,8 +460,11 @@ static void winograd_scatter_outputs(const WinogradTask& task, int64_t chunk, in
     targets[count++] = {task.outputs(plane * outputs.h * outputs.w, chunk), factor,
                         outer_point == form.outer.first_point(plane)};
   }
-  winograd_add_outputs<form, first_row, group_rows>(
-      task, (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes, targets, count);
+  const int64_t elements = (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes;
+  if constexpr (outputs.h == 4 && outputs.w == 4)
+    winograd_add_square_outputs<form, first_row, group_rows>(task, elements, targets, count);
+  else
+    winograd_add_outputs<form, first_row, group_rows>(task, elements, targets, count);
 }
 
 // `tile_outputs`: of a tile, along each axis (winograd_supports).

@@ -42,14 +42,15 @@ constexpr WinogradForm winograd_form(const ConvShape& shape, const Axes& tile) {
 }
 
 // Whether a convolution has the form: along each axis three taps, or one that is passed through. One axis may have a
-// tile of 4: with two the products are fewer still, but the error doubles again and the input's transform takes most of
-// what they save. Where depth and height both have three taps it may not be the depth.
+// tile of 4, or two where there is no third: the error doubles again, which half as long chains make up for. Where
+// depth and height both have three taps it may not be the depth.
 constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
   const WinogradForm form = winograd_form(shape, tile);
   const Axes outputs = form.outputs();
   const int fours = (outputs.d == 4) + (outputs.h == 4) + (outputs.w == 4);
   return form.outer.is_supported() && form.row.is_supported() && form.column.is_supported() && tile.product() > 1 &&
-         fours <= 1 && outputs.d != 4 && shape.groups == 1 && shape.dilation == Axes{1, 1, 1};
+         fours <= (form.outer.taps == 1 ? 2 : 1) && outputs.d != 4 && shape.groups == 1 &&
+         shape.dilation == Axes{1, 1, 1};
 }
 
 // Transformed weights: [outer point][group of row points][chunk of two output blocks][row point of the group][column
@@ -61,12 +62,14 @@ struct WinogradPacking {
   int lanes;
 
   static constexpr int64_t reduction_step = 4;
-  // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256.
-  static constexpr int64_t chain = 64;
+  // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256. With
+  // tiles of four along two axes, which make more of it, half as many.
+  constexpr int64_t chain() const { return has_two_fours() ? 32 : 64; }
   // Of the transformed input of a tile, for all row points at once and for groups of them.
   static constexpr int64_t most_tile_bytes = 14 * 1024, most_group_bytes = 7 * 1024;
 
   constexpr WinogradForm form() const { return winograd_form(shape, tile); }
+  constexpr bool has_two_fours() const { return (tile.d == 4) + (tile.h == 4) + (tile.w == 4) == 2; }
 
   constexpr int64_t input_blocks() const { return divide_up(shape.input_channels, lanes); }
   constexpr int64_t output_blocks() const { return divide_up(shape.output_channels, lanes); }

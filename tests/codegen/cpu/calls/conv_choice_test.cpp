@@ -141,6 +141,12 @@ TEST(ConvChoice, LargeMapsTakeTilesOfFour) {
   EXPECT_EQ(tile({.input_channels = 144, .output_channels = 64, .kernel = {3, 1, 1}}, {8, 56, 56}), (Axes{4, 1, 1}));
 }
 
+TEST(ConvChoice, EightLanesTakeTilesOfFourByFour) {
+  constexpr ConvShape shape{.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}};
+  EXPECT_EQ(choose_convolution(shape, 8, {Axes{8, 56, 56}}).tile, (Axes{1, 4, 4}));
+  EXPECT_EQ(choose_convolution(shape, 16, {Axes{8, 56, 56}}).tile, (Axes{1, 2, 4}));
+}
+
 TEST(ConvChoice, WholeWeightsTakeTilesThatKeepIntegersExact) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
   EXPECT_EQ(choose_convolution(shape, 16, {Axes{16, 56, 56}}, ConvWeights::whole).tile, (Axes{2, 2, 2}));

@@ -49,6 +49,12 @@ void check_fours(const ConvSizes& sizes) {
   check_tile<shape, tile_of(shape, 2, 4, 2)>(sizes, trial);
 }
 
+// Tiles of four along both axes: rounded, whatever the operands are.
+template <ConvShape shape>
+void check_squares(const ConvSizes& sizes) {
+  check_tile<shape, tile_of(shape, 1, 4, 4)>(sizes, {.tolerance = 2e-2});
+}
+
 template <ConvShape shape>
 void check_all(const ConvSizes& sizes) {
   check<shape>(sizes);
@@ -68,10 +74,12 @@ TEST(ISA_SUITE(WinogradConvolution), EveryFormAroundTheTiles) {
     const Axes input{size, 10 - size, size + 1};
     check_all<volume>(conv_sizes(volume, 1, input, {1, 1, 1}, {1, 1, 1}));
     check_all<plane>(conv_sizes(plane, 1, input, {0, 1, 1}, {0, 1, 1}));
+    check_squares<plane>(conv_sizes(plane, 1, input, {0, 1, 1}, {0, 1, 1}));
     check_all<depth>(conv_sizes(depth, 1, input, {1, 0, 0}, {1, 0, 0}));
     check_all<height>(conv_sizes(height, 1, input, {0, 1, 0}, {0, 1, 0}));
     check_all<width>(conv_sizes(width, 1, input, {0, 0, 1}, {0, 0, 1}));
     check_all<depth_width>(conv_sizes(depth_width, 1, input, {1, 0, 1}, {1, 0, 1}));
+    check_squares<depth_width>(conv_sizes(depth_width, 1, input, {1, 0, 1}, {1, 0, 1}));
     check_all<depth_height>(conv_sizes(depth_height, 1, input, {1, 1, 0}, {1, 1, 0}));
   }
 }
@@ -159,7 +167,7 @@ TEST(ISA_SUITE(WinogradConvolution), OddChannelsAndEveryNumberOfOutputBlocks) {
 }
 
 TEST(ISA_SUITE(WinogradConvolution), SeveralChainsOfChannels) {
-  constexpr int64_t chain = WinogradPacking::chain;
+  constexpr int64_t chain = 64;
   constexpr ConvShape two{.input_channels = 2 * chain, .output_channels = lanes, .kernel = {1, 1, 3}};
   constexpr ConvShape rest{.input_channels = 2 * chain + lanes + 1, .output_channels = 2 * lanes, .kernel = {1, 1, 3}};
   check<two>(conv_sizes(two, 1, {1, 2, 30}, {0, 0, 1}, {0, 0, 1}));
@@ -169,6 +177,7 @@ TEST(ISA_SUITE(WinogradConvolution), SeveralChainsOfChannels) {
 TEST(ISA_SUITE(WinogradConvolution), GroupsOfRowPoints) {
   constexpr ConvShape all{.input_channels = 140, .output_channels = lanes + 1, .kernel = {3, 3, 3}};
   constexpr ConvShape single{.input_channels = 160, .output_channels = 2 * lanes + 1, .kernel = {1, 3, 3}};
+  constexpr ConvShape wide{.input_channels = 128, .output_channels = 2 * lanes + 1, .kernel = {1, 3, 3}};
   constexpr ConvShape pairs{.input_channels = 640, .output_channels = lanes, .kernel = {3, 1, 1}};
   constexpr ConvShape uneven{.input_channels = 160, .output_channels = lanes, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
   EXPECT_EQ((WinogradPacking{all, {2, 2, 4}, lanes}.group_rows()), 4);
@@ -178,6 +187,10 @@ TEST(ISA_SUITE(WinogradConvolution), GroupsOfRowPoints) {
   EXPECT_EQ((WinogradPacking{uneven, {2, 2, 2}, lanes}.rows_of(2)), 1);
   check_all<all>(conv_sizes(all, 2, {3, 5, 9}, {1, 1, 1}, {1, 1, 1}));
   check_all<single>(conv_sizes(single, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1}));
+  EXPECT_EQ((WinogradPacking{single, {1, 4, 4}, lanes}.group_rows()), 1);
+  EXPECT_EQ((WinogradPacking{wide, {1, 4, 4}, lanes}.group_rows()), 2);
+  check_squares<wide>(conv_sizes(wide, 2, {2, 5, 9}, {0, 1, 1}, {0, 1, 1}));
+  check_squares<single>(conv_sizes(single, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1}));
   check_all<pairs>(conv_sizes(pairs, 1, {7, 2, 9}, {1, 0, 0}, {1, 0, 0}));
   check_strided<uneven>(conv_sizes(uneven, 1, {5, 6, 9}, {1, 1, 1}, {1, 1, 1}));
 }
@@ -249,6 +262,7 @@ TEST(ISA_SUITE(WinogradConvolution), NotFiniteReachesTheOutputsThatReadItAlone) 
   // With tiles of four, weights of what is computed again were rounded when they were transformed.
   const Trial rounded{.fill = fill_with_nan_and_infinity, .tolerance = 1e-3};
   check_tile<volume, Axes{2, 2, 4}>(conv_sizes(volume, 2, {5, 6, 9}, {1, 1, 1}, {1, 1, 1}), rounded);
+  check_tile<swapped, Axes{4, 1, 4}>(conv_sizes(swapped, 1, {7, 4, 6}, {1, 0, 2}, {0, 0, 1}), rounded);
   check_tile<row, Axes{1, 4, 1}>(conv_sizes(row, 1, {2, 9, 5}, {0, 1, 0}, {0, 1, 0}), rounded);
   constexpr ConvShape strided{
       .input_channels = 3, .output_channels = lanes + 2, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
@@ -273,6 +287,7 @@ TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStridesOfOneAndTwo) {
   EXPECT_TRUE(winograd_supports(volume, {2, 2, 2}));
   EXPECT_TRUE(winograd_supports(volume, {2, 2, 4}));
   EXPECT_FALSE(winograd_supports(volume, {4, 2, 2}));
+  EXPECT_FALSE(winograd_supports(volume, {2, 4, 4}));
   EXPECT_FALSE(winograd_supports(volume, {1, 2, 2}));
   EXPECT_TRUE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 1, 3}}, {2, 1, 2}));
   EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5}, {1, 1, 1}));
@@ -282,7 +297,7 @@ TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStridesOfOneAndTwo) {
       winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = cube, .dilation = {1, 1, 2}}, {2, 2, 2}));
   constexpr ConvShape plane{.input_channels = 3, .output_channels = 5, .kernel = {1, 3, 3}};
   EXPECT_TRUE(winograd_supports(plane, {1, 4, 2}));
-  EXPECT_FALSE(winograd_supports(plane, {1, 4, 4}));
+  EXPECT_TRUE(winograd_supports(plane, {1, 4, 4}));
   EXPECT_FALSE(winograd_supports(plane, {2, 2, 2}));
   EXPECT_FALSE(winograd_supports(plane, {1, 1, 2}));
   constexpr ConvShape strided{.input_channels = 3, .output_channels = 5, .kernel = cube, .stride = {1, 2, 2}};

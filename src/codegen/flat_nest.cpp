@@ -164,7 +164,9 @@ class Flattener {
     for (size_t i = 0; i < shape.size(); ++i) {
       const Expr& index = load.indices[i];
       if (index.constant() && shape[i].constant() && *index.constant() < *shape[i].constant()) continue;
-      auto axis = std::ranges::find_if(nest_.axes, [&](const Axis& each) { return proven_equal(index, each.symbol); });
+      // This axis, and not one that is proven equal since both have an extent of one: lanes run past the extent.
+      const std::optional<Symbol> symbol = index.as_symbol();
+      auto axis = std::ranges::find_if(nest_.axes, [&](const Axis& each) { return symbol && each.symbol == *symbol; });
       if (axis == nest_.axes.end() || !proven_equal(axis->extent, shape[i])) return false;
       auto split = splits_.find(axis->symbol);
       if (split == splits_.end() || !split->second.covers_padding) continue;

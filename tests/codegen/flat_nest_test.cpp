@@ -74,6 +74,14 @@ TEST_F(LoadsInBounds, InPaddedLanesOnlyBlocks) {
   EXPECT_EQ(in_bounds(one), yes);
 }
 
+// Two axes of extent 1 are equal wherever they run as they say; the lanes of one of them run on.
+TEST_F(LoadsInBounds, PaddedLanesOfASingleChannelAreThoseOfItsAxis) {
+  const Shape shape = {1, 1, 7};
+  Operand x = builder_.input(dtype, shape), y = builder_.temporary(dtype, shape, Layout::channel_blocked(3, 8));
+  builder_.elementwise("copy", y, [&](const std::vector<Expr>& i) { return x(i); });
+  EXPECT_EQ(in_bounds(x), no);
+}
+
 TEST_F(LoadsInBounds, BlocksThatAreFilledHaveNoSuchLanes) {
   const Shape shape = {2, 24, 7};
   Operand x = builder_.input(dtype, shape), each = builder_.input(dtype, {24}),

@@ -8,7 +8,7 @@ from tests import onnxc_commands
 from tests.models import tensor_files
 from tests.models.export import export
 from tests.models.float64_bound import allowed_error, error
-from tests.models.zoo import ROWS
+from tests.models.zoo import MORE_MONAI, ROWS
 from tests.onnxruntime_sessions import open_session
 from tools.benchmark.float64 import run_exported
 
@@ -24,6 +24,7 @@ SLOW = (
     "x3d_s",
     "r3d_18",
     "r2plus1d_18",
+    *(row.name for row in MORE_MONAI),
 )
 NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 

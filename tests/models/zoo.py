@@ -166,6 +166,41 @@ MONAI = (
     ModelRow("monai_densenet121", monai_networks.monai_densenet121, ((1, 1, 64, 96, 48),)),
 )
 
+MORE_MONAI = (
+    ModelRow("monai_attention_unet", monai_networks.monai_attention_unet, ((1, 1, 32, 48, 64),), slow=True),
+    ModelRow("monai_basic_unet", monai_networks.monai_basic_unet, ((1, 1, 32, 48, 64),), slow=True),
+    ModelRow("monai_segresnet_ds", monai_networks.monai_segresnet_ds, ((1, 1, 32, 48, 64),), slow=True),
+    ModelRow("monai_highresnet", monai_networks.monai_highresnet, ((1, 1, 24, 32, 40),), slow=True),
+    ModelRow("monai_vnet", monai_networks.monai_vnet, ((1, 1, 32, 48, 64),), slow=True),
+    ModelRow("monai_mednext", monai_networks.monai_mednext, ((1, 1, 32, 48, 64),), slow=True),
+    ModelRow("monai_unetr", monai_networks.monai_unetr, ((1, 1, 32, 48, 64),), slow=True),
+    ModelRow("monai_vit", monai_networks.monai_vit, ((1, 1, 32, 48, 64),), slow=True),
+    ModelRow(
+        "monai_resnet50",
+        monai_networks.monai_resnet50,
+        ((1, 1, 32, 64, 48),),
+        tolerance=1e-4,
+        tolerance_reason="PyTorch and onnxruntime themselves are 4e-5 apart after its 50 layers",
+        slow=True,
+    ),
+    ModelRow(
+        "monai_se_resnext50",
+        monai_networks.monai_se_resnext50,
+        ((1, 1, 32, 64, 48),),
+        tolerance=5e-4,
+        tolerance_reason="PyTorch and onnxruntime themselves are 1.2e-4 apart after its 50 layers",
+        slow=True,
+    ),
+    ModelRow(
+        "monai_efficientnet_b0",
+        monai_networks.monai_efficientnet_b0,
+        ((1, 1, 64, 64, 64),),
+        tolerance=1e-4,
+        tolerance_reason="some 80 layers, of which each may be as far off as one of the other networks",
+        slow=True,
+    ),
+)
+
 DYNAMIC = (
     ModelRow(
         "unet3d_dynamic",
@@ -255,5 +290,5 @@ HALF = tuple(
 )
 
 ROWS: dict[str, ModelRow] = {
-    row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *DYNAMIC, *HALF)
+    row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *MORE_MONAI, *DYNAMIC, *HALF)
 }

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.models.export import export
-from tests.models.zoo import ROWS
+from tests.models.zoo import MORE_MONAI, ROWS
 from tools.benchmark import dynamic, record, report
 from tools.benchmark.engine import ENGINES
 from tools.benchmark.layers import Profile, profile_model
@@ -33,6 +33,7 @@ from tools.benchmark.turns import Plan, last_line
 GROUPS = {
     "networks": ("r3d_18", "unet3d", "c3d", "x3d_s", "r2plus1d_18", "seed_convolution"),
     "monai": ("monai_unet", "monai_dynunet", "monai_segresnet", "monai_densenet121", "monai_swin_unetr"),
+    "more-monai": tuple(row.name for row in MORE_MONAI),
     "dynamic": tuple(dynamic.NETWORKS),
 }
 

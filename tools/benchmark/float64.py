@@ -85,11 +85,11 @@ class MaxPool(OpRun):
         self, x, auto_pad=None, ceil_mode=0, dilations=None, kernel_shape=None, pads=None, storage_order=0, strides=None
     ):
         check_auto_pad(auto_pad)
-        if ceil_mode:
-            raise NotImplementedError("ceil_mode in the float64 reference")
+        if ceil_mode and any(pads or ()):
+            raise NotImplementedError("ceil_mode with pads in the float64 reference")
         function = (FUNCTIONS.max_pool1d, FUNCTIONS.max_pool2d, FUNCTIONS.max_pool3d)[x.ndim - 3]
         padded = pad(x, pads, -np.inf)
-        return (function(padded, kernel_shape, strides or 1, 0, dilations or 1).numpy(),)
+        return (function(padded, kernel_shape, strides or 1, 0, dilations or 1, bool(ceil_mode)).numpy(),)
 
 
 class Resize(OpRun):

@@ -27,6 +27,17 @@ MODEL_NAMES = {
     "monai_segresnet": "MONAI SegResNet",
     "monai_densenet121": "MONAI DenseNet121",
     "monai_swin_unetr": "MONAI SwinUNETR",
+    "monai_attention_unet": "MONAI AttentionUnet",
+    "monai_basic_unet": "MONAI BasicUNet",
+    "monai_segresnet_ds": "MONAI SegResNetDS",
+    "monai_highresnet": "MONAI HighResNet",
+    "monai_vnet": "MONAI VNet",
+    "monai_mednext": "MONAI MedNeXt",
+    "monai_unetr": "MONAI UNETR",
+    "monai_vit": "MONAI ViT",
+    "monai_resnet50": "MONAI ResNet50",
+    "monai_se_resnext50": "MONAI SEResNeXt50",
+    "monai_efficientnet_b0": "MONAI EfficientNet-B0",
 }
 KINDS = {  # of steps, by the start of their names
     "conv_winograd": ("Winograd convolution", "#7b3fa0"),

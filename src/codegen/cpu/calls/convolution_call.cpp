@@ -1,6 +1,7 @@
 #include "codegen/cpu/calls/convolution_call.h"
 
 #include "codegen/cpu/calls/pooling_kernel.h"
+#include "codegen/cpu/kernels/conv_geometry.h"
 
 namespace onnxc {
 namespace {
@@ -54,6 +55,8 @@ class ConvolutionSpec : public CpuKernelSpec {
 
   // The same with a pool behind it, where its windows fit.
   std::shared_ptr<const ConvolutionSpec> pooled(const std::array<WindowAxis, 3>& pool) const {
+    const bool has_tiles = template_.tile != kernels::Axes{1, 1, 1};
+    if (!has_tiles || gather(pool, &WindowAxis::kernel).product() > kernels::largest_pooled_window) return nullptr;
     for (const auto& [axis, outputs] :
          {std::pair(pool[0], template_.tile.d), {pool[1], template_.tile.h}, {pool[2], template_.tile.w}})
       if (outputs % axis.kernel != 0) return nullptr;

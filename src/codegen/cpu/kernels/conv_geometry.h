@@ -17,6 +17,9 @@ struct KernelWork {
   int64_t scratch_bytes;
 };
 
+// The most voxels of a pool's window that a convolution's kernel takes along (conv_pooled.h): they are in registers.
+constexpr int64_t largest_pooled_window = 8;
+
 // ---- direct convolution (conv_direct.h)
 // ---------------------------------------------------------------------------------------------------
 

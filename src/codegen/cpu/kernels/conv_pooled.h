@@ -2,12 +2,13 @@
 // as large as all windows, never stands in memory. C3D's first layer writes 51 MB, of which the pool leaves a quarter.
 //
 // Problem: p[n, c, z] = outer(max over k of inner(y[n, c, z * window + k])), y a convolution that nothing else reads, k
-// within the window and y. Method: the convolution's kernel is given an epilogue that stores by itself: the first voxel
-// of a window to the pool's output, each further one the larger of itself and what stands there; the last one
-// applies the outer epilogue. Voxels that no window has are dropped. A NaN is the largest, as in pooling.h.
+// within the window and y. Method: the convolution's kernel is given an epilogue that pools: where the sums of some
+// windows stand in scratch, it hands over one window after the other, whose maximum stays in registers. Voxels that no
+// window has are dropped. A NaN is the largest, as in pooling.h.
 //
-// Limits: the kernel must compute all of a window in one task and its first voxel first, the last one last: its tiles
-// are made of whole windows (ConvolutionTemplate::tile). Bound by: what bounds the convolution.
+// Limits: the kernel must compute all of a window in one task: its tiles are made of whole windows
+// (ConvolutionTemplate::tile). Windows have few voxels (largest_pooled_window). Bound by: what bounds the convolution;
+// with AVX2 C3D's first layer is 1.3 times as fast as with maxima that went through the output, voxel by voxel.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_geometry.h"
@@ -15,11 +16,12 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The epilogue that pools.
-template <int64_t channels, Axes window, class Output, class TwoEpilogues>
+// The epilogue that pools. Kernels ask for `window` whether theirs is one.
+template <int64_t channels, Axes extents, class Output, class TwoEpilogues>
 struct MaximumOfWindows {
   using Epilogues = TwoEpilogues;
-  static constexpr bool stores_itself = true;
+  static constexpr Axes window = extents;
+  static_assert(window.product() <= largest_pooled_window);
 
   const Epilogues& epilogues;
   Output* output;
@@ -27,20 +29,54 @@ struct MaximumOfWindows {
   Axes last;  // voxel of the convolution's output
   Axes pooled;
 
-  [[gnu::always_inline]] vec operator()(vec sum, const Position& at) const {
-    const Axes to{quotient<window.d>(at.d), quotient<window.h>(at.h), quotient<window.w>(at.w)};
-    if (to.d >= pooled.d || to.h >= pooled.h || to.w >= pooled.w) return sum;
-    Output* const voxel = output + at.n * view.batch_stride + at.channel_block * view.channel_block_stride +
+  // Stores what the window gives whose first voxel is `first`. `sum_at` has the sum of a voxel by its place in the
+  // window, `sum_directly` by its position: what is not finite is summed again.
+  template <class SumAt, class SumDirectly>
+  [[gnu::always_inline]] void pool(const Position& first, const SumAt& sum_at, const SumDirectly& sum_directly) const {
+    const Axes to{quotient<window.d>(first.d), quotient<window.h>(first.h), quotient<window.w>(first.w)};
+    if (to.d >= pooled.d || to.h >= pooled.h || to.w >= pooled.w) return;
+    const Axes most{last.d - first.d, last.h - first.h, last.w - first.w};
+    const bool is_whole = most.d >= window.d - 1 && most.h >= window.h - 1 && most.w >= window.w - 1;
+    const vec largest = is_whole ? maximum_of(first, {window.d - 1, window.h - 1, window.w - 1}, sum_at, sum_directly)
+                                 : maximum_of(first, most, sum_at, sum_directly);
+    Output* const voxel = output + first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
                           to.d * view.d_stride + to.h * view.h_stride + to.w * lanes;
-    const Axes place{at.d - to.d * window.d, at.h - to.h * window.h, at.w - to.w * window.w};
-    vec value = epilogues.inner(sum, at);
-    if ((place.d | place.h | place.w) != 0) value = maximum(load(voxel), value);
-    const bool is_last = (place.d == window.d - 1 || at.d == last.d) && (place.h == window.h - 1 || at.h == last.h) &&
-                         (place.w == window.w - 1 || at.w == last.w);
-    if (is_last) value = epilogues.outer(value, {at.n, at.channel_block, to.d, to.h, to.w, voxel - output});
-    if constexpr (channels % lanes != 0) value = keep_lanes(first_lanes(channels - at.channel_block * lanes), value);
+    vec value = epilogues.outer(largest, {first.n, first.channel_block, to.d, to.h, to.w, voxel - output});
+    if constexpr (channels % lanes != 0) value = keep_lanes(first_lanes(channels - first.channel_block * lanes), value);
     store(voxel, value);
-    return value;
+  }
+
+  // `most`: the last place in the window. A voxel behind it counts as the one there, which changes no maximum.
+  template <class SumAt, class SumDirectly>
+  [[gnu::always_inline]] vec maximum_of(const Position& first, const Axes& most, const SumAt& sum_at,
+                                        const SumDirectly& sum_directly) const {
+    constexpr int voxels = static_cast<int>(window.product());
+    const auto place = [&](int voxel) __attribute__((always_inline)) {
+      return Axes{smaller(voxel / window.w / window.h, most.d), smaller(voxel / window.w % window.h, most.h),
+                  smaller(voxel % window.w, most.w)};
+    };
+    const auto position = [&](int voxel) __attribute__((always_inline)) {
+      const Axes at = place(voxel);
+      return Position{first.n, first.channel_block, first.d + at.d, first.h + at.h, first.w + at.w, 0};
+    };
+    vec sums[voxels], total = splat(0.0f);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < voxels; ++i) total += sums[i] = sum_at(place(i));
+    // Where a voxel is not finite the total is not.
+    if (!all_finite(total)) [[unlikely]] {
+      vec exact[voxels];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < voxels; ++i) exact[i] = sums[i];
+#pragma clang loop unroll(disable)
+      for (int i = 0; i < voxels; ++i)
+        if (!all_finite(exact[i])) exact[i] = sum_directly(position(i));
+#pragma clang loop unroll(full)
+      for (int i = 0; i < voxels; ++i) sums[i] = exact[i];
+    }
+    vec largest = epilogues.inner(sums[0], first);
+#pragma clang loop unroll(full)
+    for (int i = 1; i < voxels; ++i) largest = maximum(largest, epilogues.inner(sums[i], position(i)));
+    return largest;
   }
 
   // Of numbers that are not negative: a shift where the divisor is a power of two.

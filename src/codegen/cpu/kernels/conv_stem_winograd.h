@@ -62,6 +62,7 @@ class StemWinogradConvolution {
   static constexpr int64_t depth_points = depth.points(), depth_outputs = depth.outputs(),
                            height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1),
                            plain_weights = packing.plain_offset();
+  static constexpr bool pools = requires { Epilogue::window; };  // conv_pooled.h
 
   struct Task {
     const StemWinogradGeometry& geometry;
@@ -79,26 +80,29 @@ class StemWinogradConvolution {
                   least = stem_winograd_least_voxels(blocks, lanes);
     const int64_t width = arguments.sizes.output.w;
     const float* weights = arguments.weights + chunk * chunk_stride;
-    for (int64_t begin = 0; begin < width; begin += task.geometry.segment_voxels) {
-      const int64_t end = smaller(begin + task.geometry.segment_voxels, width);
+    int64_t segment = task.geometry.segment_voxels;
+    if constexpr (pools) segment -= segment % Epilogue::window.w;
+    for (int64_t begin = 0; begin < width; begin += segment) {
+      const int64_t end = smaller(begin + segment, width);
       for (int step = 0; step < depth_points; ++step) {
         const int64_t point = depth.is_paired() ? InputTile::depth_order[step] : 0;
         // The last points give the last part of the first and of the second output of the depth.
         const int64_t plane = depth.is_paired() ? step - 2 : 0;
-        const bool finishes = plane >= 0 && task.input.d + plane < arguments.sizes.output.d;
+        const bool finishes = !pools && plane >= 0 && task.input.d + plane < arguments.sizes.output.d;
         for (int64_t w = begin; w < end; w += most) {
           const int64_t to = (w - begin) * blocks * lanes, count = smaller(most, end - w);
-          if (finishes && !requires { Epilogue::stores_itself; })
-            prefetch_outputs<blocks>(arguments, task, chunk, plane, w, count);
+          if (finishes) prefetch_outputs<blocks>(arguments, task, chunk, plane, w, count);
           if (count <= least)
             run_tile<least, blocks>(task, weights, point, w, to);
           else if (count <= middle)
             run_tile<middle, blocks>(task, weights, point, w, to);
           else
             run_tile<most, blocks>(task, weights, point, w, to);
-          if (finishes) finish<blocks>(arguments, epilogue, task, chunk, plane, w, count, to);
+          if constexpr (!pools)
+            if (finishes) finish<blocks>(arguments, epilogue, task, chunk, plane, w, count, to);
         }
       }
+      if constexpr (pools) pool<blocks>(arguments, epilogue, task, chunk, begin, end);
     }
   }
 
@@ -199,13 +203,33 @@ class StemWinogradConvolution {
           if (!all_finite(sum)) [[unlikely]]
             sum = sum_directly(arguments, at);
           vec value = epilogue(sum, at);
-          if constexpr (requires { Epilogue::stores_itself; }) continue;
           if constexpr (shape.output_channels % lanes != 0)
             value = keep_lanes(first_lanes(shape.output_channels - at.channel_block * lanes), value);
           store(arguments.output + at.offset, value);
         }
       }
     }
+  }
+
+  // Gives the voxels [begin, end) of the tile's rows to an epilogue that pools.
+  template <int blocks>
+  [[gnu::noinline]] static void pool(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
+                                     int64_t chunk, int64_t begin, int64_t end) {
+    constexpr Axes window = Epilogue::window;
+    for (int64_t plane = 0; plane < depth_outputs; plane += window.d)
+      for (int64_t row = 0; row < height_outputs; row += window.h)
+        for (int64_t b = 0; b < blocks; ++b) {
+          Position first{task.input.batch, 2 * chunk + b, task.input.d + plane, task.input.h + row, begin, 0};
+#pragma clang loop unroll(disable)
+          for (; first.w < end; first.w += window.w)
+            epilogue.pool(
+                first,
+                [&](const Axes& place) __attribute__((always_inline)) {
+                  return load(task.outputs(plane + place.d, row + place.h) +
+                              ((first.w - begin + place.w) * blocks + b) * lanes);
+                },
+                [&](const Position& at) __attribute__((always_inline)) { return sum_directly(arguments, at); });
+        }
   }
 
   // An output by the definition: a NaN or an infinity reaches all outputs of a tile, where a direct sum gives it only

@@ -491,6 +491,7 @@ class WinogradConvolution {
  private:
   static constexpr WinogradPacking packing{shape, tile_outputs, lanes};
   static constexpr WinogradForm form = packing.form();
+  static constexpr bool pools = requires { Epilogue::window; };  // conv_pooled.h
 
   // All groups of rows at an outer point, from `group` on.
   template <int group = 0>
@@ -520,22 +521,31 @@ class WinogradConvolution {
   // Applies the epilogue to a chunk's outputs and stores those that lie inside the output, a line of it at a time: it
   // comes from memory, and in order it comes fastest.
   static void finish(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task, int64_t chunk) {
-    constexpr Axes outputs = form.outputs();
     const int64_t blocks = packing.chunk_blocks(chunk);
     for (int64_t begin = task.begin; begin < task.end;) {
       const Axes tile = task.locate(begin);
       const int64_t count = smaller(task.geometry.tiles.w - tile.w, task.end - begin);
-      for (int64_t plane = 0; plane < outputs.d; ++plane)
-        for (int64_t row = 0; row < outputs.h; ++row) {
-          const float* sums = task.outputs((plane * outputs.h + row) * outputs.w, chunk);
-          const Axes at{tile.d * outputs.d + plane, tile.h * outputs.h + row, tile.w * outputs.w};
-          if (at.d >= task.output.d || at.h >= task.output.h) continue;
-          for (int64_t b = 0; b < blocks; ++b)
-            finish_line(arguments, epilogue, task, at, 2 * chunk + b, count,
-                        sums + ((begin - task.begin) * blocks + b) * lanes, blocks * lanes);
-        }
+      if constexpr (pools)
+        for (int64_t b = 0; b < blocks; ++b) pool_line(arguments, epilogue, task, tile, begin, begin + count, chunk, b);
+      else
+        finish_lines(arguments, epilogue, task, tile, begin, count, chunk);
       begin += count;
     }
+  }
+
+  static void finish_lines(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task,
+                           const Axes& tile, int64_t begin, int64_t count, int64_t chunk) {
+    constexpr Axes outputs = form.outputs();
+    const int64_t blocks = packing.chunk_blocks(chunk);
+    for (int64_t plane = 0; plane < outputs.d; ++plane)
+      for (int64_t row = 0; row < outputs.h; ++row) {
+        const float* sums = task.outputs((plane * outputs.h + row) * outputs.w, chunk);
+        const Axes at{tile.d * outputs.d + plane, tile.h * outputs.h + row, tile.w * outputs.w};
+        if (at.d >= task.output.d || at.h >= task.output.h) continue;
+        for (int64_t b = 0; b < blocks; ++b)
+          finish_line(arguments, epilogue, task, at, 2 * chunk + b, count,
+                      sums + ((begin - task.begin) * blocks + b) * lanes, blocks * lanes);
+      }
   }
 
   // The outputs of `tiles` tiles from voxel `first` on, in the kernel's order of axes.
@@ -551,15 +561,45 @@ class WinogradConvolution {
     for (int64_t i = 0; i < count; ++i, ++position.w, position.offset += lanes) {
       vec sum = load(sums + i / columns * tile_stride + i % columns * task.geometry.output_stride);
       if (!all_finite(sum)) [[unlikely]]
-        sum = winograd_recompute(packing, arguments.sizes, arguments.input_view,
-                                 arguments.input + task.batch * arguments.input_view.batch_stride, arguments.weights,
-                                 {position.d, position.h, position.w}, block);
+        sum = sum_directly(arguments, position);
       vec value = epilogue(sum, position);
-      if constexpr (requires { Epilogue::stores_itself; }) continue;
       if constexpr (shape.output_channels % lanes != 0)
         value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
       store(arguments.output + position.offset, value);
     }
+  }
+
+  // Gives a line of tiles, the first of which stands at `first`, to an epilogue that pools: a block of the chunk.
+  [[gnu::noinline]] static void pool_line(const Arguments& arguments, const Epilogue& epilogue,
+                                          const WinogradTask& task, const Axes& first, int64_t begin, int64_t end,
+                                          int64_t chunk, int64_t b) {
+    constexpr Axes outputs = form.outputs(), window = form.ordered(Epilogue::window);
+    const int64_t blocks = packing.chunk_blocks(chunk);
+    for (int64_t plane = 0; plane < outputs.d; plane += window.d)
+      for (int64_t row = 0; row < outputs.h; row += window.h) {
+        const Axes line{first.d * outputs.d + plane, first.h * outputs.h + row, first.w * outputs.w};
+        const Axes at = form.ordered(line);
+        Position position{task.batch, 2 * chunk + b, at.d, at.h, at.w, 0};
+#pragma clang loop unroll(disable)
+        for (int64_t tile = begin; tile < end; ++tile)
+#pragma clang loop unroll(full)
+          for (int64_t column = 0; column < outputs.w; column += window.w, position.w += window.w)
+            epilogue.pool(
+                position,
+                [&](const Axes& place) __attribute__((always_inline)) {
+                  const Axes to = form.ordered(place);
+                  const int64_t output = ((plane + to.d) * outputs.h + row + to.h) * outputs.w + column + to.w;
+                  return load(task.outputs(output, chunk) + ((tile - task.begin) * blocks + b) * lanes);
+                },
+                [&](const Position& voxel) __attribute__((always_inline)) { return sum_directly(arguments, voxel); });
+      }
+  }
+
+  // An output by the definition.
+  static vec sum_directly(const Arguments& arguments, const Position& at) {
+    return winograd_recompute(packing, arguments.sizes, arguments.input_view,
+                              arguments.input + at.n * arguments.input_view.batch_stride, arguments.weights,
+                              {at.d, at.h, at.w}, at.channel_block);
   }
 };
 

@@ -266,13 +266,18 @@ class PlanarWinogradConvolution {
 
   // Stores a plane of a tile from its registers, to which it adds what the points before gave: all that is of a channel
   // only once the epilogue has had it, since what it reads would be loaded anew after each store, which might have
-  // changed it. False, and nothing done, where one may not be finite.
+  // changed it, as would be what is not in variables of this function. False, and nothing done, where one may not be
+  // finite.
   template <int channels, int vectors>
   [[gnu::always_inline]] static bool store_plane(const Tile& tile, int64_t plane,
                                                  const float (&so_far)[height_outputs][channels * vectors * lanes],
                                                  const vec (&added)[2][channels][vectors]) {
     const int64_t channel_stride = tile.task.arguments.output_view.channel_block_stride,
-                  row_stride = tile.task.arguments.output_view.h_stride, offset = tile.offset(plane);
+                  row_stride = tile.task.arguments.output_view.h_stride, offset = tile.offset(plane),
+                  batch = tile.task.input.batch, first_channel = tile.first_channel;
+    const Axes first = tile.place(plane);
+    const Epilogue epilogue = tile.task.epilogue;
+    Output* const output = tile.task.arguments.output + offset;
     vec sums[height_outputs][channels][vectors];
     vec total = splat(0.0f);  // not finite where one of them is not
 #pragma clang loop unroll(full)
@@ -293,19 +298,16 @@ class PlanarWinogradConvolution {
       for (int h = 0; h < height_outputs; ++h)
 #pragma clang loop unroll(full)
         for (int v = 0; v < vectors; ++v) {
-          Axes at = tile.place(plane);
-          at.h += h;
-          at.w += v * lanes;
+          const Axes at{first.d, first.h + h, first.w + v * lanes};
           const int64_t to = offset + o * channel_stride + h * row_stride + v * lanes;
-          sums[h][o][v] = tile.task.epilogue(
-              sums[h][o][v],
-              planar_position<spatial_axes>(tile.task.input.batch, tile.first_channel + o, at, to, lanes));
+          sums[h][o][v] =
+              epilogue(sums[h][o][v], planar_position<spatial_axes>(batch, first_channel + o, at, to, lanes));
         }
 #pragma clang loop unroll(full)
       for (int h = 0; h < height_outputs; ++h)
 #pragma clang loop unroll(full)
         for (int v = 0; v < vectors; ++v)
-          store(tile.task.arguments.output + offset + o * channel_stride + h * row_stride + v * lanes, sums[h][o][v]);
+          store(output + o * channel_stride + h * row_stride + v * lanes, sums[h][o][v]);
     }
     return true;
   }

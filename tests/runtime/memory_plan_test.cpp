@@ -74,6 +74,14 @@ TEST(MemoryPlan, GapsAreFilledTightly) {
   expect_sound(buffers, 1664);
 }
 
+TEST(MemoryPlan, TheFullestStepComesFirst) {
+  // By size the second would stand at 0 and the last above it, which leaves 256 bytes below for the other two, 384 at
+  // once.
+  std::vector<PlannedBuffer> buffers = {{192, 0, 1, -1}, {256, 3, 4, -1}, {192, 1, 2, -1}, {256, 2, 4, -1}};
+  EXPECT_EQ(plan(buffers), 512);
+  expect_sound(buffers, 512);
+}
+
 TEST(MemoryPlan, RandomPlansAreSoundAndNearTheBound) {
   std::mt19937 random(7);
   double ratios = 0;
@@ -93,7 +101,7 @@ TEST(MemoryPlan, RandomPlansAreSoundAndNearTheBound) {
     ASSERT_EQ(least_memory(buffers.data(), static_cast<int32_t>(buffers.size())), bound);
     ratios += bound > 0 ? static_cast<double>(arena) / static_cast<double>(bound) : 1;
   }
-  EXPECT_LT(ratios / cases, 1.1);
+  EXPECT_LT(ratios / cases, 1.03);
 }
 
 TEST(MemoryPlan, SumsThatOverflowAreRefused) {

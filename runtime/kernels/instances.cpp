@@ -48,11 +48,28 @@ WinogradTask::WinogradTask(const WinogradPacking& packing_, const ConvSizes& siz
       input(form.ordered(sizes.input)),
       output(form.ordered(sizes.output)),
       pads(form.ordered(sizes.begin_pads)),
-      outer_stride(form.swaps_depth_and_height ? view.h_stride : view.d_stride),
-      row_stride(form.swaps_depth_and_height ? view.d_stride : view.h_stride),
+      outer_stride((form.swaps_depth_and_height ? view.h_stride : view.d_stride) * form.outer.dilation),
+      row_stride((form.swaps_depth_and_height ? view.d_stride : view.h_stride) * form.row.dilation),
       channel_block_stride(view.channel_block_stride),
       scratch(static_cast<float*>(scratch_)) {
   for (int64_t i = geometry.zero_offset; i < geometry.product_offset; i += lanes) store(scratch + i, splat(0.0f));
+}
+
+void WinogradTask::select_lattice(const ConvSizes& sizes, const BlockedView& view) {
+  const Axes lattices = form.lattices(sizes.output), apart = form.dilation();
+  const int64_t lattice = batch % geometry.lattices;
+  batch /= geometry.lattices;
+  first_output = {lattice / lattices.w / lattices.h, lattice / lattices.w % lattices.h, lattice % lattices.w};
+  const Axes whole_input = form.ordered(sizes.input), whole_output = form.ordered(sizes.output);
+  const Axes whole_pads = form.ordered(sizes.begin_pads);
+  const WinogradLattice outer(apart.d, first_output.d, whole_input.d, whole_output.d, whole_pads.d),
+      row(apart.h, first_output.h, whole_input.h, whole_output.h, whole_pads.h),
+      column(apart.w, first_output.w, whole_input.w, whole_output.w, whole_pads.w);
+  input = {outer.input, row.input, column.input};
+  output = {outer.output, row.output, column.output};
+  pads = {outer.pad, row.pad, column.pad};
+  const Axes first = form.ordered({outer.first_input, row.first_input, column.first_input});
+  input_offset = first.d * view.d_stride + first.h * view.h_stride + first.w * lanes;
 }
 
 void winograd_clear_edges(float* to, int64_t begin, int64_t end, int64_t count, int64_t row_points,

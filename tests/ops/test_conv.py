@@ -141,6 +141,25 @@ def graphs() -> list[Case]:
             {"w": small_integers(5, 5, 3, 3, seed=1)},
         ),
         graph_case(
+            "dilation with residual sum and activation",
+            [
+                ("Conv", "x w", "a", {"pads": [2, 3, 2, 3], "dilations": [2, 3]}),
+                ("Add", "r a", "b"),
+                ("LeakyRelu", "b", "y", {"alpha": 0.5}),
+            ],
+            {"x": small_integers(2, 16, 12, 19), "r": small_integers(2, 12, 12, 19, seed=8)},
+            {"w": small_integers(12, 16, 3, 3, seed=1)},
+        ),
+        graph_case(
+            "dilation before a pool",
+            [
+                ("Conv", "x w", "a", {"pads": [2] * 4, "dilations": [2, 2]}),
+                ("MaxPool", "a", "y", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+            ],
+            {"x": small_integers(2, 16, 12, 18)},
+            {"w": small_integers(16, 16, 3, 3, seed=1)},
+        ),
+        graph_case(
             "one result used twice",
             [("Conv", "x w", "a"), ("Relu", "a", "b"), ("Neg", "a", "c"), ("Concat", "b c", "y", {"axis": 1})],
             {"x": small_integers(2, 5, 6, 7)},
@@ -212,6 +231,45 @@ def dilation_and_pads() -> list[Case]:
             strides=[2, 1, 3],
             dilations=[1, 2, 1],
             pads=[1, 2, 0, 0, 1, 2],
+        ),
+        *(
+            conv_case(
+                f"dilation {dilations} on {size}",
+                "Conv",
+                (2, channels, *size),
+                (9, channels, *kernel),
+                dilations=dilations,
+                pads=pads,
+                bias=True,
+            )
+            for channels, size, kernel, dilations, pads in (
+                (12, (9, 10, 13), (3, 3, 3), [2, 2, 2], [2] * 6),
+                (12, (9, 11, 23), (3, 3, 3), [4, 4, 4], [4] * 6),
+                (9, (7, 12, 10), (3, 3, 3), [1, 3, 2], [0, 3, 1, 2, 4, 2]),
+                (16, (3, 2, 4), (3, 3, 3), [4, 3, 2], [5, 4, 2, 3, 3, 3]),
+                (10, (6, 17, 15), (1, 3, 3), [3, 2, 3], [0, 2, 3, 0, 2, 3]),
+                (10, (16, 3, 15), (3, 1, 3), [3, 1, 2], [3, 0, 2, 3, 0, 2]),
+                (20, (33,), (3,), [5], [4, 6]),
+                (20, (21, 18), (3, 3), [3, 2], [3, 2, 3, 2]),
+            )
+        ),
+        conv_case(
+            "dilation random",
+            "Conv",
+            (1, 16, 17, 18, 33),
+            (8, 16, 3, 3, 3),
+            dilations=[4, 2, 4],
+            pads=[4, 2, 4] * 2,
+            data="random",
+        ),
+        conv_case(
+            "dilation random 2D",
+            "Conv",
+            (1, 16, 29, 33),
+            (24, 16, 3, 3),
+            dilations=[3, 4],
+            pads=[3, 4] * 2,
+            data="random",
         ),
         conv_case("CK#1031 depth of one", "ConvTranspose", (2, 8, 1, 9, 7), (8, 6, 1, 3, 3), pads=[0, 1, 1, 0, 1, 1]),
         conv_case("padding deeper than the input", "Conv", (2, 4, 1, 7, 9), (3, 4, 3, 3, 3), pads=[2, 1, 1, 3, 1, 1]),

@@ -56,9 +56,9 @@ void call(const typename Kernel::Arguments& arguments, const Epilogue& epilogue,
   Kernel::run(arguments, epilogue, begin, end, scratch);
 }
 template <template <ConvShape, class, class, class> class Kernel, int64_t inputs, int64_t outputs, int64_t groups,
-          Axes kernel, Axes stride>
-constexpr auto convolution = &call<Kernel<ConvShape{inputs, outputs, groups, kernel, stride}, float, float, BiasRelu>,
-                                   BiasRelu>;
+          Axes kernel, Axes stride, Axes dilation = Axes{1, 1, 1}>
+constexpr auto convolution =
+    &call<Kernel<ConvShape{inputs, outputs, groups, kernel, stride, dilation}, float, float, BiasRelu>, BiasRelu>;
 template <Axes tile>
 struct Winograd {
   template <ConvShape shape, class Input, class Output, class Epilogue>
@@ -90,6 +90,7 @@ const Call convolutions[] = {
     convolution<Winograd<Axes{2, 2, 2}>::Convolution, 64, 128, 1, {3, 3, 3}, {2, 2, 2}>,
     convolution<Winograd<Axes{1, 2, 2}>::Convolution, 128, 256, 1, {3, 3, 3}, {2, 2, 2}>,
     convolution<Winograd<Axes{2, 1, 1}>::Convolution, 230, 128, 1, {3, 1, 1}, {2, 1, 1}>,
+    convolution<Winograd<Axes{2, 2, 4}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}, {4, 4, 4}>,
     convolution<DepthwiseConvolution, 54, 54, 54, {3, 3, 3}, {1, 1, 1}>,
     convolution<DepthwiseConvolution, 108, 108, 108, {3, 3, 3}, {1, 2, 2}>,
     convolution<DepthwiseConvolution, 24, 24, 24, {5, 1, 1}, {1, 1, 1}>,

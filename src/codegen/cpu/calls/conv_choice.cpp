@@ -54,11 +54,11 @@ constexpr double clear_gain = 0.8;
 constexpr int64_t many_weights = 16 * 1024 * 1024;
 
 // The share of the taps along an axis that meet the input, with pads of half the kernel, as nearly everywhere.
-double taps_inside(int64_t kernel, int64_t stride, int64_t output) {
+double taps_inside(int64_t kernel, int64_t stride, int64_t dilation, int64_t output) {
   int64_t inside = 0;
   for (int64_t at = 0; at < output; ++at)
     for (int64_t tap = 0; tap < kernel; ++tap) {
-      const int64_t from = at * stride + tap - (kernel - 1) / 2;
+      const int64_t from = at * stride + tap * dilation - (kernel - 1) * dilation / 2;
       inside += from >= 0 && from < output * stride ? 1 : 0;
     }
   return output == 0 ? 1.0 : static_cast<double>(inside) / static_cast<double>(kernel * output);
@@ -68,7 +68,7 @@ double direct_cost(const ConvShape& shape, int lanes, const Axes& output, double
   const double products = static_cast<double>(shape.kernel.product() * shape.group_input_channels()) *
                           static_cast<double>(kernels::divide_up(shape.output_channels, lanes));
   // Taps in the padding are left out where a whole register tile has them there: along the depth nearly all.
-  const double computed = lanes == 8 ? taps_inside(shape.kernel.d, shape.stride.d, output.d) : 1.0;
+  const double computed = lanes == 8 ? taps_inside(shape.kernel.d, shape.stride.d, shape.dilation.d, output.d) : 1.0;
   return static_cast<double>(output.product()) * products * computed / share +
          products * lanes * 4 * weight_byte_cost(lanes);
 }
@@ -143,12 +143,18 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
       read_inputs(form.outer) * read_inputs(form.row) * form.column.step() * packing.input_blocks() * geometry.splits;
   const int64_t outputs = reached_outputs(form.outer) * reached_outputs(form.row) * form.column.outputs;
   const int64_t products = form.points() * packing.depth() * packing.output_blocks();
+  // A register tile is computed whole, and a lattice may have fewer tiles than it holds.
+  const int64_t tiles = geometry.tiles.product();
+  const bool has_lattices = form.is_dilated() && tiles > 0;
+  const double computed_for_each =
+      has_lattices ? static_cast<double>(kernels::winograd_padded_tiles(tiles, lanes)) / static_cast<double>(tiles)
+                   : 1.0;
   const double tile_cost =
-      static_cast<double>(products) / winograd_share +
+      computed_for_each * static_cast<double>(products) / winograd_share +
       static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost(lanes)) +
       static_cast<double>(outputs * packing.output_blocks()) * output_cost;
   const double byte_cost = weight_byte_cost(lanes) + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
-  return static_cast<double>(geometry.tiles.product()) * tile_cost +
+  return static_cast<double>(geometry.lattices * tiles) * tile_cost +
          static_cast<double>(packing.size()) * 4 * byte_cost;
 }
 

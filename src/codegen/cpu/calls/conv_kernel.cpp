@@ -38,13 +38,10 @@ ConvolutionTemplate convolution_template(const ConvChoice& choice, const kernels
               false,
               {stem.depth().outputs(), stem.height().outputs(), 0}};
     case ConvAlgorithm::winograd:
-      return {"conv_winograd " + form_name(tile),
-              "codegen/cpu/kernels/conv_winograd.h",
-              "WinogradConvolution",
-              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w),
-              EpilogueForm::blocks,
-              false,
-              tile};
+      return {"conv_winograd " + form_name(tile), "codegen/cpu/kernels/conv_winograd.h", "WinogradConvolution",
+              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w), EpilogueForm::blocks, false,
+              // With dilations the voxels of a window are those of several tasks.
+              kernels::winograd_form(stem.shape, tile).is_dilated() ? kernels::Axes{1, 1, 1} : tile};
     case ConvAlgorithm::planar:
     case ConvAlgorithm::planar_winograd:
       break;  // where rows are wanted

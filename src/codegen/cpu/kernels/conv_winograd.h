@@ -2,9 +2,10 @@
 // 1x3x3, F(4) for 3x1x1 and the like, also of rank 1 and 2, and by F(2, 2) where the stride is two
 // (conv_winograd_points.h and _geometry.h have the algorithm).
 //
-// Problem: as in conv_direct.h, for strides of one and two, dilation 1, one group and any pads. Method: for a range of
-// tiles, each point of the outer axis and each group of row points (WinogradPacking::group_rows; all of them where they
-// are few): transform the input of all channels over rows and columns into scratch; then, for each chunk of output
+// Problem: as in conv_direct.h, for strides of one and two, any dilation of axes with a stride of one, one group and
+// any pads. Method: with dilations, each lattice of voxels by itself, as a convolution without them. There, for a range
+// of tiles, each point of the outer axis and each group of row points (WinogradPacking::group_rows; all of them where
+// they are few): transform the input of all channels over rows and columns into scratch; then, for each chunk of output
 // channels, multiply each point's tiles by its weights, transform the products back in registers and add them to the
 // outputs of the tile that take this outer point. Last, the epilogue is applied and the voxels that lie inside the
 // output are stored. Lanes are channels, so the transforms are multiply-adds of whole vectors; what lies outside the
@@ -98,6 +99,9 @@ struct WinogradTask {
   WinogradGeometry geometry;
   Axes input, output, pads;
   int64_t outer_stride, row_stride, channel_block_stride;  // of the input
+  // With dilations all of the above are those of the lattice, which starts here.
+  Axes first_output = {0, 0, 0};
+  int64_t input_offset = 0;  // elements from the image
   int64_t batch;
   int64_t begin, end;              // tiles
   int64_t chunk_begin, chunk_end;  // of output channels
@@ -114,6 +118,14 @@ struct WinogradTask {
     end = smaller(begin + geometry.range_tiles, geometry.tiles.product());
     chunk_begin = split * geometry.task_chunks;
     chunk_end = smaller(chunk_begin + geometry.task_chunks, packing.chunks());
+  }
+
+  // The lattice of a task that has been selected, with dilations: `batch` has counted the lattices too.
+  void select_lattice(const ConvSizes& sizes, const BlockedView& view);
+  // Of the output, from one of the lattice.
+  Axes voxel(const Axes& at) const {
+    const Axes apart = form.dilation();
+    return {first_output.d + at.d * apart.d, first_output.h + at.h * apart.h, first_output.w + at.w * apart.w};
   }
 
   // Coordinates of a tile.
@@ -156,6 +168,7 @@ template <WinogradAxis axis, int first, int count>
 template <class Input, WinogradForm form, int planes>
 struct WinogradLines {
   static constexpr int rows = form.row.points();
+  static constexpr int64_t step = form.column.dilation * lanes;  // from a column to the next
 
   const Input* source[planes][rows];  // from the given column of channel block 0 on; zeros for what lies outside
   int64_t channel_block_stride[planes][rows];
@@ -171,7 +184,7 @@ struct WinogradLines {
       for (int j = 0; j < rows; ++j) {
         const int64_t row = tile.h * form.row.step() - task.pads.h + j;
         const bool inside = plane >= 0 && plane < task.input.d && row >= 0 && row < task.input.h;
-        source[i][j] = inside ? image + plane * task.outer_stride + row * task.row_stride + column * lanes
+        source[i][j] = inside ? image + plane * task.outer_stride + row * task.row_stride + column * step
                               : task.template zeros<Input>();
         channel_block_stride[i][j] = inside ? task.channel_block_stride : 0;
       }
@@ -188,7 +201,7 @@ struct WinogradLines {
   [[gnu::always_inline]] void transform(int64_t count, float* to, int64_t point_stride) const {
     const WinogradLines lines = *this;  // of this function's own: what the loop uses stays in registers
 #pragma clang loop unroll(disable)
-    for (int64_t at = 0; at < count * lanes; at += lanes, to += lanes) {
+    for (int64_t at = 0; at < count * step; at += step, to += lanes) {
       vec row[rows];
 #pragma clang loop unroll(full)
       for (int j = 0; j < rows; ++j) {
@@ -482,7 +495,9 @@ class WinogradConvolution {
     WinogradTask task(packing, arguments.sizes, arguments.input_view, scratch);
     for (int64_t index = task_begin; index < task_end; ++index) {
       task.select(index);
+      if constexpr (form.is_dilated()) task.select_lattice(arguments.sizes, arguments.input_view);
       const Input* image = arguments.input + task.batch * arguments.input_view.batch_stride;
+      if constexpr (form.is_dilated()) image += task.input_offset;
       for (int point = 0; point < form.outer.points(); ++point) add_groups(task, image, arguments.weights, point);
       for (int64_t chunk = task.chunk_begin; chunk < task.chunk_end; ++chunk) finish(arguments, epilogue, task, chunk);
     }
@@ -492,6 +507,7 @@ class WinogradConvolution {
   static constexpr WinogradPacking packing{shape, tile_outputs, lanes};
   static constexpr WinogradForm form = packing.form();
   static constexpr bool pools = requires { Epilogue::window; };  // conv_pooled.h
+  static_assert(!pools || !form.is_dilated(), "a window's voxels would be those of several tasks");
 
   // All groups of rows at an outer point, from `group` on.
   template <int group = 0>
@@ -548,17 +564,17 @@ class WinogradConvolution {
       }
   }
 
-  // The outputs of `tiles` tiles from voxel `first` on, in the kernel's order of axes.
+  // The outputs of `tiles` tiles from voxel `first` (of the lattice) on, in the kernel's order of axes.
   static void finish_line(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task,
                           const Axes& first, int64_t block, int64_t tiles, const float* sums, int64_t tile_stride) {
-    constexpr int64_t columns = form.column.outputs;
+    constexpr int64_t columns = form.column.outputs, apart = form.column.dilation;
     const BlockedView& view = arguments.output_view;
-    const Axes at = form.ordered(first);
+    const Axes at = form.ordered(form.is_dilated() ? task.voxel(first) : first);
     Position position{task.batch, block, at.d, at.h, at.w, 0};
     position.offset = task.batch * view.batch_stride + block * view.channel_block_stride + at.d * view.d_stride +
                       at.h * view.h_stride + at.w * lanes;
     const int64_t count = smaller(tiles * columns, task.output.w - first.w);
-    for (int64_t i = 0; i < count; ++i, ++position.w, position.offset += lanes) {
+    for (int64_t i = 0; i < count; ++i, position.w += apart, position.offset += apart * lanes) {
       vec sum = load(sums + i / columns * tile_stride + i % columns * task.geometry.output_stride);
       if (!all_finite(sum)) [[unlikely]]
         sum = sum_directly(arguments, position);

@@ -5,6 +5,9 @@
 // inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432, and with strides of two F(2,2,2) 8
 // outputs from 5x5x5 inputs by 125, F(1,2,2) 4 by 75 instead of 108. The products of one of these points,
 // over all tiles and channels, are a matrix product.
+//
+// With dilations, what an output reads stands on the lattice of every d-th voxel along each axis, and so do the outputs
+// that read the same: d_d * d_h * d_w convolutions of dilation 1, one for each first output (WinogradLattice).
 #pragma once
 
 #include "codegen/cpu/kernels/conv_geometry.h"
@@ -25,18 +28,30 @@ struct WinogradForm {
   // Of a tile; this and what follows in the kernel's order.
   constexpr Axes outputs() const { return {outer.outputs, row.outputs, column.outputs}; }
   constexpr Axes step() const { return {outer.step(), row.step(), column.step()}; }
+  constexpr Axes dilation() const { return {outer.dilation, row.dilation, column.dilation}; }
+  constexpr bool is_dilated() const { return dilation() != Axes{1, 1, 1}; }
   constexpr int64_t points() const { return outer.points() * row.points() * column.points(); }
-  // Tiles along each axis that cover an output.
+  // Lattices along each axis that have an output.
+  constexpr Axes lattices(const Axes& output) const {
+    const Axes size = ordered(output), apart = dilation();
+    return {smaller(size.d, apart.d), smaller(size.h, apart.h), smaller(size.w, apart.w)};
+  }
+  // Tiles along each axis that cover an output, or with dilations the largest lattice of one.
   constexpr Axes tiles(const Axes& output) const {
-    const Axes size = ordered(output), tile = outputs();
-    return {divide_up(size.d, tile.d), divide_up(size.h, tile.h), divide_up(size.w, tile.w)};
+    const Axes size = ordered(output), tile = outputs(), apart = dilation();
+    return {divide_up(size.d, tile.d * apart.d), divide_up(size.h, tile.h * apart.h),
+            divide_up(size.w, tile.w * apart.w)};
   }
 };
 
 // `tile`: outputs along each axis.
 constexpr WinogradForm winograd_form(const ConvShape& shape, const Axes& tile) {
-  const WinogradAxis d{shape.kernel.d, shape.stride.d, tile.d}, h{shape.kernel.h, shape.stride.h, tile.h},
-      w{shape.kernel.w, shape.stride.w, tile.w};
+  const auto axis = [](int64_t taps, int64_t stride, int64_t outputs, int64_t dilation) {
+    return WinogradAxis{taps, stride, outputs, taps == 1 ? 1 : dilation};
+  };
+  const WinogradAxis d = axis(shape.kernel.d, shape.stride.d, tile.d, shape.dilation.d),
+                     h = axis(shape.kernel.h, shape.stride.h, tile.h, shape.dilation.h),
+                     w = axis(shape.kernel.w, shape.stride.w, tile.w, shape.dilation.w);
   const bool swaps = d.taps == 3 && h.taps == 1;
   return {swaps, swaps ? h : d, swaps ? d : h, w};
 }
@@ -49,8 +64,7 @@ constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
   const Axes outputs = form.outputs();
   const int fours = (outputs.d == 4) + (outputs.h == 4) + (outputs.w == 4);
   return form.outer.is_supported() && form.row.is_supported() && form.column.is_supported() && tile.product() > 1 &&
-         fours <= (form.outer.taps == 1 ? 2 : 1) && outputs.d != 4 && shape.groups == 1 &&
-         shape.dilation == Axes{1, 1, 1};
+         fours <= (form.outer.taps == 1 ? 2 : 1) && outputs.d != 4 && shape.groups == 1;
 }
 
 // Transformed weights: [outer point][group of row points][chunk of two output blocks][row point of the group][column
@@ -127,15 +141,29 @@ constexpr int64_t winograd_line_columns(const WinogradAxis& column, int64_t tile
   return (tiles - 1) * column.step() + column.points();
 }
 
+// One axis of a lattice of a convolution with dilation: outputs and inputs of which every `dilation`-th voxel belongs
+// to it, from the first on.
+struct WinogradLattice {
+  int64_t first_input, input, output, pad;
+
+  constexpr WinogradLattice(int64_t dilation, int64_t first_output, int64_t whole_input, int64_t whole_output,
+                            int64_t begin_pad)
+      : first_input(((first_output - begin_pad) % dilation + dilation) % dilation),
+        input(divide_up(whole_input - first_input, dilation)),
+        output(divide_up(whole_output - first_output, dilation)),
+        pad((first_input + begin_pad - first_output) / dilation) {}
+};
+
 // A task computes some chunks of output channels for a range of tiles of one image, tiles in row-major order. Its
 // scratch holds, for one group of row points, the transformed input of all channels [point][input block][tile][lane], a
 // line of it before the width is transformed [row point][column][lane], a line of zeros, the products of one chunk
 // [point][tile][block] [lane], and the outputs so far [output of a tile][chunk][tile][block][lane]. Strides are a line
 // longer than they need to be, so that points do not meet in one set of the first-level cache.
 struct WinogradGeometry {
-  Axes tiles;            // of an image, in the kernel's order
-  int64_t range_tiles;   // of a task; the last range may be shorter
-  int64_t ranges;        // of an image
+  int64_t lattices;     // of an image: one without dilations, where it is all of it; what follows is of each
+  Axes tiles;           // in the kernel's order
+  int64_t range_tiles;  // of a task; the last range may be shorter
+  int64_t ranges;
   int64_t task_chunks;   // the last task of a range may have fewer
   int64_t splits;        // tasks that share a range
   bool prefetches;       // the input of the next range: where a range is small and little else wants the cache
@@ -166,7 +194,9 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t rows = winograd_rows(packing.lanes);
   const bool is_resident = packing.size() * element <= resident_weights;
   WinogradGeometry result{};
+  result.lattices = form.lattices(sizes.output).product();
   result.tiles = form.tiles(sizes.output);
+  const int64_t lattices = sizes.batch * result.lattices;
   const int64_t tiles = result.tiles.product();
   const int64_t channels = packing.input_blocks() * packing.lanes;
   const bool is_unsplit = is_small && packing.output_blocks() * packing.lanes <= most_unsplit_channels;
@@ -181,7 +211,7 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   // The chunks of a task where there are so many ranges: few are split by output channels, which repeats the transform
   // of the input, so no finer than two chunks.
   const auto split_chunks = [&](int64_t ranges) {
-    const int64_t wished_splits = divide_up(wished_tasks, larger(1, sizes.batch * ranges));
+    const int64_t wished_splits = divide_up(wished_tasks, larger(1, lattices * ranges));
     return larger(smaller(most_task_chunks, divide_up(packing.chunks(), wished_splits)), smaller(2, packing.chunks()));
   };
   const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs().product() * rows));
@@ -197,17 +227,17 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t fitting_groups =
       larger(waits_for_weights ? least_groups : 1, smaller(budget / task_bytes, range_groups));
   // For more tasks ranges become shorter, as far as the weights come again from a cache.
-  const int64_t wished_groups = larger(least_groups, sizes.batch * tiles / (wished_tasks * rows));
+  const int64_t wished_groups = larger(least_groups, lattices * tiles / (wished_tasks * rows));
   const int64_t groups =
       packing.size() * element <= cached_weights ? smaller(fitting_groups, wished_groups) : fitting_groups;
   result.ranges = divide_up(tiles, groups * rows);
   result.range_tiles = result.ranges == 0 ? 0 : round_up(divide_up(tiles, result.ranges), rows);
   result.ranges = result.ranges == 0 ? 0 : divide_up(tiles, result.range_tiles);
-  result.passes = is_resident ? 1 : result.ranges;
+  result.passes = is_resident ? 1 : result.ranges * result.lattices;
   result.task_chunks = split_chunks(result.ranges);
   result.splits = divide_up(packing.chunks(), result.task_chunks);
 
-  result.prefetches = is_resident && result.splits == 1;
+  result.prefetches = is_resident && result.splits == 1 && !form.is_dilated();
 
   const int64_t padded = winograd_padded_tiles(smaller(result.range_tiles, tiles), packing.lanes);
   result.block_stride = padded * packing.lanes + line;
@@ -218,10 +248,10 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t line_columns = winograd_line_columns(form.column, smaller(result.range_tiles, result.tiles.w));
   result.line_stride = line_columns * packing.lanes + line;
   result.zero_offset = result.line_offset + (form.column.is_passed() ? 0 : packing.group_rows() * result.line_stride);
-  result.product_offset = result.zero_offset + line_columns * packing.lanes;
+  result.product_offset = result.zero_offset + line_columns * form.column.dilation * packing.lanes;
   result.output_offset = result.product_offset + packing.points_of(0) * result.product_stride;
   const int64_t elements = result.output_offset + form.outputs().product() * result.output_stride;
-  result.work = {sizes.batch * result.ranges * result.splits, elements * element};
+  result.work = {lattices * result.ranges * result.splits, elements * element};
   return result;
 }
 

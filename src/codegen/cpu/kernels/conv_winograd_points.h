@@ -74,9 +74,11 @@ inline constexpr WinogradFour winograd_four_points = winograd_four();
 // One axis of a convolution, with a tile of some outputs: one tap, passed through, or three.
 struct WinogradAxis {
   int64_t taps, stride, outputs;
+  int64_t dilation = 1;  // 1 where there is one tap
   constexpr bool operator==(const WinogradAxis&) const = default;
 
   constexpr bool is_supported() const {
+    if (dilation != 1 && stride != 1) return false;
     if (taps == 1) return outputs == 1;
     return taps == 3 && (stride == 1 ? outputs == 2 || outputs == 4 : stride == 2 && outputs <= 2);
   }

@@ -56,13 +56,15 @@ template <class Input>
 [[gnu::noinline, gnu::cold]] vec winograd_recompute(const WinogradPacking& packing, const ConvSizes& sizes,
                                                     const BlockedView& view, const Input* image, const float* weights,
                                                     const Axes& at, int64_t output_block) {
-  const Axes &kernel = packing.shape.kernel, &stride = packing.shape.stride, &pads = sizes.begin_pads;
+  const Axes &kernel = packing.shape.kernel, &stride = packing.shape.stride, &dilation = packing.shape.dilation;
+  const Axes& pads = sizes.begin_pads;
   const WinogradForm form = packing.form();
   vec sum = splat(0.0f);
   for (int64_t d = 0; d < kernel.d; ++d)
     for (int64_t h = 0; h < kernel.h; ++h)
       for (int64_t w = 0; w < kernel.w; ++w) {
-        const Axes from{at.d * stride.d + d - pads.d, at.h * stride.h + h - pads.h, at.w * stride.w + w - pads.w};
+        const Axes from{at.d * stride.d + d * dilation.d - pads.d, at.h * stride.h + h * dilation.h - pads.h,
+                        at.w * stride.w + w * dilation.w - pads.w};
         const bool is_inside = from.d >= 0 && from.d < sizes.input.d && from.h >= 0 && from.h < sizes.input.h &&
                                from.w >= 0 && from.w < sizes.input.w;
         if (!is_inside) continue;

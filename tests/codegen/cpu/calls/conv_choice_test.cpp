@@ -167,6 +167,29 @@ TEST(ConvChoice, StridesOfTwoTakeWinogradWithManyChannels) {
             ConvAlgorithm::direct);
 }
 
+TEST(ConvChoice, DilationsTakeWinogradWhereTheirLatticesFillTiles) {
+  for (const int lanes : {8, 16}) {
+    const auto choose = [&](const ConvShape& shape, const Axes& output) {
+      return choose_convolution(shape, lanes, {output});
+    };
+    const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube, .dilation = {4, 4, 4}};
+    EXPECT_EQ(choose(shape, {32, 40, 48}), (ConvChoice{ConvAlgorithm::winograd, {2, 2, 4}}));
+    // Lattices of one tile, of which a register tile would be mostly empty.
+    EXPECT_EQ(choose(shape, {4, 4, 4}).algorithm, ConvAlgorithm::direct);
+    EXPECT_EQ(choose(shape, {8, 8, 8}).algorithm, ConvAlgorithm::direct);
+    // A dilation of one tap is none, with a stride there is no form.
+    EXPECT_EQ(
+        choose({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}, .dilation = {9, 1, 1}}, {16, 28, 28}),
+        choose({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}}, {16, 28, 28}));
+    EXPECT_EQ(
+        choose(
+            {.input_channels = 64, .output_channels = 64, .kernel = cube, .stride = {2, 2, 2}, .dilation = {2, 2, 2}},
+            {16, 28, 28})
+            .algorithm,
+        ConvAlgorithm::direct);
+  }
+}
+
 TEST(ConvChoice, StridesOfTwoWithManyWeightsTransformFewerAxes) {
   // Along all three axes the weights would be 4.6 times as many, along two they are 2.8 times.
   const ConvShape shape{.input_channels = 128, .output_channels = 256, .kernel = cube, .stride = {2, 2, 2}};

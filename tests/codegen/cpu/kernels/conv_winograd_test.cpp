@@ -148,6 +148,63 @@ TEST(ISA_SUITE(WinogradConvolution), StridesWithSeveralRangesChunksAndChains) {
   check_tile<split, Axes{1, 2, 2}>(few, {});
 }
 
+TEST(ISA_SUITE(WinogradConvolution), DilationsAroundTheTilesAndPads) {
+  constexpr int64_t channels = lanes + 3;
+  constexpr ConvShape twos{
+      .input_channels = channels, .output_channels = lanes, .kernel = {3, 3, 3}, .dilation = {2, 2, 2}};
+  constexpr ConvShape mixed{
+      .input_channels = 5, .output_channels = lanes + 2, .kernel = {3, 3, 3}, .dilation = {1, 4, 3}};
+  constexpr ConvShape plane{.input_channels = 6, .output_channels = lanes, .kernel = {1, 3, 3}, .dilation = {3, 2, 4}};
+  constexpr ConvShape swapped{
+      .input_channels = 4, .output_channels = lanes, .kernel = {3, 1, 3}, .dilation = {4, 2, 3}};
+  constexpr ConvShape depth{
+      .input_channels = 7, .output_channels = 2 * lanes, .kernel = {3, 1, 1}, .dilation = {3, 2, 2}};
+  for (int64_t size = 1; size <= 11; ++size) {
+    const Axes input{size, 12 - size, size + 3};
+    check_all<twos>(conv_sizes(twos, 1, input, {2, 2, 2}, {2, 2, 2}));
+    check_all<twos>(conv_sizes(twos, 1, input, {4, 1, 3}, {1, 4, 2}));
+    check_all<mixed>(conv_sizes(mixed, 2, input, {1, 4, 3}, {1, 4, 3}));
+    check_all<mixed>(conv_sizes(mixed, 1, input, {2, 7, 1}, {1, 1, 5}));
+    check_all<plane>(conv_sizes(plane, 1, input, {0, 2, 4}, {0, 2, 4}));
+    check_squares<plane>(conv_sizes(plane, 1, input, {0, 3, 5}, {0, 1, 3}));
+    check_all<swapped>(conv_sizes(swapped, 1, input, {4, 0, 3}, {4, 0, 3}));
+    check_squares<swapped>(conv_sizes(swapped, 1, input, {5, 0, 1}, {3, 0, 5}));
+    check_all<depth>(conv_sizes(depth, 1, input, {3, 0, 0}, {3, 0, 0}));
+  }
+  // Pads that are wider than the kernel, crops, and one axis with a stride beside dilated ones.
+  check_all<twos>(conv_sizes(twos, 1, {2, 3, 4}, {9, 8, 7}, {6, 9, 8}));
+  check_all<twos>(conv_sizes(twos, 1, {9, 10, 11}, {-1, -2, 1}, {1, -1, -3}));
+  constexpr ConvShape strided{
+      .input_channels = 3, .output_channels = lanes, .kernel = {3, 3, 3}, .stride = {2, 1, 1}, .dilation = {1, 2, 3}};
+  check_strided<strided>(conv_sizes(strided, 1, {9, 8, 10}, {1, 2, 3}, {1, 2, 3}));
+}
+
+TEST(ISA_SUITE(WinogradConvolution), DilationsWithSeveralRangesSplitsAndChains) {
+  constexpr ConvShape ranges{
+      .input_channels = lanes, .output_channels = 3 * lanes - 1, .kernel = {3, 3, 3}, .dilation = {2, 1, 2}};
+  const ConvSizes many = conv_sizes(ranges, 2, {9, 42, 41}, {2, 1, 2}, {2, 1, 2});
+  const WinogradGeometry geometry = winograd_geometry({ranges, {2, 2, 2}, lanes}, many);
+  ASSERT_EQ(geometry.lattices, 4);
+  ASSERT_GT(geometry.ranges, 1);
+  ASSERT_NE(geometry.tiles.product() % geometry.range_tiles, 0);
+  check_all<ranges>(many);
+  constexpr ConvShape split{
+      .input_channels = 130, .output_channels = 37 * lanes + 1, .kernel = {1, 3, 3}, .dilation = {1, 1, 2}};
+  const ConvSizes few = conv_sizes(split, 1, {1, 13, 15}, {0, 1, 2}, {0, 1, 2});
+  ASSERT_GT(winograd_geometry({split, {1, 2, 2}, lanes}, few).splits, 1);
+  check_tile<split, Axes{1, 2, 2}>(few, {});
+}
+
+TEST(ISA_SUITE(WinogradConvolution), DilationsOfHalfTypesAndOfWhatIsNotFinite) {
+  constexpr ConvShape shape{
+      .input_channels = 3, .output_channels = lanes + 2, .kernel = {3, 3, 3}, .dilation = {2, 3, 2}};
+  const ConvSizes sizes = conv_sizes(shape, 2, {5, 6, 9}, {2, 3, 2}, {2, 3, 2});
+  check<shape, bfloat16_t, float>(sizes);
+  check<shape, float, float16_t>(sizes);
+  check<shape>(sizes, {.fill = fill_with_some_not_finite});
+  check_tile<shape, Axes{2, 2, 4}>(sizes, {.fill = fill_with_nan_and_infinity, .tolerance = 1e-3});
+}
+
 TEST(ISA_SUITE(WinogradConvolution), EveryNumberOfTilesInARegisterTile) {
   constexpr ConvShape shape{.input_channels = 5, .output_channels = 2 * lanes, .kernel = {1, 1, 3}};
   for (int64_t width = 1; width <= 60; ++width) check<shape>(conv_sizes(shape, 1, {1, 1, width}, {0, 0, 1}, {0, 0, 1}));
@@ -293,8 +350,11 @@ TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStridesOfOneAndTwo) {
   EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5}, {1, 1, 1}));
   EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {2, 3, 3}}, {2, 2, 2}));
   EXPECT_FALSE(winograd_supports({.input_channels = 4, .output_channels = 4, .groups = 2, .kernel = cube}, {2, 2, 2}));
-  EXPECT_FALSE(
+  EXPECT_TRUE(
       winograd_supports({.input_channels = 4, .output_channels = 4, .kernel = cube, .dilation = {1, 1, 2}}, {2, 2, 2}));
+  EXPECT_FALSE(winograd_supports(
+      {.input_channels = 4, .output_channels = 4, .kernel = cube, .stride = {1, 1, 2}, .dilation = {1, 1, 2}},
+      {2, 2, 2}));
   constexpr ConvShape plane{.input_channels = 3, .output_channels = 5, .kernel = {1, 3, 3}};
   EXPECT_TRUE(winograd_supports(plane, {1, 4, 2}));
   EXPECT_TRUE(winograd_supports(plane, {1, 4, 4}));

@@ -215,6 +215,7 @@ def test_source_is_the_same_whatever_the_place(model: Path, tmp_path: Path) -> N
     assert header[0].startswith("// A model compiled by onnxc ")
     assert re.fullmatch(r"//   model    [0-9a-f]{64}", header[1])
     assert header[2:] == ["//   target   cpu x86-64-v3", "//   options  --target cpu --march x86-64-v3 -O3"]
+    assert "static const char* const cpu_features[] = {" in source.decode().splitlines()
 
 
 def test_shared_object_is_the_same_whatever_the_place(model: Path, compiled: Path, tmp_path: Path) -> None:

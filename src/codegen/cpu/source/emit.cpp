@@ -106,7 +106,7 @@ class Emitter {
     print_tensors("inputs", program_.inputs);
     print_tensors("outputs", program_.outputs);
     writer_.array("int32_t", "output_dim_levels", output_dim_levels(context_));
-    writer_.array("const char* const", "symbol_names", symbol_names());
+    writer_.array("char* const", "symbol_names", symbol_names());
     writer_.array("StepDescription", "steps", steps.descriptions);
   }
 
@@ -153,7 +153,7 @@ class Emitter {
     std::vector<std::string> features;
     for (const std::string& feature : options_.architecture.features) features.push_back(c_string_literal(feature));
     features.emplace_back("nullptr");
-    writer_.array("const char* const", "cpu_features", features);
+    writer_.array("char* const", "cpu_features", features);
     auto model = writer_.scope("extern const ModelDescription model =", ";");
     auto field = [&](const char* name, const std::string& value) {
       writer_.line(fmt::format(".{} = {},", name, value));

@@ -108,10 +108,42 @@ class DepthwiseConvolution {
     const Axes& pads = arguments.sizes.begin_pads;
     const Axes origin{first.d * shape.stride.d - pads.d, first.h * shape.stride.h - pads.h,
                       first.w * shape.stride.w - pads.w};  // of the window, in the input
+    if constexpr (lanes == 8 && shape.stride.h > 1) fetch_next_plane<outputs>(arguments, first, origin);
     vec accumulators[outputs] = {};
     accumulate<outputs, edge>(arguments, first, origin, accumulators);
     finish<outputs>(arguments, epilogue, first, accumulators);
   }
+
+  // What the same outputs of the next plane will be first to read: with stride a band has few rows of outputs for its
+  // rows of input, and these are too few at a place for the processor to fetch them ahead by itself.
+  template <int outputs>
+  [[gnu::always_inline]] static void fetch_next_plane(const Arguments& arguments, const Position& first,
+                                                      const Axes& origin) {
+    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(Input)), elements = outputs * shape.stride.w * lanes;
+    constexpr int64_t rows = smaller(shape.stride.h, shape.kernel.h);
+    constexpr int64_t last_d = (shape.kernel.d - 1) * shape.dilation.d,
+                      last_h = (shape.kernel.h - 1) * shape.dilation.h;
+    const BlockedView& view = arguments.input_view;
+    const Axes& size = arguments.sizes.input;
+    const int64_t plane = origin.d + last_d + shape.stride.d;
+    if (plane >= size.d || size.product() * shape.input_channels * static_cast<int64_t>(sizeof(Input)) < fetched_bytes)
+      return;
+    const int64_t offset = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
+                           plane * view.d_stride + (origin.h + last_h - (rows - 1)) * view.h_stride +
+                           first.w * shape.stride.w * lanes;
+    // As a number: the rows may end before the tile, or begin in the padding.
+    const uintptr_t begin =
+        reinterpret_cast<uintptr_t>(arguments.input) + static_cast<uintptr_t>(offset) * sizeof(Input);
+#pragma clang loop unroll(full)
+    for (int64_t row = 0; row < rows; ++row)
+#pragma clang loop unroll(full)
+      for (int64_t i = 0; i < elements; i += line)
+        __builtin_prefetch(
+            reinterpret_cast<const void*>(begin + static_cast<uintptr_t>(row * view.h_stride + i) * sizeof(Input)));
+  }
+
+  // A smaller input is in the second-level cache.
+  static constexpr int64_t fetched_bytes = 512 * 1024;
 
   // `edge`: columns at each end of the tile that may lie outside the row, or any_column.
   static constexpr int64_t any_column = -1;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t open_bit = 1u << 31;
 constexpr int64_t spin_nanoseconds = 200'000;
-constexpr int pieces_a_block = 8;
+constexpr int pieces_of_the_rest = 8;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
@@ -105,7 +105,6 @@ void ThreadPool::open(int64_t tasks, int width, ParallelBody body, const void* c
   body_ = body;
   context_ = context;
   width_ = width;
-  piece_ = std::max<int64_t>(1, tasks / (int64_t{width} * pieces_a_block));
   int64_t begin = 0;
   for (int thread = 0; thread < width; ++thread) {
     int64_t size = tasks / width + (thread < tasks % width ? 1 : 0);
@@ -128,10 +127,12 @@ void ThreadPool::close() {
 void ThreadPool::work(int thread) {
   for (int i = 0; i < width_; ++i) {
     Block& block = blocks_[(thread + i) % width_];
-    for (;;) {
-      int64_t begin = block.next.fetch_add(piece_, std::memory_order_relaxed);
-      if (begin >= block.end) break;
-      body_(context_, begin, std::min(begin + piece_, block.end), thread);
+    int64_t begin = block.next.load(std::memory_order_relaxed);
+    while (begin < block.end) {
+      const int64_t end = begin + std::max<int64_t>(1, (block.end - begin) / pieces_of_the_rest);
+      if (!block.next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+      body_(context_, begin, end, thread);
+      begin = block.next.load(std::memory_order_relaxed);
     }
   }
 }

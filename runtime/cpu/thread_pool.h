@@ -2,11 +2,12 @@
 //
 // Method: threads - 1 workers and the caller. The tasks are cut into one contiguous block a thread, so that a thread
 // meets the same part of a tensor in each step; each block is taken in pieces through an atomic counter, and who is
-// done with its own block goes on with the next thread's. Workers wait for the next job spinning for some 200
-// microseconds (the gap between two steps, or between two runs of a caller in Python), then in the kernel, so an idle
-// process burns nothing. Workers join an open job; the caller closes it when no task is left and waits only for those
-// that joined. A worker that the system wakes late is therefore never waited for. fork(): a child has no workers. The
-// pool notices by the process id and starts new ones.
+// done with its own block goes on with the next thread's. A piece is a part of what is left of its block, so that the
+// last are single tasks: all threads end together, as far as tasks are alike. Workers wait for the next job spinning
+// for some 200 microseconds (the gap between two steps, or between two runs of a caller in Python), then in the kernel,
+// so an idle process burns nothing. Workers join an open job; the caller closes it when no task is left and waits only
+// for those that joined. A worker that the system wakes late is therefore never waited for. fork(): a child has no
+// workers. The pool notices by the process id and starts new ones.
 #pragma once
 
 #include <pthread.h>
@@ -65,7 +66,6 @@ class ThreadPool {
   ParallelBody body_ = nullptr;
   const void* context_ = nullptr;
   int width_ = 0;
-  int64_t piece_ = 0;
   Array<Block> blocks_;
 
   alignas(64) std::atomic<uint32_t> generation_ = 0;  // grows with each job; sleeping workers wait for it to change

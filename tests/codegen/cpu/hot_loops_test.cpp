@@ -83,6 +83,8 @@ const Call convolutions[] = {
     convolution<PackedTransposedConvolution, 32, lanes, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<Winograd<Axes{2, 2, 2}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
     convolution<Winograd<Axes{2, 2, 4}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,
+    convolution<Winograd<Axes{2, 4, 4}>::Convolution, 64, 32, 1, {3, 3, 3}, {1, 1, 1}>,
+    convolution<Winograd<Axes{1, 4, 4}>::Convolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
     convolution<Winograd<Axes{1, 2, 2}>::Convolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
     convolution<Winograd<Axes{1, 2, 4}>::Convolution, 64, 144, 1, {1, 3, 3}, {1, 1, 1}>,
     convolution<Winograd<Axes{2, 1, 1}>::Convolution, 144, lanes, 1, {3, 1, 1}, {1, 1, 1}>,
@@ -224,7 +226,8 @@ std::vector<HotLoop> hot_loops(const std::string& assembly) {
       for (size_t i = first; i <= last; ++i) {
         const std::string& instruction = function.instructions[i];
         loop.multiply_adds += instruction.starts_with("vfm") || instruction.starts_with("vfnm") ? 1 : 0;
-        if (instruction.find("(%rsp") == std::string::npos) continue;  // without frame pointers rbp is like any other
+        // Without frame pointers rbp is like any other. With an index it is an array, whose place no spill has.
+        if (instruction.find("(%rsp)") == std::string::npos) continue;
         ++loop.on_stack;
         if (instruction.find("mm") != std::string::npos) loop.spills.push_back(instruction);
       }

@@ -28,6 +28,10 @@ constexpr double direct_share = 0.72, direct_share_of_partial_blocks = 0.55, ste
 // memory, of which a vector of eight lanes takes half.
 constexpr double input_cost = 7.0, output_cost = 7.0;
 constexpr double strided_input_cost(int lanes) { return lanes == 8 ? 12.0 : 20.0; }
+// Tiles of 4x4 share what two points +-p have in common, and bring rows together before the depth.
+constexpr double transform_share(const kernels::WinogradPacking& packing) {
+  return packing.has_two_fours() ? 0.6 : 1.0;
+}
 // The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
 // tile for each point of the depth.
 constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
@@ -50,8 +54,9 @@ constexpr double held_byte_cost(int lanes) { return lanes == 8 ? 0.75 : 0.0; }
 constexpr double least_gain(int lanes) { return lanes == 8 ? 0.95 : 1.0; }
 // The same where it must win clearly.
 constexpr double clear_gain = 0.8;
-// Packed weights of more bytes than that take a share of a process that is worth a clear gain.
-constexpr int64_t many_weights = 16 * 1024 * 1024;
+// Packed weights of more bytes than that take a share of a process that is worth a clear gain. With 2x4x4 they are half
+// as many again as with 2x2x4.
+constexpr int64_t many_weights = 16 * 1024 * 1024, most_weights_of_two_fours = 8 * 1024 * 1024;
 
 // The share of the taps along an axis that meet the input, with pads of half the kernel, as nearly everywhere.
 double taps_inside(int64_t kernel, int64_t stride, int64_t dilation, int64_t output) {
@@ -151,22 +156,26 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
                    : 1.0;
   const double tile_cost =
       computed_for_each * static_cast<double>(products) / winograd_share +
-      static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost(lanes)) +
-      static_cast<double>(outputs * packing.output_blocks()) * output_cost;
+      transform_share(packing) *
+          (static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost(lanes)) +
+           static_cast<double>(outputs * packing.output_blocks()) * output_cost);
   const double byte_cost = weight_byte_cost(lanes) + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
   return static_cast<double>(geometry.lattices * tiles) * tile_cost +
          static_cast<double>(packing.size()) * 4 * byte_cost;
 }
 
-// The tiles that a shape may have. Tiles of 4x4 have only been seen to gain with eight lanes.
+// The tiles that a shape may have. Tiles of 4x4 have only been measured with eight lanes.
 std::vector<Axes> winograd_tiles(const ConvShape& shape, int lanes, ConvWeights weights) {
   const int64_t most = weights == ConvWeights::whole ? 2 : 4;
   std::vector<Axes> tiles;
   for (const int64_t d : {1, 2, 4})
     for (const int64_t h : {1, 2, 4})
       for (const int64_t w : {1, 2, 4})
-        if (const Axes tile{d, h, w}; std::max({d, h, w}) <= most && kernels::winograd_supports(shape, tile))
-          if (lanes == 8 || !kernels::WinogradPacking{shape, tile, lanes}.has_two_fours()) tiles.push_back(tile);
+        if (const Axes tile{d, h, w}; std::max({d, h, w}) <= most && kernels::winograd_supports(shape, tile)) {
+          const kernels::WinogradPacking packing{shape, tile, lanes};
+          const bool is_small = packing.size() * static_cast<int64_t>(sizeof(float)) <= most_weights_of_two_fours;
+          if (!packing.has_two_fours() || (lanes == 8 && (is_small || tile.product() == 16))) tiles.push_back(tile);
+        }
   return tiles;
 }
 

@@ -2,9 +2,9 @@
 // order of the transformed weights, and how the work is cut into tasks.
 //
 // F(2, 3) and F(4, 3) of conv_winograd_points.h nest over axes: F(2,2,2) makes 8 outputs of a 3x3x3 kernel from 4x4x4
-// inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432, and with strides of two F(2,2,2) 8
-// outputs from 5x5x5 inputs by 125, F(1,2,2) 4 by 75 instead of 108. The products of one of these points,
-// over all tiles and channels, are a matrix product.
+// inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432, F(2,4,4) 32 by 144 instead of 864,
+// and with strides of two F(2,2,2) 8 outputs from 5x5x5 inputs by 125, F(1,2,2) 4 by 75 instead of 108. The products of
+// one of these points, over all tiles and channels, are a matrix product.
 //
 // With dilations, what an output reads stands on the lattice of every d-th voxel along each axis, and so do the outputs
 // that read the same: d_d * d_h * d_w convolutions of dilation 1, one for each first output (WinogradLattice).
@@ -56,15 +56,15 @@ constexpr WinogradForm winograd_form(const ConvShape& shape, const Axes& tile) {
   return {swaps, swaps ? h : d, swaps ? d : h, w};
 }
 
-// Whether a convolution has the form: along each axis three taps, or one that is passed through. One axis may have a
-// tile of 4, or two where there is no third: the error doubles again, which half as long chains make up for. Where
-// depth and height both have three taps it may not be the depth.
+// Whether a convolution has the form: along each axis three taps, or one that is passed through. Two axes may have a
+// tile of 4: the error doubles with each, which half as long chains make up for. Where depth and height both have three
+// taps it may not be the depth.
 constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
   const WinogradForm form = winograd_form(shape, tile);
   const Axes outputs = form.outputs();
   const int fours = (outputs.d == 4) + (outputs.h == 4) + (outputs.w == 4);
   return form.outer.is_supported() && form.row.is_supported() && form.column.is_supported() && tile.product() > 1 &&
-         fours <= (form.outer.taps == 1 ? 2 : 1) && outputs.d != 4 && shape.groups == 1;
+         fours <= 2 && outputs.d != 4 && shape.groups == 1;
 }
 
 // Transformed weights: [outer point][group of row points][chunk of two output blocks][row point of the group][column
@@ -77,8 +77,11 @@ struct WinogradPacking {
 
   static constexpr int64_t reduction_step = 4;
   // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256. With
-  // tiles of four along two axes, which make more of it, half as many.
-  constexpr int64_t chain() const { return has_two_fours() ? 32 : 64; }
+  // tiles of four along two axes, which make more of it, half as many, and half of that where there is a third axis.
+  constexpr int64_t chain() const {
+    if (!has_two_fours()) return 64;
+    return form().outer.outputs == 1 ? 32 : 16;
+  }
   // Of the transformed input of a tile, for all row points at once and for groups of them.
   static constexpr int64_t most_tile_bytes = 14 * 1024, most_group_bytes = 7 * 1024;
 

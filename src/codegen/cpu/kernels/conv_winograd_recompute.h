@@ -1,7 +1,7 @@
 // One voxel of a Winograd convolution by the definition.
 //
 // Problem: a NaN or an infinity in the input reaches all outputs of the tile that reads it, as NaN, and inputs beyond
-// FLT_MAX / 8 (with F(4) FLT_MAX / 50, with F(4,4) / 2500) overflow in the transforms, where a direct sum gives the
+// FLT_MAX / 8 (with F(4) FLT_MAX / 50, with F(2,4,4) / 5000) overflow in the transforms, where a direct sum gives the
 // same as PyTorch. Method: where an output is not finite, it is summed again over its own taps. Their weights are taken
 // back out of the transformed ones: along each axis tap 0 is the first point, tap 2 the last, and tap 1 half the
 // difference of the second and the third, which are a pair +-p, each over its entry of G (conv_winograd_points.h). With

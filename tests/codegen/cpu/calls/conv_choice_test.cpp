@@ -147,6 +147,17 @@ TEST(ConvChoice, EightLanesTakeTilesOfFourByFour) {
   EXPECT_EQ(choose_convolution(shape, 16, {Axes{8, 56, 56}}).tile, (Axes{1, 2, 4}));
 }
 
+TEST(ConvChoice, EightLanesTakeTilesOfFourByFourInVolumesWhereTheirWeightsAreFew) {
+  for (const int64_t channels : {16, 32, 64}) {
+    const ConvShape shape{.input_channels = channels, .output_channels = channels, .kernel = cube};
+    EXPECT_EQ(choose_convolution(shape, 8, {Axes{16, 56, 56}}).tile, (Axes{2, 4, 4}));
+    EXPECT_EQ(choose_convolution(shape, 16, {Axes{16, 56, 56}}).tile, (Axes{2, 2, 4}));
+  }
+  // 9 MiB, where 2x2x4 has 6.
+  const ConvShape many{.input_channels = 128, .output_channels = 128, .kernel = cube};
+  EXPECT_EQ(choose_convolution(many, 8, {Axes{8, 28, 28}}).tile, (Axes{2, 2, 4}));
+}
+
 TEST(ConvChoice, WholeWeightsTakeTilesThatKeepIntegersExact) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
   EXPECT_EQ(choose_convolution(shape, 16, {Axes{16, 56, 56}}, ConvWeights::whole).tile, (Axes{2, 2, 2}));
@@ -173,7 +184,7 @@ TEST(ConvChoice, DilationsTakeWinogradWhereTheirLatticesFillTiles) {
       return choose_convolution(shape, lanes, {output});
     };
     const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube, .dilation = {4, 4, 4}};
-    EXPECT_EQ(choose(shape, {32, 40, 48}), (ConvChoice{ConvAlgorithm::winograd, {2, 2, 4}}));
+    EXPECT_EQ(choose(shape, {32, 40, 48}), (ConvChoice{ConvAlgorithm::winograd, {2, lanes == 8 ? 4 : 2, 4}}));
     // Lattices of one tile, of which a register tile would be mostly empty.
     EXPECT_EQ(choose(shape, {4, 4, 4}).algorithm, ConvAlgorithm::direct);
     EXPECT_EQ(choose(shape, {8, 8, 8}).algorithm, ConvAlgorithm::direct);

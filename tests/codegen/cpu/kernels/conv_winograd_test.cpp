@@ -49,10 +49,10 @@ void check_fours(const ConvSizes& sizes) {
   check_tile<shape, tile_of(shape, 2, 4, 2)>(sizes, trial);
 }
 
-// Tiles of four along both axes: rounded, whatever the operands are.
+// Tiles of four along two axes: rounded, whatever the operands are.
 template <ConvShape shape>
 void check_squares(const ConvSizes& sizes) {
-  check_tile<shape, tile_of(shape, 1, 4, 4)>(sizes, {.tolerance = 2e-2});
+  check_tile<shape, tile_of(shape, 2, 4, 4)>(sizes, {.tolerance = 2e-2});
 }
 
 template <ConvShape shape>
@@ -73,6 +73,7 @@ TEST(ISA_SUITE(WinogradConvolution), EveryFormAroundTheTiles) {
   for (int64_t size = 1; size <= 9; ++size) {
     const Axes input{size, 10 - size, size + 1};
     check_all<volume>(conv_sizes(volume, 1, input, {1, 1, 1}, {1, 1, 1}));
+    check_squares<volume>(conv_sizes(volume, 1, input, {1, 1, 1}, {1, 1, 1}));
     check_all<plane>(conv_sizes(plane, 1, input, {0, 1, 1}, {0, 1, 1}));
     check_squares<plane>(conv_sizes(plane, 1, input, {0, 1, 1}, {0, 1, 1}));
     check_all<depth>(conv_sizes(depth, 1, input, {1, 0, 0}, {1, 0, 0}));
@@ -163,6 +164,7 @@ TEST(ISA_SUITE(WinogradConvolution), DilationsAroundTheTilesAndPads) {
     const Axes input{size, 12 - size, size + 3};
     check_all<twos>(conv_sizes(twos, 1, input, {2, 2, 2}, {2, 2, 2}));
     check_all<twos>(conv_sizes(twos, 1, input, {4, 1, 3}, {1, 4, 2}));
+    check_squares<twos>(conv_sizes(twos, 1, input, {2, 3, 1}, {2, 1, 2}));
     check_all<mixed>(conv_sizes(mixed, 2, input, {1, 4, 3}, {1, 4, 3}));
     check_all<mixed>(conv_sizes(mixed, 1, input, {2, 7, 1}, {1, 1, 5}));
     check_all<plane>(conv_sizes(plane, 1, input, {0, 2, 4}, {0, 2, 4}));
@@ -188,6 +190,7 @@ TEST(ISA_SUITE(WinogradConvolution), DilationsWithSeveralRangesSplitsAndChains) 
   ASSERT_GT(geometry.ranges, 1);
   ASSERT_NE(geometry.tiles.product() % geometry.range_tiles, 0);
   check_all<ranges>(many);
+  check_squares<ranges>(many);
   constexpr ConvShape split{
       .input_channels = 130, .output_channels = 37 * lanes + 1, .kernel = {1, 3, 3}, .dilation = {1, 1, 2}};
   const ConvSizes few = conv_sizes(split, 1, {1, 13, 15}, {0, 1, 2}, {0, 1, 2});
@@ -243,6 +246,8 @@ TEST(ISA_SUITE(WinogradConvolution), GroupsOfRowPoints) {
   EXPECT_EQ((WinogradPacking{uneven, {2, 2, 2}, lanes}.group_rows()), 2);
   EXPECT_EQ((WinogradPacking{uneven, {2, 2, 2}, lanes}.rows_of(2)), 1);
   check_all<all>(conv_sizes(all, 2, {3, 5, 9}, {1, 1, 1}, {1, 1, 1}));
+  EXPECT_EQ((WinogradPacking{all, {2, 4, 4}, lanes}.group_rows()), 2);
+  check_squares<all>(conv_sizes(all, 2, {3, 5, 9}, {1, 1, 1}, {1, 1, 1}));
   check_all<single>(conv_sizes(single, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1}));
   EXPECT_EQ((WinogradPacking{single, {1, 4, 4}, lanes}.group_rows()), 1);
   EXPECT_EQ((WinogradPacking{wide, {1, 4, 4}, lanes}.group_rows()), 2);
@@ -260,6 +265,9 @@ TEST(ISA_SUITE(WinogradConvolution), PadsThatDifferAreWiderThanTheKernelOrCrop) 
   check_fours<shape>(conv_sizes(shape, 1, {5, 6, 7}, {0, 1, 2}, {2, 0, 1}));
   check_fours<shape>(conv_sizes(shape, 1, {2, 3, 4}, {5, 4, 3}, {3, 6, 4}));
   check_fours<shape>(conv_sizes(shape, 1, {7, 8, 9}, {-1, -2, 1}, {1, -1, -3}));
+  check_squares<shape>(conv_sizes(shape, 1, {5, 6, 7}, {0, 1, 2}, {2, 0, 1}));
+  check_squares<shape>(conv_sizes(shape, 1, {2, 3, 4}, {5, 4, 3}, {3, 6, 4}));
+  check_squares<shape>(conv_sizes(shape, 1, {7, 8, 9}, {-1, -2, 1}, {1, -1, -3}));
   constexpr ConvShape untransformed{.input_channels = 3, .output_channels = lanes, .kernel = {3, 1, 1}};
   check<untransformed>(conv_sizes(untransformed, 1, {3, 4, 5}, {1, 2, 3}, {1, 1, 2}));
 }
@@ -272,6 +280,10 @@ TEST(ISA_SUITE(WinogradConvolution), SeveralRangesAndSplits) {
   ASSERT_GT(geometry.splits, 1);
   ASSERT_NE(geometry.tiles.product() % geometry.range_tiles, 0);
   check<shape>(sizes);
+  const ConvSizes squares = conv_sizes(shape, 2, lanes == 8 ? Axes{1, 9, 21} : Axes{1, 13, 37}, {1, 1, 1}, {1, 1, 1});
+  ASSERT_GT(winograd_geometry({shape, {2, 4, 4}, lanes}, squares).ranges, 1);
+  ASSERT_GT(winograd_geometry({shape, {2, 4, 4}, lanes}, squares).splits, 1);
+  check_squares<shape>(squares);
 }
 
 TEST(ISA_SUITE(WinogradConvolution), WeightsThatComeFromMemoryDoSoOnceWhereASplitRangeHoldsTheMap) {
@@ -319,6 +331,7 @@ TEST(ISA_SUITE(WinogradConvolution), NotFiniteReachesTheOutputsThatReadItAlone) 
   // With tiles of four, weights of what is computed again were rounded when they were transformed.
   const Trial rounded{.fill = fill_with_nan_and_infinity, .tolerance = 1e-3};
   check_tile<volume, Axes{2, 2, 4}>(conv_sizes(volume, 2, {5, 6, 9}, {1, 1, 1}, {1, 1, 1}), rounded);
+  check_tile<volume, Axes{2, 4, 4}>(conv_sizes(volume, 2, {5, 6, 9}, {1, 1, 1}, {1, 1, 1}), rounded);
   check_tile<swapped, Axes{4, 1, 4}>(conv_sizes(swapped, 1, {7, 4, 6}, {1, 0, 2}, {0, 0, 1}), rounded);
   check_tile<row, Axes{1, 4, 1}>(conv_sizes(row, 1, {2, 9, 5}, {0, 1, 0}, {0, 1, 0}), rounded);
   constexpr ConvShape strided{
@@ -344,7 +357,9 @@ TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStridesOfOneAndTwo) {
   EXPECT_TRUE(winograd_supports(volume, {2, 2, 2}));
   EXPECT_TRUE(winograd_supports(volume, {2, 2, 4}));
   EXPECT_FALSE(winograd_supports(volume, {4, 2, 2}));
-  EXPECT_FALSE(winograd_supports(volume, {2, 4, 4}));
+  EXPECT_TRUE(winograd_supports(volume, {2, 4, 4}));
+  EXPECT_FALSE(winograd_supports(volume, {4, 4, 4}));
+  EXPECT_FALSE(winograd_supports(volume, {4, 2, 4}));
   EXPECT_FALSE(winograd_supports(volume, {1, 2, 2}));
   EXPECT_TRUE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {3, 1, 3}}, {2, 1, 2}));
   EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5}, {1, 1, 1}));

@@ -173,8 +173,10 @@ std::vector<Axes> winograd_tiles(const ConvShape& shape, int lanes, ConvWeights 
       for (const int64_t w : {1, 2, 4})
         if (const Axes tile{d, h, w}; std::max({d, h, w}) <= most && kernels::winograd_supports(shape, tile)) {
           const kernels::WinogradPacking packing{shape, tile, lanes};
-          const bool is_small = packing.size() * static_cast<int64_t>(sizeof(float)) <= most_weights_of_two_fours;
-          if (!packing.has_two_fours() || (lanes == 8 && (is_small || tile.product() == 16))) tiles.push_back(tile);
+          const bool is_plane = kernels::winograd_form(shape, tile).outer.outputs == 1;
+          const bool has_few_weights =
+              is_plane || packing.size() * static_cast<int64_t>(sizeof(float)) <= most_weights_of_two_fours;
+          if (!packing.has_two_fours() || (lanes == 8 && has_few_weights)) tiles.push_back(tile);
         }
   return tiles;
 }

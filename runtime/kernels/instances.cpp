@@ -6,6 +6,7 @@
 #include "codegen/cpu/kernels/conv_planar_winograd.h"
 #include "codegen/cpu/kernels/conv_stem_band.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
+#include "codegen/cpu/kernels/conv_transpose.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "codegen/cpu/kernels/layout_copy.h"
 
@@ -13,6 +14,13 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 DirectGeometry direct_geometry_at_run_time(const DirectPacking& packing, const ConvSizes& sizes) {
   return direct_geometry(packing, sizes);
+}
+
+KernelWork transposed_work_at_run_time(const TransposedPacking& packing, const ConvSizes& sizes) {
+  return transposed_work(packing, sizes);
+}
+TransposedPart transposed_part_at_run_time(const TransposedPacking& packing, int64_t index, const ConvSizes& sizes) {
+  return transposed_part(packing, index, sizes);
 }
 
 template void copy_stem_lines<float>(const ConvShape&, const ConvSizes&, const BlockedView&, const float*,

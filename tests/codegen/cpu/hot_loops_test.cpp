@@ -79,6 +79,8 @@ const Call convolutions[] = {
     convolution<StemWinogradConvolution, 3, 45, 1, {1, 5, 5}, {1, 1, 1}>,     // of three and of two
     convolution<TransposedConvolution, 64, 32, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<TransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
+    convolution<TransposedConvolution, 64, 48, 1, {3, 3, 3}, {2, 2, 2}>,
+    convolution<TransposedConvolution, 54, 3 * lanes, 1, {4, 4, 4}, {2, 2, 2}>,
     convolution<PackedTransposedConvolution, 32, 3, 1, {3, 3, 3}, {2, 2, 2}>,
     convolution<PackedTransposedConvolution, 32, lanes, 1, {2, 2, 2}, {2, 2, 2}>,
     convolution<Winograd<Axes{2, 2, 2}>::Convolution, 64, 64, 1, {3, 3, 3}, {1, 1, 1}>,

@@ -8,7 +8,9 @@
 // rows need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Per tap each voxel has its own input
 // pointer; a voxel whose tap falls into the padding points at zeros, and a tap that falls into the padding for the
 // whole tile is skipped. Nothing is padded, and nothing copied but, for a kernel of one tap, the voxels of a tile that
-// do not stand one behind another. Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit
+// do not stand one behind another. Kernels of one tap, and those whose extents only the run knows (a transposed
+// convolution's parts), have a loop for the tiles of a row that are inside it with all taps: one pointer serves all
+// voxels. Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit
 // half the second-level cache stay there for a sweep ("pass"), and partial sums wait in scratch between passes.
 // Meanwhile each tile fetches a part of the next pass's, which after a chunk's last are the next chunk's: 7x7 maps of
 // 512 channels run twice as fast. The order of each sum is fixed by the shape alone.
@@ -26,7 +28,9 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 // Compiled with the runtime (runtime/kernels/instances.cpp).
 DirectGeometry direct_geometry_at_run_time(const DirectPacking& packing, const ConvSizes& sizes);
 
-template <ConvShape shape, class Input, class Output, class Epilogue>
+// With `takes_kernel` the extents of the kernel are known only when it runs, and those of the shape are the largest:
+// one instance for several kernels.
+template <ConvShape shape, class Input, class Output, class Epilogue, bool takes_kernel = false>
 class DirectConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
@@ -37,7 +41,13 @@ class DirectConvolution {
   // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
-    const DirectGeometry geometry = direct_geometry_at_run_time(packing, arguments.sizes);
+    run(arguments, epilogue, shape.kernel, direct_geometry_at_run_time(packing, arguments.sizes), task_begin, task_end,
+        scratch);
+  }
+
+  // The same with the geometry of a kernel.
+  static void run(const Arguments& arguments, const Epilogue& epilogue, const Axes& kernel,
+                  const DirectGeometry& geometry, int64_t task_begin, int64_t task_end, void* scratch) {
     for (int64_t task = task_begin; task < task_end; ++task) {
       // Chunks run fastest: they share the input of their range.
       const int64_t chunk = task % geometry.chunks;
@@ -46,7 +56,8 @@ class DirectConvolution {
                 .group = chunk / packing.chunks(),
                 .chunk = chunk % packing.chunks(),
                 .begin = range * geometry.range_voxels,
-                .end = smaller((range + 1) * geometry.range_voxels, arguments.sizes.output.product())};
+                .end = smaller((range + 1) * geometry.range_voxels, arguments.sizes.output.product()),
+                .kernel = kernel};
       constexpr int64_t last = packing.chunks() - 1;
       const int64_t blocks_per_pass = geometry.input_blocks_per_pass;
       if constexpr (last > 0)
@@ -59,6 +70,7 @@ class DirectConvolution {
   }
 
  private:
+  // Of the largest kernel. What depends on the kernel's extents is asked of packing_of.
   static constexpr DirectPacking packing{shape, lanes, lanes};
 
   typedef int64_t vec_int64 __attribute__((ext_vector_type(lanes)));
@@ -69,7 +81,15 @@ class DirectConvolution {
   struct Task {
     int64_t batch, group, chunk;
     int64_t begin, end;  // voxels
+    Axes kernel;
   };
+
+  [[gnu::always_inline]] static Axes kernel_of(const Task& task) { return takes_kernel ? task.kernel : shape.kernel; }
+  [[gnu::always_inline]] static DirectPacking packing_of(const Task& task) {
+    DirectPacking result = packing;
+    result.shape.kernel = kernel_of(task);
+    return result;
+  }
 
   // Register tiles that leave a register for the broadcast and one for each weight vector: more voxels spill.
   template <int blocks>
@@ -143,8 +163,8 @@ class DirectConvolution {
       Axes at{task.begin / size.w / size.h, task.begin / size.w % size.h, task.begin % size.w};
       float* sums = partial_sums;
       for (int64_t first = task.begin; first < task.end;) {
-        if constexpr (is_pointwise && shape.stride.w == 1) {
-          const int64_t tiles = tiles_in_row<voxels>(arguments, at, task.end - first);
+        if constexpr (walks_rows) {
+          const int64_t tiles = tiles_in_row<voxels>(arguments, task, at, task.end - first);
           if (tiles > 0) {
             run_row<blocks>(arguments, epilogue, task, pass, first, at, tiles, sums);
             first += tiles * voxels;
@@ -206,7 +226,7 @@ class DirectConvolution {
     constexpr int64_t tap_vectors = packing.depth(0) * blocks, voxels = tile_voxels<blocks>;
     const int64_t tile = (first - task.begin) / voxels, tiles = divide_up(task.end - task.begin, voxels);
     const int64_t begin = tap_vectors * tile / tiles;
-    return {packing.input_block_offset(blocks, pass.end - pass.begin) + begin * lanes,
+    return {packing_of(task).input_block_offset(blocks, pass.end - pass.begin) + begin * lanes,
             tap_vectors * (tile + 1) / tiles - begin};
   }
 
@@ -222,7 +242,9 @@ class DirectConvolution {
     }
   }
 
-  static constexpr bool is_pointwise = shape.kernel == Axes{1, 1, 1};
+  static constexpr bool is_pointwise = !takes_kernel && shape.kernel == Axes{1, 1, 1};
+  // Whether the tiles of a row have a loop of their own.
+  static constexpr bool walks_rows = (is_pointwise || takes_kernel) && shape.stride.w == 1;
 
   // The first tap of the voxel at `at`, for a kernel of one tap.
   static Axes origin_of(const Arguments& arguments, const Axes& at) {
@@ -230,13 +252,56 @@ class DirectConvolution {
     return {at.d * shape.stride.d - pads.d, at.h * shape.stride.h - pads.h, at.w * shape.stride.w - pads.w};
   }
 
-  // How many of the tiles from `at` on lie in its row, all inside the input.
+  // How many of the tiles from `at` on lie in its row, inside the input with all taps along w; a kernel of one tap also
+  // along the other axes.
   template <int voxels>
-  static int64_t tiles_in_row(const Arguments& arguments, const Axes& at, int64_t voxels_left) {
+  static int64_t tiles_in_row(const Arguments& arguments, const Task& task, const Axes& at, int64_t voxels_left) {
     const Axes& size = arguments.sizes.input;
     const Axes origin = origin_of(arguments, at);
-    if (origin.w < 0 || origin.d < 0 || origin.d >= size.d || origin.h < 0 || origin.h >= size.h) return 0;
-    return smaller(smaller(voxels_left, arguments.sizes.output.w - at.w), size.w - origin.w) / voxels;
+    if (origin.w < 0) return 0;
+    if (is_pointwise && (origin.d < 0 || origin.d >= size.d || origin.h < 0 || origin.h >= size.h)) return 0;
+    const int64_t reach = (kernel_of(task).w - 1) * shape.dilation.w;
+    return smaller(smaller(voxels_left, arguments.sizes.output.w - at.w), size.w - origin.w - reach) / voxels;
+  }
+
+  // The taps [begin, end) of an axis are inside the input.
+  struct TapRange {
+    int64_t begin, end;
+  };
+  static TapRange taps_inside(int64_t origin, int64_t size, int64_t kernel, int64_t dilation) {
+    TapRange range{0, kernel};
+    while (range.begin < kernel && origin + range.begin * dilation < 0) ++range.begin;
+    while (range.end > range.begin && origin + (range.end - 1) * dilation >= size) --range.end;
+    return range;
+  }
+  struct RowTaps {
+    TapRange d, h;
+  };
+
+  // Adds the products of one input block with the taps of a row to a tile of it that is inside along w with all of
+  // them.
+  template <int blocks, int64_t depth, int64_t step>
+  [[gnu::always_inline]] static void multiply_taps_of_row(const Arguments& arguments, const Task& task,
+                                                          const RowTaps& taps, const Input* input, const float* weights,
+                                                          const Prefetch& prefetch,
+                                                          vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int64_t tap_stride = depth * blocks * lanes;
+    const Axes kernel = kernel_of(task);
+    for (int64_t kd = taps.d.begin; kd < taps.d.end; ++kd) {
+      for (int64_t kh = taps.h.begin; kh < taps.h.end; ++kh) {
+        const Input* tap = input + kd * shape.dilation.d * arguments.input_view.d_stride +
+                           kh * shape.dilation.h * arguments.input_view.h_stride;
+        const float* tap_weights = weights + (kd * kernel.h + kh) * kernel.w * tap_stride;
+#pragma clang loop unroll(disable)
+        for (int64_t kw = 0; kw < kernel.w; ++kw) {
+          prefetch_tap(tap_weights, prefetch);
+          hide_origin(tap, tap_weights);
+          multiply_tap<blocks, step>(RowVoxels{tap}, 0, tap_weights, depth, accumulators);
+          tap += shape.dilation.w * lanes;
+          tap_weights += tap_stride;
+        }
+      }
+    }
   }
 
   // Tiles of a row from `first` on, which stands at `at`: one pointer serves all voxels of a tile, and a tile takes
@@ -249,11 +314,16 @@ class DirectConvolution {
     const Axes origin = origin_of(arguments, at);
     const Input* row = first_channel(arguments, task) + origin.d * view.d_stride + origin.h * view.h_stride +
                        origin.w * lanes + pass.begin * view.channel_block_stride;
-    const float* const weights = arguments.weights + packing.chunk_offset(task.group, task.chunk) +
-                                 packing.input_block_offset(blocks, pass.begin);
+    const DirectPacking packed = packing_of(task);
+    const float* const weights =
+        arguments.weights + packed.chunk_offset(task.group, task.chunk) + packed.input_block_offset(blocks, pass.begin);
+    const Axes kernel = kernel_of(task);
+    const Axes& input_size = arguments.sizes.input;
+    const RowTaps taps{taps_inside(origin.d, input_size.d, kernel.d, shape.dilation.d),
+                       taps_inside(origin.h, input_size.h, kernel.h, shape.dilation.h)};
     // The other chunks of a range find its voxels in a cache.
     const bool fetches_ahead =
-        task.chunk == 0 && arguments.sizes.input.product() * shape.input_channels > second_level_floats;
+        is_pointwise && task.chunk == 0 && arguments.sizes.input.product() * shape.input_channels > second_level_floats;
     Position position = position_of<blocks>(arguments, task, at);
 #pragma clang loop unroll(disable)
     for (; tiles > 0; --tiles, first += voxels, row += voxels * lanes, sums += voxels * blocks * lanes) {
@@ -263,14 +333,19 @@ class DirectConvolution {
       const Input* input = row;
       const float* block_weights = weights;
       for_each_block(pass, [&]<int64_t depth>() __attribute__((always_inline)) {
-        prefetch_tap(block_weights, prefetch);
-        if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
         // With 8 lanes a whole block is unrolled.
         constexpr int64_t step = lanes == 8 ? depth : packing.reduction_step();
-        hide_origin(input, block_weights);
-        multiply_tap<blocks, step>(RowVoxels{input}, 0, block_weights, depth, accumulators);
+        if constexpr (is_pointwise) {
+          prefetch_tap(block_weights, prefetch);
+          if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
+          hide_origin(input, block_weights);
+          multiply_tap<blocks, step>(RowVoxels{input}, 0, block_weights, depth, accumulators);
+        } else {
+          multiply_taps_of_row<blocks, depth, step>(arguments, task, taps, input, block_weights, prefetch,
+                                                    accumulators);
+        }
         input += view.channel_block_stride;
-        block_weights += depth * blocks * lanes;
+        block_weights += kernel.product() * depth * blocks * lanes;
       });
       if (!add_to_sums<blocks>(pass, sums, accumulators)) continue;
       if constexpr (is_light_epilogue<Epilogue>) {
@@ -370,24 +445,27 @@ class DirectConvolution {
     alignas(64) static constexpr Input zeros[lanes] = {};
     const BlockedView& view = arguments.input_view;
     const Input* image = first_channel(arguments, task);
-    const float* chunk_weights = arguments.weights + packing.chunk_offset(task.group, task.chunk);
+    const Axes kernel = kernel_of(task);
+    const float* chunk_weights = arguments.weights + packing_of(task).chunk_offset(task.group, task.chunk);
     alignas(64) const Input* origins[voxels];  // the first tap of each voxel in the first channel block
     for (int i = 0; i < voxels; ++i) origins[i] = image + tile.input_offset[i];
 
     for (int64_t block = pass.begin; block < pass.end; ++block) {
-      const float* weights = chunk_weights + packing.input_block_offset(blocks, block);
+      const float* weights = chunk_weights + packing_of(task).input_block_offset(blocks, block);
       const int64_t depth = has_whole_blocks ? packing.depth(0) : packing.depth(block);
-      for (int64_t kd = 0; kd < shape.kernel.d; ++kd) {
-        for (int64_t kh = 0; kh < shape.kernel.h; ++kh) {
+      for (int64_t kd = 0; kd < kernel.d; ++kd) {
+        for (int64_t kh = 0; kh < kernel.h; ++kh) {
           const uint32_t inside_dh = tile.inside_d[kd] & tile.inside_h[kh];
           const int64_t row_offset = block * view.channel_block_stride + kd * shape.dilation.d * view.d_stride +
                                      kh * shape.dilation.h * view.h_stride;
           // The kw and channel loops stay rolled: unrolled, clang shares broadcasts between taps, keeps them live and
           // spills the tile.
 #pragma clang loop unroll(disable)
-          for (int64_t kw = 0; kw < shape.kernel.w; ++kw, weights += packing.tap_stride(blocks, block)) {
+          for (int64_t kw = 0; kw < kernel.w; ++kw, weights += packing.tap_stride(blocks, block)) {
             const uint32_t inside = inside_dh & tile.inside_w[kw];
-            const int64_t tap_offset = row_offset + kw * shape.dilation.w * lanes;
+            int64_t tap_offset = row_offset + kw * shape.dilation.w * lanes;
+            // As hide_origin: with extents that are not known clang would step a pointer of each voxel, on the stack.
+            if constexpr (takes_kernel) asm("" : "+r"(tap_offset), "+r"(weights));
             if (inside != 0) prefetch_tap(weights, prefetch);
             if (inside == all_inside) {
               multiply_tap<blocks, step>(origins, tap_offset, weights, depth, accumulators);

@@ -17,13 +17,17 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Compiled with the runtime (runtime/kernels/instances.cpp).
+KernelWork transposed_work_at_run_time(const TransposedPacking& packing, const ConvSizes& sizes);
+TransposedPart transposed_part_at_run_time(const TransposedPacking& packing, int64_t index, const ConvSizes& sizes);
+
 template <ConvShape shape, class Input, class Output, class Epilogue>
 class TransposedConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
   static_assert(transposed_supports(shape, lanes), "a group that is no whole number of blocks");
 
-  static KernelWork work(const ConvSizes& sizes) { return transposed_work(packing, sizes); }
+  static KernelWork work(const ConvSizes& sizes) { return transposed_work_at_run_time(packing, sizes); }
 
   // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
@@ -35,18 +39,14 @@ class TransposedConvolution {
  private:
   static constexpr TransposedPacking packing{shape, lanes};
 
-  // What is known of the residues when the kernel is compiled.
-  struct Parts {
-    Axes taps[packing.residues()];
-    int64_t offset[packing.residues()];  // of the packed weights
-    constexpr Parts() : taps(), offset() {
-      for (int64_t i = 0; i < packing.residues(); ++i) {
-        taps[i] = packing.taps(packing.residue(i));
-        offset[i] = packing.part_offset(i);
-      }
+  // Of the residues' packed weights.
+  struct Offsets {
+    int64_t of_residue[packing.residues()];
+    constexpr Offsets() : of_residue() {
+      for (int64_t i = 0; i < packing.residues(); ++i) of_residue[i] = packing.part_offset(i);
     }
   };
-  static constexpr Parts parts{};
+  static constexpr Offsets offsets{};
 
   // The epilogue of a residue's convolution: tells the caller's where the output really is.
   struct PartEpilogue {
@@ -63,43 +63,27 @@ class TransposedConvolution {
   };
 
   static void run_part(const Arguments& whole, const Epilogue& epilogue, int64_t index, int64_t task, void* scratch) {
-    const Axes residue = packing.residue(index);
-    const Axes phase = packing.phases(residue, whole.sizes);
+    const TransposedPart part = transposed_part_at_run_time(packing, index, whole.sizes);
+    // Residues with fewer tasks than the others have nothing to do in the last ones.
+    if (task >= part.geometry.work.tasks) return;
     const BlockedView& view = whole.output_view;
+    const Axes& phase = part.phases;
     const int64_t offset = phase.d * view.d_stride + phase.h * view.h_stride + phase.w * view.w_step * lanes;
-    Arguments part = whole;
-    part.weights += parts.offset[index];
-    part.sizes = packing.part_sizes(residue, whole.sizes);
-    part.output += offset;
-    part.output_view.d_stride *= shape.stride.d;
-    part.output_view.h_stride *= shape.stride.h;
-    part.output_view.w_step *= shape.stride.w;
-    run_with_taps(parts.taps[index], part, PartEpilogue{epilogue, phase, offset}, task, scratch);
+    Arguments arguments = whole;
+    arguments.weights += offsets.of_residue[index];
+    arguments.sizes = part.sizes;
+    arguments.output += offset;
+    arguments.output_view.d_stride *= shape.stride.d;
+    arguments.output_view.h_stride *= shape.stride.h;
+    arguments.output_view.w_step *= shape.stride.w;
+    Kernel::run(arguments, PartEpilogue{epilogue, phase, offset}, part.kernel, part.geometry, task, task + 1, scratch);
   }
 
-  // Runs the instance for a number of taps: along each axis there are two at most. `chosen` are those of the first
-  // axes.
-  template <int64_t... chosen>
-  static void run_with_taps(const Axes& taps, const Arguments& part, const PartEpilogue& epilogue, int64_t task,
-                            void* scratch) {
-    constexpr int axis = sizeof...(chosen);
-    if constexpr (axis == 3) {
-      using Part = DirectConvolution<packing.part({chosen...}), Input, Output, PartEpilogue>;
-      if (task < Part::work(part.sizes).tasks) Part::run(part, epilogue, task, task + 1, scratch);
-    } else {
-      constexpr TransposedAxis along = axis == 0 ? packing.d() : axis == 1 ? packing.h() : packing.w();
-      constexpr int64_t fewest = along.fewest_taps(), most = along.most_taps();
-      if constexpr (fewest == most) {
-        run_with_taps<chosen..., most>(taps, part, epilogue, task, scratch);
-      } else {
-        const int64_t count = axis == 0 ? taps.d : axis == 1 ? taps.h : taps.w;
-        if (count == most)
-          run_with_taps<chosen..., most>(taps, part, epilogue, task, scratch);
-        else
-          run_with_taps<chosen..., fewest>(taps, part, epilogue, task, scratch);
-      }
-    }
-  }
+  // Residues differ by a tap along each axis. Clang would take 1.5 s for eight instances of the kernel: one learns its
+  // extents when it runs.
+  static constexpr ConvShape largest_part =
+      packing.part({packing.d().most_taps(), packing.h().most_taps(), packing.w().most_taps()});
+  using Kernel = DirectConvolution<largest_part, Input, Output, PartEpilogue, largest_part.kernel != Axes{1, 1, 1}>;
 };
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -14,13 +14,21 @@ constexpr int64_t greatest_common_divisor(int64_t a, int64_t b) {
   return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
+// The convolution of a residue along one axis.
+struct TransposedAxisPart {
+  int64_t taps;
+  int64_t phase;  // where its outputs begin
+  int64_t outputs;
+  int64_t begin_pad;
+};
+
 // One axis of a transposed convolution, cut into residues.
 struct TransposedAxis {
   int64_t kernel, stride, dilation;
+  int64_t divisor = greatest_common_divisor(stride, dilation);
 
-  constexpr int64_t divisor() const { return greatest_common_divisor(stride, dilation); }
-  constexpr int64_t tap_distance() const { return stride / divisor(); }
-  constexpr int64_t sub_dilation() const { return dilation / divisor(); }
+  constexpr int64_t tap_distance() const { return stride / divisor; }
+  constexpr int64_t sub_dilation() const { return dilation / divisor; }
 
   // The smallest tap of a residue; `kernel` when it has none.
   constexpr int64_t first_tap(int64_t residue) const {
@@ -28,7 +36,8 @@ struct TransposedAxis {
       if (tap * dilation % stride == residue) return tap;
     return kernel;
   }
-  constexpr int64_t taps(int64_t residue) const { return divide_up(kernel - first_tap(residue), tap_distance()); }
+  constexpr int64_t taps_from(int64_t first) const { return divide_up(kernel - first, tap_distance()); }
+  constexpr int64_t taps(int64_t residue) const { return taps_from(first_tap(residue)); }
   // The tap of the whole kernel that is tap j of the residue's convolution.
   constexpr int64_t tap(int64_t residue, int64_t j) const {
     return first_tap(residue) + (taps(residue) - 1 - j) * tap_distance();
@@ -37,12 +46,11 @@ struct TransposedAxis {
   constexpr int64_t fewest_taps() const { return larger(1, kernel / tap_distance()); }
   constexpr int64_t most_taps() const { return larger(1, divide_up(kernel, tap_distance())); }
 
-  constexpr int64_t phase(int64_t residue, int64_t pad) const { return ((residue - pad) % stride + stride) % stride; }
-  constexpr int64_t outputs(int64_t phase, int64_t output) const {
-    return output <= phase ? 0 : divide_up(output - phase, stride);
-  }
-  constexpr int64_t begin_pad(int64_t residue, int64_t pad) const {
-    return (taps(residue) - 1) * sub_dilation() - (phase(residue, pad) + pad - first_tap(residue) * dilation) / stride;
+  constexpr TransposedAxisPart part(int64_t residue, int64_t pad, int64_t output) const {
+    const int64_t first = first_tap(residue), count = taps_from(first);
+    const int64_t phase = ((residue - pad) % stride + stride) % stride;
+    return {count, phase, output <= phase ? 0 : divide_up(output - phase, stride),
+            (count - 1) * sub_dilation() - (phase + pad - first * dilation) / stride};
   }
 };
 
@@ -81,24 +89,28 @@ struct TransposedPacking {
     return offset;
   }
   constexpr int64_t size() const { return part_offset(residues()); }
-
-  // Sizes of a residue's convolution.
-  constexpr ConvSizes part_sizes(const Axes& r, const ConvSizes& sizes) const {
-    const Axes phase = phases(r, sizes), count = taps(r);
-    ConvSizes part{sizes.batch,
-                   sizes.input,
-                   {d().outputs(phase.d, sizes.output.d), h().outputs(phase.h, sizes.output.h),
-                    w().outputs(phase.w, sizes.output.w)},
-                   {d().begin_pad(r.d, sizes.begin_pads.d), h().begin_pad(r.h, sizes.begin_pads.h),
-                    w().begin_pad(r.w, sizes.begin_pads.w)}};
-    if (count.product() == 0) part.input = part.begin_pads = {0, 0, 0};
-    return part;
-  }
-  // Where the residue's outputs begin.
-  constexpr Axes phases(const Axes& r, const ConvSizes& sizes) const {
-    return {d().phase(r.d, sizes.begin_pads.d), h().phase(r.h, sizes.begin_pads.h), w().phase(r.w, sizes.begin_pads.w)};
-  }
 };
+
+// The convolution of a residue.
+struct TransposedPart {
+  Axes kernel;
+  Axes phases;
+  ConvSizes sizes;
+  DirectGeometry geometry;
+};
+
+constexpr TransposedPart transposed_part(const TransposedPacking& packing, int64_t index, const ConvSizes& sizes) {
+  const Axes residue = packing.residue(index);
+  const TransposedAxisPart d = packing.d().part(residue.d, sizes.begin_pads.d, sizes.output.d),
+                           h = packing.h().part(residue.h, sizes.begin_pads.h, sizes.output.h),
+                           w = packing.w().part(residue.w, sizes.begin_pads.w, sizes.output.w);
+  const Axes taps{d.taps, h.taps, w.taps};
+  ConvSizes part{sizes.batch, sizes.input, {d.outputs, h.outputs, w.outputs}, {d.begin_pad, h.begin_pad, w.begin_pad}};
+  if (taps.product() == 0) part.input = part.begin_pads = {0, 0, 0};
+  const ConvShape shape = packing.part(taps);
+  return {
+      shape.kernel, {d.phase, h.phase, w.phase}, part, direct_geometry({shape, packing.lanes, packing.lanes}, part)};
+}
 
 constexpr bool transposed_supports(const ConvShape& shape, int target_lanes) {
   return direct_supports(shape, target_lanes, target_lanes);
@@ -109,8 +121,7 @@ constexpr bool transposed_supports(const ConvShape& shape, int target_lanes) {
 constexpr KernelWork transposed_work(const TransposedPacking& packing, const ConvSizes& sizes) {
   KernelWork most{0, 0};
   for (int64_t i = 0; i < packing.residues(); ++i) {
-    const KernelWork part =
-        direct_geometry(packing.part_packing(i), packing.part_sizes(packing.residue(i), sizes)).work;
+    const KernelWork part = transposed_part(packing, i, sizes).geometry.work;
     most = {larger(most.tasks, part.tasks), larger(most.scratch_bytes, part.scratch_bytes)};
   }
   return {most.tasks * packing.residues(), most.scratch_bytes};

@@ -98,6 +98,33 @@ TEST(ISA_SUITE(TransposedConvolution), KernelsWiderAndNarrowerThanTheStride) {
   check<narrow>(transposed_sizes(narrow, 1, {3, 4, 5}, {0, 0, 0}, {0, 0, 0}));
 }
 
+// Tiles inside a row, at its ends and across two, with pads and crops.
+TEST(ISA_SUITE(TransposedConvolution), EveryWidthAroundTheTile) {
+  constexpr ConvShape shape{
+      .input_channels = lanes + 3, .output_channels = 2 * lanes, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  for (int64_t width = 1; width <= 2 * lanes + 1; ++width) {
+    check<shape>(transposed_sizes(shape, 1, {2, 3, width}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}));
+    check<shape>(transposed_sizes(shape, 1, {2, 3, width}, {0, 0, 0}, {0, 0, 0}));
+  }
+  constexpr ConvShape odd{.input_channels = 4,
+                          .output_channels = 3 * lanes,
+                          .kernel = {2, 3, 5},
+                          .stride = {3, 2, 2},
+                          .dilation = {1, 3, 3}};
+  for (int64_t width = 2 * lanes; width <= 2 * lanes + 6; ++width) {
+    check<odd>(transposed_sizes(odd, 1, {2, 3, width}, {1, -1, -2}, {1, 2, -3}));
+    check<odd>(transposed_sizes(odd, 2, {2, 3, width}, {0, 3, 7}, {-1, 0, 9}));
+  }
+}
+
+TEST(ISA_SUITE(TransposedConvolution), SeveralPassesKeepPartialSums) {
+  constexpr ConvShape shape{
+      .input_channels = 72 * lanes, .output_channels = 2 * lanes, .kernel = {4, 3, 4}, .stride = {2, 2, 2}};
+  const ConvSizes sizes = transposed_sizes(shape, 1, {2, 2, 2 * lanes}, {1, 1, 1}, {1, 1, 1});
+  ASSERT_GT((TransposedConvolution<shape, float, float, NoEpilogue>::work(sizes).scratch_bytes), 0);
+  check<shape>(sizes);
+}
+
 TEST(ISA_SUITE(TransposedConvolution), Dilation) {
   constexpr ConvShape coprime{
       .input_channels = 4, .output_channels = lanes, .kernel = {2, 3, 4}, .stride = {2, 3, 2}, .dilation = {3, 2, 3}};
@@ -122,6 +149,7 @@ TEST(ISA_SUITE(TransposedConvolution), GroupsOfWholeBlocks) {
   constexpr ConvShape shape{
       .input_channels = 4 * lanes, .output_channels = 2 * lanes, .groups = 2, .kernel = {1, 2, 3}, .stride = {1, 2, 2}};
   check<shape>(transposed_sizes(shape, 2, {2, 3, 4}, {0, 0, 1}, {0, 0, 0}));
+  check<shape>(transposed_sizes(shape, 2, {2, 3, 2 * lanes}, {0, 0, 1}, {0, 0, 0}));
 }
 
 TEST(ISA_SUITE(TransposedConvolution), HalfTypesAreComputedInFloat) {

@@ -28,9 +28,10 @@ constexpr double direct_share = 0.72, direct_share_of_partial_blocks = 0.55, ste
 // memory, of which a vector of eight lanes takes half.
 constexpr double input_cost = 7.0, output_cost = 7.0;
 constexpr double strided_input_cost(int lanes) { return lanes == 8 ? 12.0 : 20.0; }
-// Tiles of 4x4 share what two points +-p have in common, and bring rows together before the depth.
-constexpr double transform_share(const kernels::WinogradPacking& packing) {
-  return packing.has_two_fours() ? 0.6 : 1.0;
+// Tiles of 4x4 share what two points +-p have in common; six points along two axes bring rows together before the
+// depth.
+double transform_share(const kernels::WinogradPacking& packing) {
+  return packing.form().axes_of_six_points() >= 2 ? 0.6 : 1.0;
 }
 // The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
 // tile for each point of the depth.
@@ -166,14 +167,15 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
 
 // The tiles that a shape may have. Tiles of 4x4 have only been measured with eight lanes.
 std::vector<Axes> winograd_tiles(const ConvShape& shape, int lanes, ConvWeights weights) {
-  const int64_t most = weights == ConvWeights::whole ? 2 : 4;
   std::vector<Axes> tiles;
   for (const int64_t d : {1, 2, 4})
     for (const int64_t h : {1, 2, 4})
       for (const int64_t w : {1, 2, 4})
-        if (const Axes tile{d, h, w}; std::max({d, h, w}) <= most && kernels::winograd_supports(shape, tile)) {
+        if (const Axes tile{d, h, w}; kernels::winograd_supports(shape, tile)) {
           const kernels::WinogradPacking packing{shape, tile, lanes};
-          const bool is_plane = kernels::winograd_form(shape, tile).outer.outputs == 1;
+          const kernels::WinogradForm form = packing.form();
+          if (weights == ConvWeights::whole && form.axes_of_six_points() > 0) continue;
+          const bool is_plane = form.outer.outputs == 1;
           const bool has_few_weights =
               is_plane || packing.size() * static_cast<int64_t>(sizeof(float)) <= most_weights_of_two_fours;
           if (!packing.has_two_fours() || (lanes == 8 && has_few_weights)) tiles.push_back(tile);

@@ -31,12 +31,15 @@ void for_each(const kernels::Axes& extents, const Visit& visit) {
 void transform_axis(Points& points, const kernels::WinogradAxis& axis, int64_t stride, const kernels::Axes& starts) {
   for_each(starts, [&](const kernels::Axes& start) {
     Lanes* const line = &points[index_of(start)];
-    const std::array<Lanes, 3> taps{line[0], line[stride], line[2 * stride]};
+    std::array<Lanes, static_cast<size_t>(kernels::WinogradPoint::most_taps)> taps;
+    for (int64_t tap = 0; tap < axis.taps; ++tap) taps[static_cast<size_t>(tap)] = line[tap * stride];
     for (int64_t i = 0; i < axis.points(); ++i) {
-      const double(&filter)[3] = axis.table()[i].filter;
+      const kernels::WinogradPoint& point = axis.table()[i];
       Lanes& result = line[i * stride];
-      for (size_t lane = 0; lane < result.size(); ++lane)
-        result[lane] = filter[0] * taps[0][lane] + filter[1] * taps[1][lane] + filter[2] * taps[2][lane];
+      result.fill(0.0);
+      for (int64_t tap = 0; tap < axis.taps; ++tap)
+        for (size_t lane = 0; lane < result.size(); ++lane)
+          result[lane] += point.filter[tap] * taps[static_cast<size_t>(tap)][lane];
     }
   });
 }

@@ -1,6 +1,6 @@
 // Convolution by Winograd's F(2, 3) or F(4, 3) along each axis of three taps: F(2,2,4) or F(2,4,4) for 3x3x3, F(2,4)
-// or F(4,4) for 1x3x3, F(4) for 3x1x1 and the like, also of rank 1 and 2, and by F(2, 2) where the stride is two
-// (conv_winograd_points.h and _geometry.h have the algorithm).
+// or F(4,4) for 1x3x3, F(4) for 3x1x1 and the like, also of rank 1 and 2, by F(2, 5) along the rows and columns of five
+// taps, and by F(2, 2) where the stride is two (conv_winograd_points.h and _geometry.h have the algorithm).
 //
 // Problem: as in conv_direct.h, for strides of one and two, any dilation of axes with a stride of one, one group and
 // any pads. Method: with dilations, each lattice of voxels by itself, as a convolution without them. There, for a range

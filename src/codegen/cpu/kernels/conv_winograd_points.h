@@ -7,7 +7,8 @@
 //
 // F(2) takes 0, 1, -1, where all but G is additions. F(4) takes 0, +-3/4, +-3/2: the error of its products is a third
 // of that with the usual 0, +-1, +-2, since the entries of A and B stay near 1 and close to each other in magnitude,
-// and all of A and B are exact in float.
+// and all of A and B are exact in float. At the same six points F(2, 5) computes two outputs of five taps: B is the
+// same, and G and A go on to as many powers of p as there are taps and outputs.
 //
 // With a stride of two the first and the last tap are a filter of two taps over every other input, and the tap between
 // them one of its own over the others: F(2, 2), 3 products at 0, 1 and infinity, and 2 plain ones make two outputs,
@@ -19,45 +20,57 @@
 namespace onnxc::kernels {
 
 struct WinogradPoint {
-  static constexpr int most_inputs = 4, most_outputs = 4;
+  static constexpr int most_inputs = 4, most_outputs = 4, most_taps = 5;
 
   // The row of B: inputs of the tile, and their factors, of which the first is 1.
   int inputs;
   int position[most_inputs];
   float factor[most_inputs];
-  double filter[3];            // the row of G
+  double filter[most_taps];    // the row of G
   float output[most_outputs];  // the column of A; 0: does not reach this output
 };
 
 namespace detail {
 
-struct WinogradFour {
+struct WinogradSix {
   WinogradPoint points[6];
 };
 
-constexpr WinogradFour winograd_four() {
+// F(4, 3) or F(2, 5).
+constexpr WinogradSix winograd_six(int taps) {
+  const int outputs = 6 - taps + 1;
   constexpr double a = 0.75, b = 1.5;
   // 0 and infinity: (x^2 - a^2) (x^2 - b^2), the latter times x.
   constexpr auto even = static_cast<float>(-a * a - b * b), constant = static_cast<float>(a * a * b * b);
   // p: x (x + p) (x^2 - q^2), where +-q is the other pair.
-  const auto point = [](double p, double q) {
-    const double scale = 1.0 / (2 * p * p * (p * p - q * q));
-    return WinogradPoint{4,
+  const auto point = [&](double p, double q) {
+    WinogradPoint result{4,
                          {4, 3, 2, 1},
                          {1.0f, static_cast<float>(p), static_cast<float>(-q * q), static_cast<float>(-p * q * q)},
-                         {scale, scale * p, scale * p * p},
-                         {1.0f, static_cast<float>(p), static_cast<float>(p * p), static_cast<float>(p * p * p)}};
+                         {},
+                         {}};
+    double power = 1.0 / (2 * p * p * (p * p - q * q));
+    for (int i = 0; i < taps; ++i, power *= p) result.filter[i] = power;
+    power = 1.0;
+    for (int i = 0; i < outputs; ++i, power *= p) result.output[i] = static_cast<float>(power);
+    return result;
   };
-  return {{{3, {4, 2, 0, 0}, {1.0f, even, constant, 0.0f}, {1.0 / (a * a * b * b), 0, 0}, {1, 0, 0, 0}},
+  WinogradPoint infinity{3, {5, 3, 1, 1}, {1.0f, even, constant, 0.0f}, {}, {}};
+  infinity.filter[taps - 1] = 1.0;
+  infinity.output[outputs - 1] = 1.0f;
+  return {{{3, {4, 2, 0, 0}, {1.0f, even, constant, 0.0f}, {1.0 / (a * a * b * b)}, {1}},
            point(a, b),
            point(-a, b),
            point(b, a),
            point(-b, a),
-           {3, {5, 3, 1, 1}, {1.0f, even, constant, 0.0f}, {0, 0, 1}, {0, 0, 0, 1}}}};
+           infinity}};
 }
 
-inline constexpr WinogradPoint winograd_taps[3] = {
-    {1, {0}, {1}, {1, 0, 0}, {1}}, {1, {1}, {1}, {0, 1, 0}, {1}}, {1, {2}, {1}, {0, 0, 1}, {1}}};
+inline constexpr WinogradPoint winograd_taps[5] = {{1, {0}, {1}, {1, 0, 0, 0, 0}, {1}},
+                                                   {1, {1}, {1}, {0, 1, 0, 0, 0}, {1}},
+                                                   {1, {2}, {1}, {0, 0, 1, 0, 0}, {1}},
+                                                   {1, {3}, {1}, {0, 0, 0, 1, 0}, {1}},
+                                                   {1, {4}, {1}, {0, 0, 0, 0, 1}, {1}}};
 inline constexpr WinogradPoint winograd_two[4] = {{2, {0, 2}, {1, -1}, {1, 0, 0}, {1, 0}},
                                                   {2, {1, 2}, {1, 1}, {0.5, 0.5, 0.5}, {1, 1}},
                                                   {2, {2, 1}, {1, -1}, {0.5, -0.5, 0.5}, {1, -1}},
@@ -67,11 +80,11 @@ inline constexpr WinogradPoint winograd_strided_two[5] = {{2, {0, 2}, {1, -1}, {
                                                           {2, {4, 2}, {1, -1}, {0, 0, 1}, {0, 1}},
                                                           {1, {1}, {1}, {0, 1, 0}, {1, 0}},
                                                           {1, {3}, {1}, {0, 1, 0}, {0, 1}}};
-inline constexpr WinogradFour winograd_four_points = winograd_four();
+inline constexpr WinogradSix winograd_four = winograd_six(3), winograd_five_taps = winograd_six(5);
 
 }  // namespace detail
 
-// One axis of a convolution, with a tile of some outputs: one tap, passed through, or three.
+// One axis of a convolution, with a tile of some outputs: one tap, passed through, three or five.
 struct WinogradAxis {
   int64_t taps, stride, outputs;
   int64_t dilation = 1;  // 1 where there is one tap
@@ -80,6 +93,7 @@ struct WinogradAxis {
   constexpr bool is_supported() const {
     if (dilation != 1 && stride != 1) return false;
     if (taps == 1) return outputs == 1;
+    if (taps == 5) return stride == 1 && outputs <= 2;
     return taps == 3 && (stride == 1 ? outputs == 2 || outputs == 4 : stride == 2 && outputs <= 2);
   }
   // Inputs from a tile to the next.
@@ -89,8 +103,11 @@ struct WinogradAxis {
   constexpr const WinogradPoint* table() const {
     if (outputs == 1) return detail::winograd_taps;
     if (stride == 2) return detail::winograd_strided_two;
-    return outputs == 2 ? detail::winograd_two : detail::winograd_four_points.points;
+    if (taps == 5) return detail::winograd_five_taps.points;
+    return outputs == 2 ? detail::winograd_two : detail::winograd_four.points;
   }
+  // F(4, 3) or F(2, 5): rounds what F(2, 3) keeps exact.
+  constexpr bool has_six_points() const { return points() == 6; }
   // Whether it is read as it stands.
   constexpr bool is_passed() const { return taps == 1 && stride == 1; }
   // The first point, in their order, from `from` on that reaches an output; points() if none does.

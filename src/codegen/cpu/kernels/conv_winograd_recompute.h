@@ -3,10 +3,10 @@
 // Problem: a NaN or an infinity in the input reaches all outputs of the tile that reads it, as NaN, and inputs beyond
 // FLT_MAX / 8 (with F(4) FLT_MAX / 50, with F(2,4,4) / 5000) overflow in the transforms, where a direct sum gives the
 // same as PyTorch. Method: where an output is not finite, it is summed again over its own taps. Their weights are taken
-// back out of the transformed ones: along each axis tap 0 is the first point, tap 2 the last, and tap 1 half the
-// difference of the second and the third, which are a pair +-p, each over its entry of G (conv_winograd_points.h). With
-// a stride of two every tap is a point. Limits: a weight may differ in its last bits from the one that was packed.
-// Bound by: nothing that matters, as long as such inputs are rare; some ten times as slow as a direct convolution.
+// back out of the transformed ones: along each axis a tap is what an output makes of a tile whose one input at that tap
+// is 1 and whose others are 0 (conv_winograd_points.h). Limits: a weight may differ in its last bits from the one that
+// was packed. Bound by: nothing that matters, as long as such inputs are rare; some ten times as slow as a direct
+// convolution, with five taps a hundred times.
 #pragma once
 
 #include "codegen/cpu/kernels/conv_winograd_geometry.h"
@@ -16,18 +16,22 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 // The points of one axis whose sum, with factors, is the weight of a tap.
 struct WinogradTap {
-  int count;
-  int64_t point[2];
-  float factor[2];
+  static constexpr int most = 6;
+  int count = 0;
+  int64_t point[most] = {};
+  float factor[most] = {};
 
-  constexpr WinogradTap(const WinogradAxis& axis, int64_t tap) : count(1), point{tap}, factor{} {
-    if (axis.outputs > 1 && axis.stride == 2) {
-      if (tap == 1) point[0] = axis.points() - 1;
-    } else if (axis.outputs > 1) {
-      if (tap == 1) count = 2, point[1] = 2;
-      if (tap == 2) point[0] = axis.points() - 1;
+  // Of the outputs, the one that the fewest points lead to: the first for the first tap, the last for others.
+  constexpr WinogradTap(const WinogradAxis& axis, int64_t tap) {
+    const int64_t output = tap == 0 ? 0 : axis.outputs - 1, input = output * axis.stride + tap;
+    for (int64_t i = 0; i < axis.points(); ++i) {
+      const WinogradPoint& at = axis.table()[i];
+      for (int j = 0; j < at.inputs; ++j) {
+        if (at.position[j] != input || at.output[output] == 0.0f) continue;
+        point[count] = i;
+        factor[count++] = at.factor[j] * at.output[output];
+      }
     }
-    for (int i = 0; i < count; ++i) factor[i] = static_cast<float>(1 / (count * axis.table()[point[i]].filter[tap]));
   }
 };
 
@@ -37,7 +41,7 @@ inline vec winograd_tap_weights(const WinogradPacking& packing, const float* wei
                                 int64_t input_channel, int64_t output_block) {
   const WinogradForm form = packing.form();
   const WinogradTap outer(form.outer, tap.d), row(form.row, tap.h), column(form.column, tap.w);
-  constexpr float rounding = 0x1p-20f;
+  const float rounding = 0x1p-23f * static_cast<float>(outer.count * row.count * column.count);
   vec sum = splat(0.0f), largest = splat(0.0f);
   for (int o = 0; o < outer.count; ++o)
     for (int r = 0; r < row.count; ++r)

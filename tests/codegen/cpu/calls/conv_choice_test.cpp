@@ -169,6 +169,20 @@ TEST(ConvChoice, SmallMapsAndManyWeightsTakeTilesOfTwo) {
   EXPECT_EQ(tile({.input_channels = 512, .output_channels = 512, .kernel = cube}, {4, 14, 14}), (Axes{2, 2, 2}));
 }
 
+TEST(ConvChoice, FiveTapsTakeWinogradUnlessTheMapIsTiny) {
+  const auto shape = [](int64_t channels) {
+    return ConvShape{.input_channels = channels, .output_channels = channels, .kernel = {5, 5, 5}};
+  };
+  for (const int lanes : {8, 16}) {
+    for (const int64_t channels : {16, 32, 64, 128})
+      EXPECT_EQ(choose_convolution(shape(channels), lanes, {Axes{16, 24, 32}}),
+                (ConvChoice{ConvAlgorithm::winograd, {1, 2, 2}}));
+    EXPECT_EQ(choose_convolution(shape(256), lanes, {Axes{2, 3, 4}}).algorithm, ConvAlgorithm::direct);
+    EXPECT_EQ(choose_convolution(shape(64), lanes, {Axes{16, 24, 32}}, ConvWeights::whole).algorithm,
+              ConvAlgorithm::direct);
+  }
+}
+
 TEST(ConvChoice, StridesOfTwoTakeWinogradWithManyChannels) {
   constexpr Axes two{2, 2, 2};
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 128, .kernel = cube, .stride = two}, {8, 28, 28}), two);

@@ -23,7 +23,7 @@ void check_tile(const ConvSizes& sizes, const Trial& trial) {
 constexpr Axes tile_of(const ConvShape& shape, int64_t outer, int64_t row, int64_t column) {
   const WinogradForm form = winograd_form(shape, {});
   const Axes taps = form.ordered(shape.kernel);
-  return form.ordered({taps.d == 3 ? outer : 1, taps.h == 3 ? row : 1, taps.w == 3 ? column : 1});
+  return form.ordered({taps.d == 3 ? outer : 1, taps.h > 1 ? row : 1, taps.w > 1 ? column : 1});
 }
 
 // Tiles of two: transformed weights of small integers are multiples of 1/8 and all sums stay below 2^21, so that they
@@ -55,6 +55,12 @@ void check_squares(const ConvSizes& sizes) {
   check_tile<shape, tile_of(shape, 2, 4, 4)>(sizes, {.tolerance = 2e-2});
 }
 
+// Five taps: rounded, too.
+template <ConvShape shape, class Input = float, class Output = float>
+void check_fives(const ConvSizes& sizes) {
+  check_tile<shape, tile_of(shape, 2, 2, 2), Input, Output>(sizes, {.tolerance = 2e-2});
+}
+
 template <ConvShape shape>
 void check_all(const ConvSizes& sizes) {
   check<shape>(sizes);
@@ -83,6 +89,49 @@ TEST(ISA_SUITE(WinogradConvolution), EveryFormAroundTheTiles) {
     check_squares<depth_width>(conv_sizes(depth_width, 1, input, {1, 0, 1}, {1, 0, 1}));
     check_all<depth_height>(conv_sizes(depth_height, 1, input, {1, 1, 0}, {1, 1, 0}));
   }
+}
+
+TEST(ISA_SUITE(WinogradConvolution), FiveTapsAroundTheTilesAndPads) {
+  constexpr int64_t channels = lanes + 3;
+  constexpr ConvShape volume{.input_channels = channels, .output_channels = lanes, .kernel = {5, 5, 5}};
+  constexpr ConvShape plane{.input_channels = channels, .output_channels = lanes, .kernel = {1, 5, 5}};
+  constexpr ConvShape depth{.input_channels = channels, .output_channels = lanes, .kernel = {5, 1, 1}};
+  constexpr ConvShape width{.input_channels = channels, .output_channels = lanes, .kernel = {1, 1, 5}};
+  constexpr ConvShape depth_height{.input_channels = channels, .output_channels = lanes, .kernel = {5, 5, 1}};
+  constexpr ConvShape three_five{.input_channels = 5, .output_channels = lanes - 1, .kernel = {3, 5, 5}};
+  constexpr ConvShape five_three{.input_channels = 6, .output_channels = lanes + 1, .kernel = {5, 1, 3}};
+  constexpr ConvShape dilated{
+      .input_channels = 7, .output_channels = lanes, .kernel = {5, 5, 5}, .dilation = {2, 1, 3}};
+  for (int64_t size = 1; size <= 9; ++size) {
+    const Axes input{size, 10 - size, size + 1};
+    check_fives<volume>(conv_sizes(volume, 1, input, {2, 2, 2}, {2, 2, 2}));
+    check_fives<plane>(conv_sizes(plane, 1, input, {0, 2, 2}, {0, 2, 2}));
+    check_fives<depth>(conv_sizes(depth, 1, input, {2, 0, 0}, {2, 0, 0}));
+    check_fives<width>(conv_sizes(width, 1, input, {0, 0, 2}, {0, 0, 3}));
+    check_fives<depth_height>(conv_sizes(depth_height, 1, input, {2, 1, 0}, {2, 3, 0}));
+    check_fives<three_five>(conv_sizes(three_five, 2, input, {1, 2, 2}, {1, 2, 2}));
+    check_fives<five_three>(conv_sizes(five_three, 1, input, {2, 0, 1}, {2, 0, 1}));
+    check_fives<dilated>(conv_sizes(dilated, 1, input, {4, 2, 6}, {4, 2, 6}));
+  }
+  // Pads that differ, that are wider than the kernel, and crops.
+  check_fives<volume>(conv_sizes(volume, 1, {5, 6, 7}, {0, 4, 2}, {3, 0, 1}));
+  check_fives<volume>(conv_sizes(volume, 1, {2, 3, 4}, {7, 6, 5}, {5, 8, 6}));
+  check_fives<volume>(conv_sizes(volume, 1, {9, 10, 11}, {-1, -2, 1}, {1, -1, -3}));
+}
+
+TEST(ISA_SUITE(WinogradConvolution), FiveTapsWithSeveralChunksChainsGroupsRangesAndSplits) {
+  constexpr ConvShape chains{.input_channels = 2 * lanes + 3, .output_channels = 3 * lanes - 1, .kernel = {5, 5, 5}};
+  constexpr ConvShape groups{.input_channels = 140, .output_channels = lanes + 1, .kernel = {5, 5, 5}};
+  constexpr ConvShape split{.input_channels = 4, .output_channels = 38 * lanes + 1, .kernel = {1, 5, 5}};
+  const ConvSizes many = conv_sizes(chains, 2, {5, 22, 21}, {2, 2, 2}, {2, 2, 2});
+  ASSERT_GT(winograd_geometry({chains, {1, 2, 2}, lanes}, many).ranges, 1);
+  check_fives<chains>(many);
+  EXPECT_EQ((WinogradPacking{groups, {1, 2, 2}, lanes}.group_rows()), 2);
+  check_fives<groups>(conv_sizes(groups, 1, {3, 5, 9}, {2, 2, 2}, {2, 2, 2}));
+  const ConvSizes few = conv_sizes(split, 2, {1, 9, 13}, {0, 2, 2}, {0, 2, 2});
+  ASSERT_GT(winograd_geometry({split, {1, 2, 2}, lanes}, few).splits, 1);
+  check_fives<split>(few);
+  check_fives<chains, float16_t, float>(conv_sizes(chains, 1, {2, 3, 5}, {2, 2, 2}, {2, 2, 2}));
 }
 
 // Every tile that a shape with strides may have and that keeps integers exact.
@@ -334,6 +383,10 @@ TEST(ISA_SUITE(WinogradConvolution), NotFiniteReachesTheOutputsThatReadItAlone) 
   check_tile<volume, Axes{2, 4, 4}>(conv_sizes(volume, 2, {5, 6, 9}, {1, 1, 1}, {1, 1, 1}), rounded);
   check_tile<swapped, Axes{4, 1, 4}>(conv_sizes(swapped, 1, {7, 4, 6}, {1, 0, 2}, {0, 0, 1}), rounded);
   check_tile<row, Axes{1, 4, 1}>(conv_sizes(row, 1, {2, 9, 5}, {0, 1, 0}, {0, 1, 0}), rounded);
+  constexpr ConvShape fives{.input_channels = 3, .output_channels = lanes + 2, .kernel = {5, 5, 5}};
+  constexpr ConvShape plane{.input_channels = 5, .output_channels = lanes, .kernel = {1, 5, 5}};
+  check_tile<fives, Axes{1, 2, 2}>(conv_sizes(fives, 1, {5, 6, 9}, {2, 2, 2}, {2, 2, 2}), rounded);
+  check_tile<plane, Axes{1, 2, 2}>(conv_sizes(plane, 2, {2, 9, 7}, {0, 2, 1}, {0, 2, 3}), rounded);
   constexpr ConvShape strided{
       .input_channels = 3, .output_channels = lanes + 2, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
   check_strided<strided>(conv_sizes(strided, 2, {9, 6, 11}, {1, 1, 1}, {1, 1, 1}), trial);
@@ -349,6 +402,20 @@ TEST(ISA_SUITE(WinogradConvolution), NothingToDo) {
   EXPECT_EQ(
       winograd_geometry({shape, tile_of(shape, 2, 2, 2), lanes}, conv_sizes(shape, 0, {4, 4, 4}, {}, {})).work.tasks,
       0);
+}
+
+TEST(ISA_SUITE(WinogradConvolution), SupportsFiveTaps) {
+  constexpr ConvShape volume{.input_channels = 3, .output_channels = 5, .kernel = {5, 5, 5}};
+  constexpr ConvShape mixed{.input_channels = 3, .output_channels = 5, .kernel = {5, 3, 3}};
+  EXPECT_TRUE(winograd_supports(volume, {1, 2, 2}));
+  EXPECT_FALSE(winograd_supports(volume, {2, 2, 2}));
+  EXPECT_FALSE(winograd_supports(volume, {1, 2, 4}));
+  EXPECT_FALSE(winograd_supports(volume, {1, 1, 2}));
+  EXPECT_TRUE(winograd_supports(mixed, {1, 2, 2}));
+  EXPECT_TRUE(winograd_supports(mixed, {1, 4, 4}));
+  EXPECT_FALSE(winograd_supports(mixed, {2, 2, 2}));
+  EXPECT_FALSE(winograd_supports({.input_channels = 3, .output_channels = 5, .kernel = {5, 5, 5}, .stride = {1, 2, 1}},
+                                 {1, 2, 2}));
 }
 
 TEST(ISA_SUITE(WinogradConvolution), SupportsThreeTapsAtStridesOfOneAndTwo) {

@@ -2,10 +2,12 @@
 // (the namespace of kernels is named after it), where the kernels' headers declare them with `extern template`: a model
 // of one convolution would else take half as long again to compile. Such a function must be noinline, or clang compiles
 // it with each model all the same.
+#include "codegen/cpu/kernels/conv_depthwise.h"
 #include "codegen/cpu/kernels/conv_direct.h"
 #include "codegen/cpu/kernels/conv_planar_winograd.h"
 #include "codegen/cpu/kernels/conv_stem_band.h"
 #include "codegen/cpu/kernels/conv_stem_winograd.h"
+#include "codegen/cpu/kernels/conv_to_rows.h"
 #include "codegen/cpu/kernels/conv_transpose.h"
 #include "codegen/cpu/kernels/conv_winograd.h"
 #include "codegen/cpu/kernels/layout_copy.h"
@@ -22,6 +24,16 @@ KernelWork transposed_work_at_run_time(const TransposedPacking& packing, const C
 TransposedPart transposed_part_at_run_time(const TransposedPacking& packing, int64_t index, const ConvSizes& sizes) {
   return transposed_part(packing, index, sizes);
 }
+
+DepthwiseGeometry depthwise_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes) {
+  return depthwise_geometry(shape, lanes, sizes);
+}
+
+RowsGeometry to_rows_geometry_at_run_time(const RowsPacking& packing, const ConvSizes& sizes) {
+  return to_rows_geometry(packing, sizes, lanes);
+}
+
+template void transpose_row<float>(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
 
 template void copy_stem_lines<float>(const ConvShape&, const ConvSizes&, const BlockedView&, const float*,
                                      const StemBandLines&);
@@ -43,6 +55,21 @@ template void winograd_multiply_points<2>(const WinogradTask&, int64_t, const fl
 template void winograd_prefetch_input<float>(const WinogradTask&, const float*, int64_t);
 template vec winograd_recompute<float>(const WinogradPacking&, const ConvSizes&, const BlockedView&, const float*,
                                        const float*, const Axes&, int64_t);
+
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 4>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 1>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 1, 1>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 2, 1>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 3, 1>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 4}>, 0, 4>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 4, 4}>, 0, 6>;
+template struct WinogradTransforms<float, common_form<Axes{1, 3, 3}, Axes{1, 1, 1}, Axes{1, 2, 2}>, 0, 4>;
+template struct WinogradTransforms<float, common_form<Axes{1, 3, 3}, Axes{1, 1, 1}, Axes{1, 2, 4}>, 0, 4>;
+template struct WinogradTransforms<float, common_form<Axes{1, 3, 3}, Axes{1, 1, 1}, Axes{1, 4, 4}>, 0, 6>;
+template struct WinogradTransforms<float, common_form<Axes{3, 1, 1}, Axes{1, 1, 1}, Axes{2, 1, 1}>, 0, 4>;
+template struct WinogradTransforms<float, common_form<Axes{3, 1, 1}, Axes{1, 1, 1}, Axes{4, 1, 1}>, 0, 6>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{2, 2, 2}, Axes{1, 2, 2}>, 0, 5>;
+template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{2, 2, 2}, Axes{2, 2, 2}>, 0, 5>;
 
 WinogradGeometry winograd_geometry_at_run_time(const WinogradPacking& packing, const ConvSizes& sizes) {
   return winograd_geometry(packing, sizes);

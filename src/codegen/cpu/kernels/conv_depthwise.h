@@ -21,18 +21,21 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Compiled with the runtime.
+DepthwiseGeometry depthwise_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
+
 template <ConvShape shape, class Input, class Output, class Epilogue>
 class DepthwiseConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
   static_assert(depthwise_supports(shape, lanes), "a convolution that joins more channels than a block has");
 
-  static KernelWork work(const ConvSizes& sizes) { return depthwise_geometry(shape, lanes, sizes).work; }
+  static KernelWork work(const ConvSizes& sizes) { return depthwise_geometry_at_run_time(shape, sizes).work; }
 
   // Runs tasks [task_begin, task_end) of work().tasks; needs no scratch.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* /*scratch*/) {
-    const DepthwiseGeometry geometry = depthwise_geometry(shape, lanes, arguments.sizes);
+    const DepthwiseGeometry geometry = depthwise_geometry_at_run_time(shape, arguments.sizes);
     const Axes& size = arguments.sizes.output;
     for (int64_t task = task_begin; task < task_end; ++task) {
       const int64_t band = task % geometry.bands;

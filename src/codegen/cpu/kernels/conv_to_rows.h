@@ -21,18 +21,48 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Compiled with the runtime.
+RowsGeometry to_rows_geometry_at_run_time(const RowsPacking& packing, const ConvSizes& sizes);
+
+// `columns` columns of a block's row of `width` voxels, from `first` on, as a line of each of its channels, with zeros
+// past the row's ends. Writes up to a whole vector.
+template <class Input>
+[[gnu::noinline]] void transpose_row(const Input* row, int64_t width, int64_t first, int64_t columns, int64_t channels,
+                                     float* to, int64_t line_stride) {
+  alignas(64) static constexpr Input zeros[lanes] = {};
+  for (const int64_t end = first + columns; first < end; first += lanes, to += lanes) {
+    vec square[lanes];
+    if (first >= 0 && first + lanes <= width) {
+#pragma clang loop unroll(full)
+      for (int i = 0; i < lanes; ++i) square[i] = load(row + (first + i) * lanes);
+    } else {
+      for (int i = 0; i < lanes; ++i)
+        square[i] = load(first + i >= 0 && first + i < width ? row + (first + i) * lanes : zeros);
+    }
+    transpose(square);
+    if (channels == lanes) {
+#pragma clang loop unroll(full)
+      for (int i = 0; i < lanes; ++i) store(to + i * line_stride, square[i]);
+    } else {
+      for (int i = 0; i < channels; ++i) store(to + i * line_stride, square[i]);
+    }
+  }
+}
+
+extern template void transpose_row<float>(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
+
 // `spatial_axes`: of the tensors, whose axes the epilogue's position counts from the last.
 template <ConvShape shape, class Input, class Output, class Epilogue, bool is_transposed, int spatial_axes>
 class ConvolutionToRows {
  public:
   using Arguments = ConvArguments<Input, Output>;
 
-  static KernelWork work(const ConvSizes& sizes) { return to_rows_geometry(packing, sizes, lanes).work; }
+  static KernelWork work(const ConvSizes& sizes) { return to_rows_geometry_at_run_time(packing, sizes).work; }
 
   // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
-    const RowsGeometry geometry = to_rows_geometry(packing, arguments.sizes, lanes);
+    const RowsGeometry geometry = to_rows_geometry_at_run_time(packing, arguments.sizes);
     for (int64_t task = task_begin; task < task_end; ++task) {
       Band band(arguments, geometry, task, static_cast<float*>(scratch));
       if constexpr (packing.is_pointwise()) {
@@ -111,37 +141,14 @@ class ConvolutionToRows {
         const Input* source = arguments.input + band.batch * view.batch_stride + d * view.d_stride + h * view.h_stride;
         float* to = band.line(tap, row);
         for (int64_t channel = 0; channel < shape.input_channels; channel += lanes) {
-          transpose_line(source, arguments.sizes.input.w, band, smaller(lanes, shape.input_channels - channel), to);
+          // All columns that the band's places read: what a register tile reads past them goes to no output.
+          transpose_row(source, arguments.sizes.input.w, band.column_begin - geometry.begin_pads.w,
+                        band.columns + taps.w - 1, smaller(lanes, shape.input_channels - channel), to,
+                        geometry.row_stride);
           source += view.channel_block_stride;
           to += lanes * geometry.row_stride;
         }
       }
-  }
-
-  // One block's row: all columns that the band's places read, as many lines as there are channels. What a register
-  // tile reads past them, anything, goes to outputs that are not stored.
-  [[gnu::noinline]] static void transpose_line(const Input* source, int64_t width, const Band& band, int64_t channels,
-                                               float* to) {
-    alignas(64) static constexpr Input zeros[lanes] = {};
-    const int64_t end = band.columns + taps.w - 1, stride = band.geometry.row_stride;
-    int64_t w = band.column_begin - band.geometry.begin_pads.w;
-    for (int64_t column = 0; column < end; column += lanes, w += lanes, to += lanes) {
-      vec square[lanes];
-      if (w >= 0 && w + lanes <= width) {
-#pragma clang loop unroll(full)
-        for (int i = 0; i < lanes; ++i) square[i] = load(source + (w + i) * lanes);
-      } else {
-        for (int i = 0; i < lanes; ++i)
-          square[i] = load(w + i >= 0 && w + i < width ? source + (w + i) * lanes : zeros);
-      }
-      transpose(square);
-      if (channels == lanes) {
-#pragma clang loop unroll(full)
-        for (int i = 0; i < lanes; ++i) store(to + i * stride, square[i]);
-      } else {
-        for (int i = 0; i < channels; ++i) store(to + i * stride, square[i]);
-      }
-    }
   }
 
   // ---- sums

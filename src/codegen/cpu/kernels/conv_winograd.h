@@ -273,10 +273,11 @@ template <class Input, WinogradForm form, int planes, int first_row, int group_r
 
 // The same for points that take any number of planes.
 template <class Input, WinogradForm form, int first_row, int group_rows, int planes = form.outer.most_inputs()>
-static void winograd_transform_input(const WinogradTask& task, const Input* image, const WinogradPoint& outer_point) {
+[[gnu::always_inline]] inline void winograd_transform_any_planes(const WinogradTask& task, const Input* image,
+                                                                 const WinogradPoint& outer_point) {
   if constexpr (planes > form.outer.fewest_inputs())
     if (outer_point.inputs < planes)
-      return winograd_transform_input<Input, form, first_row, group_rows, planes - 1>(task, image, outer_point);
+      return winograd_transform_any_planes<Input, form, first_row, group_rows, planes - 1>(task, image, outer_point);
   winograd_transform_planes<Input, form, planes, first_row, group_rows>(task, image, outer_point);
 }
 
@@ -461,24 +462,50 @@ template <WinogradForm form, int first_row, int group_rows>
   }
 }
 
-// Gives a chunk's products of a group of rows at one outer point to the outputs of the outer axis that take them.
-template <WinogradForm form, int first_row, int group_rows>
-static void winograd_scatter_outputs(const WinogradTask& task, int64_t chunk, int outer_point) {
-  constexpr Axes outputs = form.outputs();
-  WinogradTarget targets[outputs.d];
-  int count = 0;
-  for (int plane = 0; plane < outputs.d; ++plane) {
-    const float factor = form.outer.table()[outer_point].output[plane];
-    if (factor == 0.0f) continue;
-    targets[count++] = {task.outputs(plane * outputs.h * outputs.w, chunk), factor,
-                        outer_point == form.outer.first_point(plane)};
+// The transforms of a group of rows, which know nothing of the output channels.
+template <class Input, WinogradForm form, int first_row, int group_rows>
+struct WinogradTransforms {
+  [[gnu::noinline]] static void transform_input(const WinogradTask& task, const Input* image, int outer_point) {
+    winograd_transform_any_planes<Input, form, first_row, group_rows>(task, image, form.outer.table()[outer_point]);
   }
-  const int64_t elements = (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes;
-  if constexpr (outputs.h == 4 && outputs.w == 4)
-    winograd_add_square_outputs<form, first_row, group_rows>(task, elements, targets, count);
-  else
-    winograd_add_outputs<form, first_row, group_rows>(task, elements, targets, count);
-}
+
+  // Gives a chunk's products at one outer point to the outputs of the outer axis that take them.
+  [[gnu::noinline]] static void scatter_outputs(const WinogradTask& task, int64_t chunk, int outer_point) {
+    constexpr Axes outputs = form.outputs();
+    WinogradTarget targets[outputs.d];
+    int count = 0;
+    for (int plane = 0; plane < outputs.d; ++plane) {
+      const float factor = form.outer.table()[outer_point].output[plane];
+      if (factor == 0.0f) continue;
+      targets[count++] = {task.outputs(plane * outputs.h * outputs.w, chunk), factor,
+                          outer_point == form.outer.first_point(plane)};
+    }
+    const int64_t elements = (task.end - task.begin) * task.packing.chunk_blocks(chunk) * lanes;
+    if constexpr (outputs.h == 4 && outputs.w == 4)
+      winograd_add_square_outputs<form, first_row, group_rows>(task, elements, targets, count);
+    else
+      winograd_add_outputs<form, first_row, group_rows>(task, elements, targets, count);
+  }
+};
+
+// Those of common layers stand in the runtime: of up to 99 input channels or more, whose rows are one group, and of
+// F(2,2,2) with 225 to 448, where each row is one.
+template <Axes kernel, Axes stride, Axes tile>
+inline constexpr WinogradForm common_form = winograd_form(ConvShape{1, 1, 1, kernel, stride}, tile);
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 4>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 1>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 1, 1>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 2, 1>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 3, 1>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 4}>, 0, 4>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 4, 4}>, 0, 6>;
+extern template struct WinogradTransforms<float, common_form<Axes{1, 3, 3}, Axes{1, 1, 1}, Axes{1, 2, 2}>, 0, 4>;
+extern template struct WinogradTransforms<float, common_form<Axes{1, 3, 3}, Axes{1, 1, 1}, Axes{1, 2, 4}>, 0, 4>;
+extern template struct WinogradTransforms<float, common_form<Axes{1, 3, 3}, Axes{1, 1, 1}, Axes{1, 4, 4}>, 0, 6>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 1, 1}, Axes{1, 1, 1}, Axes{2, 1, 1}>, 0, 4>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 1, 1}, Axes{1, 1, 1}, Axes{4, 1, 1}>, 0, 6>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{2, 2, 2}, Axes{1, 2, 2}>, 0, 5>;
+extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{2, 2, 2}, Axes{2, 2, 2}>, 0, 5>;
 
 // `tile_outputs`: of a tile, along each axis (winograd_supports).
 template <ConvShape shape, class Input, class Output, class Epilogue, Axes tile_outputs>
@@ -515,7 +542,8 @@ class WinogradConvolution {
     constexpr int first_row = group * packing.group_rows(), rows = packing.rows_of(group);
     constexpr int64_t points = packing.points_of(group);
     constexpr bool is_last = group + 1 == packing.row_groups();
-    winograd_transform_input<Input, form, first_row, rows>(task, image, form.outer.table()[point]);
+    using Transforms = WinogradTransforms<Input, form, first_row, rows>;
+    Transforms::transform_input(task, image, point);
     if (task.geometry.prefetches)
       for (int row = first_row; row < first_row + rows; ++row)
         winograd_prefetch_input(task, image, point * form.row.points() + row);
@@ -529,7 +557,7 @@ class WinogradConvolution {
         winograd_multiply_points<2>(task, points, u, next);
       else
         winograd_multiply_points<1>(task, points, u, next);
-      winograd_scatter_outputs<form, first_row, rows>(task, chunk, point);
+      Transforms::scatter_outputs(task, chunk, point);
     }
     if constexpr (!is_last) add_groups<group + 1>(task, image, weights, point);
   }

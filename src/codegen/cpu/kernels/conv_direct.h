@@ -10,10 +10,11 @@
 // whole tile is skipped. Nothing is padded, and nothing copied but, for a kernel of one tap, the voxels of a tile that
 // do not stand one behind another. Kernels of one tap, and those whose extents only the run knows (a transposed
 // convolution's parts), have a loop for the tiles of a row that are inside it with all taps: one pointer serves all
-// voxels. Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit
-// half the second-level cache stay there for a sweep ("pass"), and partial sums wait in scratch between passes.
-// Meanwhile each tile fetches a part of the next pass's, which after a chunk's last are the next chunk's: 7x7 maps of
-// 512 channels run twice as fast. The order of each sum is fixed by the shape alone.
+// voxels. Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level
+// cache stay there for a sweep ("pass"), and partial sums wait in scratch between passes. Meanwhile each tile fetches a
+// part of the next pass's, which after a chunk's last are the next chunk's: 7x7 maps of 512 channels run twice as fast.
+// The order of each sum is fixed by the shape alone.
+//
 // Limits: channels per group are multiples of the block, or there is one group (direct_supports); weights are constant
 // and float. Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction
 // sets); with a single output block by loads (78%).
@@ -22,6 +23,7 @@
 #include "codegen/cpu/kernels/conv_geometry.h"
 #include "codegen/cpu/kernels/light_epilogue.h"
 #include "codegen/cpu/kernels/vector.h"
+#include "codegen/cpu/kernels/window.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -264,16 +266,7 @@ class DirectConvolution {
     return smaller(smaller(voxels_left, arguments.sizes.output.w - at.w), size.w - origin.w - reach) / voxels;
   }
 
-  // The taps [begin, end) of an axis are inside the input.
-  struct TapRange {
-    int64_t begin, end;
-  };
-  static TapRange taps_inside(int64_t origin, int64_t size, int64_t kernel, int64_t dilation) {
-    TapRange range{0, kernel};
-    while (range.begin < kernel && origin + range.begin * dilation < 0) ++range.begin;
-    while (range.end > range.begin && origin + (range.end - 1) * dilation >= size) --range.end;
-    return range;
-  }
+  // Those that are inside the input.
   struct RowTaps {
     TapRange d, h;
   };
@@ -319,8 +312,8 @@ class DirectConvolution {
         arguments.weights + packed.chunk_offset(task.group, task.chunk) + packed.input_block_offset(blocks, pass.begin);
     const Axes kernel = kernel_of(task);
     const Axes& input_size = arguments.sizes.input;
-    const RowTaps taps{taps_inside(origin.d, input_size.d, kernel.d, shape.dilation.d),
-                       taps_inside(origin.h, input_size.h, kernel.h, shape.dilation.h)};
+    const RowTaps taps{taps_between(origin.d, kernel.d, shape.dilation.d, 0, input_size.d),
+                       taps_between(origin.h, kernel.h, shape.dilation.h, 0, input_size.h)};
     // The other chunks of a range find its voxels in a cache.
     const bool fetches_ahead =
         is_pointwise && task.chunk == 0 && arguments.sizes.input.product() * shape.input_channels > second_level_floats;

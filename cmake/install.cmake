@@ -5,12 +5,10 @@ install(FILES runtime/include/onnxc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(TARGETS onnxc_runtime_cpu ARCHIVE DESTINATION lib/onnxc)
 install(FILES runtime/include/onnxc.h DESTINATION share/onnxc/include)
-install(FILES runtime/cpu/model.h runtime/cpu/step.h runtime/cpu/error_text.h runtime/cpu/array.h
-        DESTINATION share/onnxc/include/cpu)
+install(FILES runtime/host/model.h runtime/host/step.h runtime/host/error_text.h runtime/host/array.h
+        DESTINATION share/onnxc/include/host)
 install(FILES runtime/hip/backend.h runtime/hip/program.h DESTINATION share/onnxc/include/hip)
-install(DIRECTORY src/codegen/kernels DESTINATION share/onnxc/include/codegen FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY src/codegen/cpu/kernels DESTINATION share/onnxc/include/codegen/cpu FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY src/codegen/hip/kernels DESTINATION share/onnxc/include/codegen/hip FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h")
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/onnxc-config-version.cmake COMPATIBILITY SameMinorVersion)

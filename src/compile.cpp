@@ -4,32 +4,33 @@
 #include <algorithm>
 
 #include "codegen/cpu/cpu_target.h"
-#include "codegen/cpu/source/emit.h"
-#include "codegen/cpu/toolchain.h"
+#include "codegen/hip/emit.h"
 #include "codegen/hip/hip_target.h"
-#include "codegen/hip/source/emit.h"
 #include "frontend/import.h"
-#include "passes/apply_size_rules.h"
-#include "passes/eliminate_copies.h"
-#include "passes/fold_batch_normalization.h"
-#include "passes/fold_constants.h"
-#include "passes/fuse_epilogues.h"
-#include "passes/fuse_kernels.h"
-#include "passes/fuse_nests.h"
-#include "passes/infer_shapes.h"
-#include "passes/lower.h"
-#include "passes/pass_runner.h"
-#include "passes/place_stores.h"
-#include "passes/recognize_operators.h"
-#include "passes/simplify.h"
-#include "passes/split_reductions.h"
-#include "passes/trim_kernels.h"
+#include "pass_runner.h"
+#include "passes/graph/apply_size_rules.h"
+#include "passes/graph/fold_batch_normalization.h"
+#include "passes/graph/fold_constants.h"
+#include "passes/graph/infer_shapes.h"
+#include "passes/graph/recognize_operators.h"
+#include "passes/graph/simplify.h"
+#include "passes/graph/trim_kernels.h"
+#include "passes/lowering/lower.h"
+#include "passes/program/eliminate_copies.h"
+#include "passes/program/fuse_epilogues.h"
+#include "passes/program/fuse_kernels.h"
+#include "passes/program/fuse_nests.h"
+#include "passes/program/place_stores.h"
+#include "passes/program/split_reductions.h"
 #include "report/nodes.h"
 #include "report/report.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
 #include "support/text.h"
+#include "toolchain/device_commands.h"
+#include "toolchain/model_source.h"
+#include "toolchain/toolchain.h"
 
 namespace onnxc {
 namespace {
@@ -156,8 +157,10 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
     internal_check(
         std::ranges::count_if(device_program.steps, begins_level) == std::ranges::count_if(program.steps, begins_level),
         "as many levels on the GPU as on the CPU");
-    passes.time("emit for hip",
-                [&] { device = emit_hip(device_program, {options.gpu_arch, model.facts.sha256, described}); });
+    passes.time("emit for hip", [&] {
+      device = emit_hip(device_program,
+                        {options.gpu_arch, model.facts.sha256, described, device_build_lines(options.gpu_arch)});
+    });
     report.add_gpu(options.gpu_arch, device_program);
   }
   const std::vector<DeviceKernel> device_kernels = device ? device->kernels : std::vector<DeviceKernel>();

@@ -1,10 +1,10 @@
-// What an instance (cpu/instance.h) asks of the runtime of a GPU. A table of functions, so that only a model that was
+// What an instance (host/instance.h) asks of the runtime of a GPU. A table of functions, so that only a model that was
 // compiled for a GPU links that runtime.
 #pragma once
 
-#include "cpu/array.h"
-#include "cpu/error_text.h"
 #include "hip/program.h"
+#include "host/array.h"
+#include "host/error_text.h"
 
 namespace onnxc::runtime {
 

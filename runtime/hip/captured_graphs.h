@@ -1,8 +1,8 @@
 // The kernel launches of whole runs as HIP graphs: a run whose kernels get the arguments of an earlier one is one call.
 #pragma once
 
-#include "cpu/array.h"
 #include "hip/hip_library.h"
+#include "host/array.h"
 
 namespace onnxc::runtime {
 

@@ -5,7 +5,7 @@
 
 #include <new>
 
-#include "cpu/step_walk.h"
+#include "host/step_walk.h"
 
 namespace onnxc::runtime {
 namespace {

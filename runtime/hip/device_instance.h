@@ -1,10 +1,10 @@
 // One executor of the model on a GPU: its plan, its memory there and its stream.
 #pragma once
 
-#include "cpu/memory_plan.h"
 #include "hip/backend.h"
 #include "hip/captured_graphs.h"
 #include "hip/device_module.h"
+#include "host/memory_plan.h"
 
 namespace onnxc::runtime {
 

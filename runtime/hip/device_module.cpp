@@ -5,7 +5,7 @@
 
 #include <new>
 
-#include "cpu/fork_lock.h"
+#include "threads/fork_lock.h"
 
 namespace onnxc::runtime {
 namespace {

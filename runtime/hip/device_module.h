@@ -2,9 +2,9 @@
 // last.
 #pragma once
 
-#include "cpu/array.h"
 #include "hip/hip_library.h"
 #include "hip/program.h"
+#include "host/array.h"
 
 namespace onnxc::runtime {
 

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "cpu/fork_lock.h"
+#include "threads/fork_lock.h"
 
 namespace onnxc::runtime {
 namespace {

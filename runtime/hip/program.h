@@ -2,7 +2,7 @@
 // code and runtime are always built together.
 #pragma once
 
-#include "cpu/model.h"
+#include "host/model.h"
 
 namespace onnxc::runtime {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/tensor_data.h"
+#include "frontend/file/tensor_data.h"
 #include "ir/graph.h"
 #include "onnx/defs/schema.h"
 #include "onnx/onnx_pb.h"

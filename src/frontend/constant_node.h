@@ -5,7 +5,7 @@
 #include <string>
 
 #include "frontend/attributes.h"
-#include "frontend/tensor_data.h"
+#include "frontend/file/tensor_data.h"
 
 namespace onnxc {
 

@@ -1,6 +1,6 @@
 #include "frontend/functions.h"
 
-#include "frontend/onnx_names.h"
+#include "frontend/file/onnx_names.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "frontend/constant_node.h"
+#include "frontend/file/onnx_names.h"
 #include "frontend/needed_nodes.h"
-#include "frontend/onnx_names.h"
 #include "frontend/signature.h"
-#include "ops/control_flow.h"
+#include "ops/control/control_flow.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
 #include "support/text.h"

@@ -8,10 +8,10 @@
 #include <unordered_set>
 
 #include "frontend/attributes.h"
+#include "frontend/file/tensor_data.h"
 #include "frontend/functions.h"
 #include "frontend/import.h"
 #include "frontend/model_checks.h"
-#include "frontend/tensor_data.h"
 #include "frontend/unsupported.h"
 #include "frontend/value_types.h"
 #include "onnx/onnx_pb.h"
@@ -78,7 +78,7 @@ class GraphBuilder {
   struct LoopParts {
     const onnx::GraphProto& body;
     size_t carried;
-    std::vector<Value*> begin_inputs;        // as ops/control_flow.h says
+    std::vector<Value*> begin_inputs;        // as ops/control/control_flow.h says
     std::vector<std::string> begin_outputs;  // names in the body of what LoopBegin gives; "" for none
     bool has_condition;                      // the body's first output
     std::vector<int64_t> input_axes, input_directions, output_axes, output_directions;

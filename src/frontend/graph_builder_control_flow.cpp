@@ -1,8 +1,9 @@
-// Subgraphs: the nodes of branches and bodies are built into the graph itself, between the rows of ops/control_flow.h.
+// Subgraphs: the nodes of branches and bodies are built into the graph itself, between the rows of
+// ops/control/control_flow.h.
 #include <algorithm>
 
 #include "frontend/graph_builder.h"
-#include "ops/control_flow.h"
+#include "ops/control/control_flow.h"
 #include "ops/op.h"
 #include "support/text.h"
 

@@ -1,8 +1,8 @@
 #include "frontend/import.h"
 
+#include "frontend/file/model_file.h"
 #include "frontend/graph_builder.h"
 #include "frontend/model_checks.h"
-#include "frontend/model_file.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 

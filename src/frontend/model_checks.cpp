@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "frontend/onnx_names.h"
+#include "frontend/file/onnx_names.h"
 #include "onnx/defs/schema.h"
 #include "support/diagnostics.h"
 #include "support/text.h"

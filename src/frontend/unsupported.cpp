@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "frontend/onnx_names.h"
+#include "frontend/file/onnx_names.h"
 #include "support/text.h"
 
 namespace onnxc {

@@ -1,6 +1,6 @@
 #include "frontend/value_types.h"
 
-#include "frontend/onnx_names.h"
+#include "frontend/file/onnx_names.h"
 #include "ir/expr/parser.h"
 #include "support/checked.h"
 #include "support/diagnostics.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "passes/lower.h"
+#include "passes/lowering/lower.h"
 #include "support/text.h"
 
 namespace onnxc {

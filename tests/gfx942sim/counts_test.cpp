@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gfx942sim/kernel_tools.h"
-#include "gfx942sim/time_model.h"
+#include "gfx942sim/reports/time_model.h"
 
 namespace gfx942sim {
 namespace {

@@ -16,7 +16,7 @@ from tests.gfx942sim.test_mutations import (
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-ATTENTION = "attention.h"
+ATTENTION = "attention/attention.h"
 
 MUTATIONS = [
     Mutation(

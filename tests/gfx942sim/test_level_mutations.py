@@ -22,7 +22,7 @@ from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
 from tests.models import code_object
 
 # What is linked anew, in the place of the runtime's own objects.
-SOURCES = ("hip/device_instance.cpp", "cpu/instance.cpp")
+SOURCES = ("hip/device_instance.cpp", "host/instance.cpp")
 OPTIONS = [
     "-std=c++20",
     "-O1",
@@ -78,13 +78,13 @@ MUTATIONS = [
     ),
     Mutation(
         "steps at the level before theirs",
-        "cpu/step_walk.h",
+        "host/step_walk.h",
         "for (int32_t i = 0; i <= step; ++i) level",
         "for (int32_t i = 0; i < step; ++i) level",
     ),
     Mutation(
         "a plan kept while sizes change",
-        "cpu/instance.cpp",
+        "host/instance.cpp",
         "same &= previous[i] == symbols_[i];",
         "same &= true;",
     ),

@@ -19,7 +19,7 @@ from tests import onnxc_commands
 from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
 from tests.models.tensor_files import Array
 
-KERNELS = Path("codegen/hip/kernels")
+KERNELS = Path("kernels/hip")
 COMPILE = [
     "clang-19",
     "-x",
@@ -56,7 +56,7 @@ class Mutation:
     assembly: bool = False  # the text is in the assembly of the convolution's kernel
 
 
-GEMM, BLOCK, TILE = "implicit_gemm.h", "gemm_block.h", "gemm_tile.h"
+GEMM, BLOCK, TILE = "gemm/implicit_gemm.h", "gemm/gemm_block.h", "gemm/gemm_tile.h"
 
 MUTATIONS = [
     Mutation(

@@ -17,7 +17,7 @@ from tests.test_install import device_libraries
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-ROWS, WAVE = "normalized_rows.h", "wave.h"
+ROWS, WAVE = "memory_bound/normalized_rows.h", "wave/wave.h"
 
 MUTATIONS = [
     Mutation(

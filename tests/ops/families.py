@@ -1,24 +1,17 @@
 """The tables of cases, by the family of operators that they are of."""
 
-from tests.ops import (
-    test_argminmax,
-    test_cast,
-    test_compare_logic,
+from tests.ops.algebra import test_argminmax, test_matmul_gemm, test_reduce
+from tests.ops.elementwise import test_cast, test_compare_logic, test_elementwise
+from tests.ops.network import (
     test_conv,
     test_conv_seeds,
     test_conv_transpose,
-    test_data_movement,
-    test_elementwise,
-    test_gather_scatter,
-    test_matmul_gemm,
     test_normalization,
     test_pool,
-    test_reduce,
     test_resize,
-    test_shape_like,
     test_softmax,
-    test_topk,
 )
+from tests.ops.tensor import test_data_movement, test_gather_scatter, test_shape_like, test_topk
 
 FAMILIES = {
     "argminmax": test_argminmax.CASES,

@@ -13,7 +13,7 @@
 
 #include "ir/interpreter/interpreter.h"
 #include "ops/op.h"
-#include "passes/define_node.h"
+#include "passes/graph/define_node.h"
 
 namespace onnxc {
 

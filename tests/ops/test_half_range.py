@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, case, constant, graph_case, ints, random, type_id
-from tests.ops.convolution_cases import conv_case
+from tests.ops.network.convolution_cases import conv_case
 from tests.ops.table import EVERYWHERE, table_test
 
 HALVES: tuple[Any, ...] = (np.float16, ml_dtypes.bfloat16)

@@ -10,9 +10,10 @@ from dataclasses import replace
 import onnx
 from onnx import defs
 
-from tests.ops import test_control_flow, test_onnx_suite
 from tests.ops.case import Case, build_model
+from tests.ops.control import test_control_flow
 from tests.ops.families import FAMILIES
+from tests.ops.onnx_suite import test_onnx_suite
 from tests.ops.table import table_test
 
 TABLES = (*FAMILIES.values(), test_control_flow.CASES, test_onnx_suite.CASES)

@@ -7,7 +7,7 @@
 
 #include "frontend/model_helpers.h"
 #include "ir/graph.h"
-#include "passes/infer_shapes.h"
+#include "passes/graph/infer_shapes.h"
 
 namespace onnxc {
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 
 #include "ir/interpreter/interpreter.h"
-#include "passes/eliminate_copies.h"
-#include "passes/fuse_epilogues.h"
-#include "passes/fuse_nests.h"
 #include "passes/graph_text.h"
-#include "passes/lower.h"
-#include "passes/place_stores.h"
+#include "passes/lowering/lower.h"
+#include "passes/program/eliminate_copies.h"
+#include "passes/program/fuse_epilogues.h"
+#include "passes/program/fuse_nests.h"
+#include "passes/program/place_stores.h"
 #include "passes/test_target.h"
 
 namespace onnxc {

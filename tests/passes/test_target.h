@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ops/op.h"
-#include "passes/target.h"
+#include "passes/lowering/target.h"
 
 namespace onnxc {
 

@@ -5,7 +5,7 @@
 
 #include "codegen/cpu/cpu_target.h"
 #include "passes/graph_text.h"
-#include "passes/lower.h"
+#include "passes/lowering/lower.h"
 
 namespace onnxc {
 namespace {

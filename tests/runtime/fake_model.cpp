@@ -7,7 +7,7 @@
 // A negative k[0] is an element that step 1 refuses.
 #include <string.h>
 
-#include "model.h"
+#include "host/model.h"
 
 namespace onnxc::runtime {
 namespace {

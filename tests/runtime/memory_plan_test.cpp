@@ -1,4 +1,4 @@
-#include "memory_plan.h"
+#include "host/memory_plan.h"
 
 #include <gtest/gtest.h>
 

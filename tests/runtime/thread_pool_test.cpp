@@ -1,4 +1,4 @@
-#include "thread_pool.h"
+#include "threads/thread_pool.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "host_threads.h"
-#include "thread_count.h"
+#include "threads/host_threads.h"
+#include "threads/thread_count.h"
 
 namespace onnxc::runtime {
 namespace {

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-KERNELS = REPOSITORY / "src" / "codegen" / "cpu" / "kernels"
+KERNELS = REPOSITORY / "src" / "kernels" / "cpu"
 WITHOUT_PRODUCTS = {
     "ChannelMoments",
     "ChannelShift",
@@ -20,7 +20,7 @@ def kernels() -> set[str]:
     """The classes that have tasks."""
     classes = [
         text
-        for header in KERNELS.glob("*.h")
+        for header in KERNELS.rglob("*.h")
         for text in re.split(r"^class ", header.read_text(), flags=re.MULTILINE)[1:]
     ]
     names = {re.split(r"\W", text)[0] for text in classes if "static KernelWork work(" in text}

@@ -8,7 +8,7 @@
 
 #include "gfx942sim/dispatch.h"
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/time_model.h"
+#include "gfx942sim/reports/time_model.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
 

@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "onnxc_run/machine_peak.h"
+#include "onnxc_run/reports/machine_peak.h"
 #include "peak.h"
 
 namespace onnxc::microbenchmark {

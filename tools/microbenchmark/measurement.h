@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/kernels/vector.h"
+#include "kernels/cpu/vector/vector.h"
 #include "peak.h"
 
 // As the kernels': code for several instruction sets is linked into one program.

@@ -1,9 +1,9 @@
 // What is bound by memory: pools, moments of channels, copies between layouts and between places, transposition.
-#include "codegen/cpu/kernels/channel_moments.h"
-#include "codegen/cpu/kernels/channel_shift.h"
-#include "codegen/cpu/kernels/layout_copy.h"
-#include "codegen/cpu/kernels/pooling.h"
-#include "codegen/cpu/kernels/transpose.h"
+#include "kernels/cpu/memory_bound/channel_moments.h"
+#include "kernels/cpu/memory_bound/channel_shift.h"
+#include "kernels/cpu/memory_bound/layout_copy.h"
+#include "kernels/cpu/memory_bound/pooling.h"
+#include "kernels/cpu/vector/transpose.h"
 #include "measurement.h"
 
 namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA {

@@ -1,8 +1,8 @@
 // Matrix products, softmax and attention.
-#include "codegen/cpu/calls/packing_matmul.h"
-#include "codegen/cpu/kernels/attention.h"
-#include "codegen/cpu/kernels/matmul.h"
-#include "codegen/cpu/kernels/softmax.h"
+#include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/matmul/matmul.h"
+#include "kernels/cpu/matmul/matmul_packing.h"
+#include "kernels/cpu/memory_bound/softmax.h"
 #include "measurement.h"
 
 namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA {

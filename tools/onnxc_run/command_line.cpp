@@ -1,4 +1,4 @@
-#include "command_line.h"
+#include "onnxc_run/command_line.h"
 
 #include <fmt/format.h>
 

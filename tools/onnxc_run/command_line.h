@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "options.h"
+#include "onnxc_run/options.h"
 
 namespace onnxc {
 

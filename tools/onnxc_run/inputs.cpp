@@ -1,11 +1,11 @@
-#include "inputs.h"
+#include "onnxc_run/inputs.h"
 
 #include <Eigen/Core>
 #include <optional>
 
 #include "ir/expr/parser.h"
+#include "onnxc_run/files/tensor_files.h"
 #include "support/text.h"
-#include "tensor_files.h"
 
 namespace onnxc {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "options.h"
-#include "session.h"
+#include "onnxc_run/options.h"
+#include "onnxc_run/session.h"
 
 namespace onnxc {
 

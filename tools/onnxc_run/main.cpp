@@ -3,19 +3,19 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "benchmark.h"
-#include "command_line.h"
-#include "information.h"
-#include "inputs.h"
-#include "profile.h"
-#include "results.h"
-#include "session.h"
+#include "onnxc_run/command_line.h"
+#include "onnxc_run/files/tensor_files.h"
+#include "onnxc_run/files/test_folder.h"
+#include "onnxc_run/inputs.h"
+#include "onnxc_run/reports/benchmark.h"
+#include "onnxc_run/reports/information.h"
+#include "onnxc_run/reports/profile.h"
+#include "onnxc_run/reports/results.h"
+#include "onnxc_run/reports/trace.h"
+#include "onnxc_run/session.h"
+#include "onnxc_run/verify.h"
 #include "support/standard_output.h"
 #include "support/text.h"
-#include "tensor_files.h"
-#include "test_folder.h"
-#include "trace.h"
-#include "verify.h"
 
 namespace onnxc {
 namespace {

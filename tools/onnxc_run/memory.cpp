@@ -1,11 +1,11 @@
-#include "memory.h"
+#include "onnxc_run/memory.h"
 
 #include <fmt/format.h>
 
 #include <fstream>
 #include <numeric>
 
-#include "inputs.h"
+#include "onnxc_run/inputs.h"
 
 namespace onnxc {
 namespace {

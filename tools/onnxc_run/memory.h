@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "json.h"
-#include "options.h"
-#include "session.h"
+#include "onnxc_run/options.h"
+#include "onnxc_run/reports/json.h"
+#include "onnxc_run/session.h"
 
 namespace onnxc {
 

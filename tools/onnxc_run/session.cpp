@@ -1,4 +1,4 @@
-#include "session.h"
+#include "onnxc_run/session.h"
 
 #include <cstddef>
 
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "steps.h"
+#include "onnxc_run/steps.h"
 #include "support/text.h"
 
 namespace onnxc {

@@ -1,4 +1,4 @@
-#include "steps.h"
+#include "onnxc_run/steps.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "verify.h"
+#include "onnxc_run/verify.h"
 
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 
-#include "compare.h"
-#include "steps.h"
+#include "onnxc_run/reports/compare.h"
+#include "onnxc_run/steps.h"
 #include "support/subprocess.h"
 #include "support/temporary_folder.h"
 #include "support/text.h"

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "options.h"
-#include "session.h"
+#include "onnxc_run/options.h"
+#include "onnxc_run/session.h"
 
 namespace onnxc {
 

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <span>
 
-#include "codegen/cpu/calls/attention_kernel.h"
-#include "codegen/cpu/calls/conv_kernel.h"
-#include "codegen/cpu/calls/conv_transpose_kernel.h"
-#include "codegen/cpu/calls/convolution_call.h"
-#include "codegen/cpu/calls/depthwise_kernel.h"
-#include "codegen/cpu/calls/kernel_spec.h"
-#include "codegen/cpu/calls/matmul_kernel.h"
-#include "codegen/cpu/calls/normalization_kernel.h"
-#include "codegen/cpu/calls/pooling_kernel.h"
-#include "codegen/cpu/calls/softmax_kernel.h"
-#include "codegen/cpu/source/epilogue_printer.h"
+#include "codegen/cpu/call/epilogue_printer.h"
+#include "codegen/cpu/call/kernel_spec.h"
+#include "codegen/cpu/conv/conv_kernel.h"
+#include "codegen/cpu/conv/conv_transpose_kernel.h"
+#include "codegen/cpu/conv/convolution_call.h"
+#include "codegen/cpu/conv/depthwise_kernel.h"
+#include "codegen/cpu/matmul/attention_kernel.h"
+#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/memory_bound/normalization_kernel.h"
+#include "codegen/cpu/memory_bound/pooling_kernel.h"
+#include "codegen/cpu/memory_bound/softmax_kernel.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

@@ -1,7 +1,7 @@
-// The CPU as a target: blocks of channels as wide as its vectors, and the kernels of codegen/cpu/kernels.
+// The CPU as a target: blocks of channels as wide as its vectors, and the kernels of kernels/cpu.
 #pragma once
 
-#include "passes/target.h"
+#include "passes/lowering/target.h"
 
 namespace onnxc {
 

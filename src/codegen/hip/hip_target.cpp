@@ -1,12 +1,12 @@
 #include "codegen/hip/hip_target.h"
 
-#include "codegen/hip/calls/attention_kernel.h"
-#include "codegen/hip/calls/channelwise_kernel.h"
-#include "codegen/hip/calls/conv_kernel.h"
-#include "codegen/hip/calls/kernel_spec.h"
-#include "codegen/hip/calls/matmul_kernel.h"
-#include "codegen/hip/calls/row_kernel.h"
-#include "codegen/kernel_call.h"
+#include "codegen/call/kernel_call.h"
+#include "codegen/hip/attention/attention_kernel.h"
+#include "codegen/hip/call/kernel_spec.h"
+#include "codegen/hip/gemm/conv_kernel.h"
+#include "codegen/hip/gemm/matmul_kernel.h"
+#include "codegen/hip/memory_bound/channelwise_kernel.h"
+#include "codegen/hip/memory_bound/row_kernel.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

@@ -1,11 +1,11 @@
-// The GPU as a target: blocks of 16 channels where the kernels of codegen/hip/kernels are used, and loop nests in their
+// The GPU as a target: blocks of 16 channels where the kernels of kernels/hip are used, and loop nests in their
 // default schedule for all else.
 #pragma once
 
 #include <string_view>
 
-#include "codegen/hip/kernels/gemm_geometry.h"
-#include "passes/target.h"
+#include "kernels/hip/gemm/gemm_geometry.h"
+#include "passes/lowering/target.h"
 
 namespace onnxc {
 

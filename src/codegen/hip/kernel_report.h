@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/hip/calls/kernel_spec.h"
+#include "codegen/hip/call/kernel_spec.h"
 
 namespace onnxc {
 

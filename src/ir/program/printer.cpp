@@ -6,7 +6,7 @@
 
 #include "ir/program/program.h"
 #include "ir/program/text.h"
-#include "ir/text/tensor_text.h"
+#include "ir/tensor_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 

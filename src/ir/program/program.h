@@ -57,7 +57,7 @@ class KernelSpec {
   virtual bool accepts_views() const { return true; }
 };
 
-// A call of a kernel template (codegen/cpu/kernels). Which template, and what it is instantiated with, is the choice of
+// A call of a kernel template (kernels/cpu). Which template, and what it is instantiated with, is the choice of
 // the target; the program only knows its operands and the scalar expression applied before the store.
 struct KernelCall {
   std::shared_ptr<const KernelSpec> spec;

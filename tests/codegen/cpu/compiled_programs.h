@@ -8,12 +8,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/cpu/source/emit.h"
 #include "ir/interpreter/interpreter.h"
 #include "onnxc.h"
 #include "onnxc_run/session.h"
 #include "support/diagnostics.h"
 #include "support/temporary_folder.h"
+#include "toolchain/model_source.h"
 
 namespace onnxc {
 

@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "passes/fuse_epilogues.h"
-#include "passes/fuse_kernels.h"
-#include "passes/fuse_nests.h"
 #include "passes/graph_text.h"
-#include "passes/place_stores.h"
+#include "passes/program/fuse_epilogues.h"
+#include "passes/program/fuse_kernels.h"
+#include "passes/program/fuse_nests.h"
+#include "passes/program/place_stores.h"
 
 namespace onnxc {
 namespace {

@@ -9,32 +9,40 @@
 #include <regex>
 #include <sstream>
 
-#include "codegen/cpu/build_commands.h"
-#include "codegen/cpu/toolchain.h"
 #include "support/safe_file.h"
 #include "support/subprocess.h"
 #include "support/temporary_folder.h"
+#include "toolchain/build_commands.h"
+#include "toolchain/toolchain.h"
 
 namespace onnxc {
 namespace {
 
 // One instance of each form that a hot loop takes: layers of the networks in the benchmark.
 constexpr const char* source = R"(
-#include "codegen/cpu/kernels/attention.h"
-#include "codegen/cpu/kernels/conv_depthwise.h"
-#include "codegen/cpu/kernels/conv_direct.h"
-#include "codegen/cpu/kernels/conv_planar.h"
-#include "codegen/cpu/kernels/conv_planar_winograd.h"
-#include "codegen/cpu/kernels/conv_pooled.h"
-#include "codegen/cpu/kernels/conv_stem.h"
-#include "codegen/cpu/kernels/conv_stem_winograd.h"
-#include "codegen/cpu/kernels/conv_to_rows.h"
-#include "codegen/cpu/kernels/conv_transpose.h"
-#include "codegen/cpu/kernels/conv_transpose_packed.h"
-#include "codegen/cpu/kernels/conv_winograd.h"
-#include "codegen/cpu/kernels/matmul.h"
-#include "codegen/cpu/kernels/softmax.h"
-#include "kernels/instances.cpp"
+#include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/conv/conv_depthwise.h"
+#include "kernels/cpu/conv/conv_direct.h"
+#include "kernels/cpu/conv_nchw/conv_planar.h"
+#include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
+#include "kernels/cpu/conv/conv_pooled.h"
+#include "kernels/cpu/conv_nchw/conv_stem.h"
+#include "kernels/cpu/conv_nchw/conv_stem_winograd.h"
+#include "kernels/cpu/conv_nchw/conv_to_rows.h"
+#include "kernels/cpu/conv_transpose/conv_transpose.h"
+#include "kernels/cpu/conv_transpose/conv_transpose_packed.h"
+#include "kernels/cpu/conv_winograd/conv_winograd.h"
+#include "kernels/cpu/matmul/matmul.h"
+#include "kernels/cpu/memory_bound/softmax.h"
+#include "kernels/cpu/conv/conv_direct_instances.cpp"
+#include "kernels/cpu/conv_transpose/conv_transpose_instances.cpp"
+#include "kernels/cpu/conv/conv_depthwise_instances.cpp"
+#include "kernels/cpu/conv_nchw/conv_to_rows_instances.cpp"
+#include "kernels/cpu/conv_nchw/conv_stem_band_instances.cpp"
+#include "kernels/cpu/memory_bound/layout_copy_instances.cpp"
+#include "kernels/cpu/conv_winograd/conv_winograd_instances.cpp"
+#include "kernels/cpu/conv_nchw/conv_planar_winograd_instances.cpp"
+#include "kernels/cpu/conv_nchw/conv_stem_winograd_instances.cpp"
 
 namespace onnxc::kernels {
 

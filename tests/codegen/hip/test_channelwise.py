@@ -19,8 +19,8 @@ import pytest
 from tests import onnxc_commands
 from tests.codegen.hip.any_size import compile_for_any_size, run
 from tests.models.tensor_files import Array
-from tests.ops import convolution_reference
 from tests.ops.case import Case, NodeText, build_model, graph_case, random, small_integers
+from tests.ops.network import convolution_reference
 
 pytestmark = pytest.mark.usefixtures("commands")
 

@@ -16,7 +16,7 @@ import pytest
 from tests import onnxc_commands
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case, constant, random, small_integers
-from tests.ops.convolution_cases import conv_case
+from tests.ops.network.convolution_cases import conv_case
 
 # Bits of an operand, and the error of a sum of products of such operands: half a unit of either.
 PRODUCTS = {"ieee": 2.0**-22, "bf16x3": 2.0**-14, "xf32": 2.0**-9}

@@ -10,7 +10,7 @@ import pytest
 from tests import onnxc_commands
 from tests.codegen.hip.any_size import compile_for_any_size, run
 from tests.ops.case import Case, case, constant, random, small_integers
-from tests.ops.convolution_cases import conv_case
+from tests.ops.network.convolution_cases import conv_case
 
 Sizes = list[tuple[int, ...]]
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <utility>
 
-#include "gfx942sim/report.h"
+#include "gfx942sim/reports/report.h"
 #include "support/diagnostics.h"
 
 namespace gfx942sim::hip {

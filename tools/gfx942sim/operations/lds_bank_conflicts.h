@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "gfx942sim/wave.h"
+#include "gfx942sim/wave/wave.h"
 
 namespace gfx942sim {
 

@@ -15,7 +15,7 @@
 #include "gfx942sim/operations/eight_bit_floats.h"
 #include "gfx942sim/operations/float_functions.h"
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/wave.h"
+#include "gfx942sim/wave/wave.h"
 
 namespace gfx942sim {
 namespace {

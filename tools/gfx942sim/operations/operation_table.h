@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gfx942sim/instruction.h"
+#include "gfx942sim/code/instruction.h"
 
 namespace gfx942sim {
 

@@ -4,7 +4,7 @@
 
 #include "gfx942sim/operations/operation_table.h"
 #include "gfx942sim/operations/vector_operation.h"
-#include "gfx942sim/wave.h"
+#include "gfx942sim/wave/wave.h"
 
 namespace gfx942sim {
 namespace {

@@ -1,6 +1,6 @@
 // Branches, calls, barriers, waits and the mode register.
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/wave.h"
+#include "gfx942sim/wave/wave.h"
 
 namespace gfx942sim {
 namespace {

@@ -1,7 +1,7 @@
 // The scalar unit's logic and moves, bit by bit: a bit that was never written may pass through, as it does where
 // compilers merge lane masks, and is known again where the other operand decides the result alone.
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/wave.h"
+#include "gfx942sim/wave/wave.h"
 
 namespace gfx942sim {
 namespace {

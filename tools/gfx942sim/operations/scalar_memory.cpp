@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/work_group.h"
+#include "gfx942sim/wave/work_group.h"
 
 namespace gfx942sim {
 namespace {

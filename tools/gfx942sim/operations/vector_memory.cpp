@@ -8,7 +8,7 @@
 #include "gfx942sim/operations/atomic_functions.h"
 #include "gfx942sim/operations/operation_table.h"
 #include "gfx942sim/operations/vector_operation.h"
-#include "gfx942sim/work_group.h"
+#include "gfx942sim/wave/work_group.h"
 
 namespace gfx942sim {
 namespace {

@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "gfx942sim/instruction.h"
+#include "gfx942sim/code/instruction.h"
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/wave.h"
+#include "gfx942sim/wave/wave.h"
 
 namespace gfx942sim {
 

@@ -1,0 +1,134 @@
+// One executor of the model: it knows the dims it is bound to, the plan that follows from them, its working memory and
+// its threads.
+#pragma once
+
+#include <atomic>
+
+#include "host/arena.h"
+#include "host/array.h"
+#include "host/error_text.h"
+#include "host/memory_plan.h"
+#include "host/model.h"
+#include "threads/fork_lock.h"
+#include "threads/host_threads.h"
+#include "threads/thread_pool.h"
+
+namespace onnxc::runtime {
+
+class DeviceInstance;
+
+class Instance {
+ public:
+  // Null and a status when it cannot be made.
+  static Instance* create(const onnxc_options* options, onnxc_status& status, ErrorText& error);
+  static void destroy(Instance* instance);
+
+  onnxc_status output_dims(const int64_t* const* input_dims, int64_t* const* output_dims);
+  onnxc_status run(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs, int32_t output_count,
+                   const onnxc_run_options* options);
+  const char* last_error() const { return error_.text(); }
+  int threads() const { return threads_; }
+
+  // The dims that an output had in the last run.
+  onnxc_status run_output_dims(int32_t output, int64_t* dims);
+
+  // Of the dims bound last.
+  onnxc_status symbol_values(int64_t* values);
+  int64_t working_bytes() const;
+  int64_t captured_graphs() const;
+  // The steps of this instance's runs, on whatever device.
+  int32_t step_count() const;
+  onnxc_status step_info(int32_t step, onnxc_step_info& info) const;
+  // Null for a step, or an output, that is none.
+  const StepOutput* step_output(int32_t step, int32_t output) const;
+  int32_t step_output_count(int32_t step) const;
+  int64_t least_working_bytes() const;
+  double step_operations(int32_t step) const;
+  onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
+  onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
+
+ private:
+  static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
+
+  class Call;
+  // What a run was called with.
+  struct Values {
+    const onnxc_value* inputs;
+    const onnxc_value* outputs;
+    const onnxc_run_options& options;
+  };
+  // The memory of what is laid out at one level (ModelDescription::level_count).
+  struct Level {
+    bool known;  // of use: for the symbols as they are now
+    int64_t scratch_offset, scratch_stride, planned_bytes;
+    int64_t least_bytes;  // that any plan would need
+  };
+
+  Instance() = default;
+  ~Instance();
+  onnxc_status set_up(const onnxc_options* options, ErrorText& error);
+  bool make_arenas();
+
+  onnxc_status refuse(onnxc_status status, const char* text);
+  onnxc_status check_inputs(const onnxc_value* inputs);
+  // Those of them whose dims become known at a level.
+  onnxc_status check_outputs(int32_t level, const Values& values);
+  onnxc_status check_overlap(int32_t level, const Values& values);
+  onnxc_status bind(const int64_t* const* input_dims);
+  using Binding = const char* (*)(const Frame& frame, int64_t* symbols);
+  onnxc_status bind_run_time_symbols(Binding bind, const Frame& frame, int32_t level);
+  onnxc_status plan(int32_t level);
+  // Everything between a level's symbols being known and the first of its steps.
+  onnxc_status prepare(int32_t level, const Values& values);
+  onnxc_status reserve_memory(int32_t level);
+  onnxc_status place_outputs(int32_t level, const Values& values);
+  void poison(int32_t level);
+  void forget_levels(int32_t first);
+  bool is_bound() const { return levels_.size() > 0 && levels_[0].known; }
+  onnxc_status enter_level(Binding bind, const Frame& frame, int32_t level, const Values& values);
+  void begin_round(int32_t level, int32_t round, bool is_first);
+  onnxc_status run_step(int32_t step, const Values& values);
+  onnxc_status run_steps(const Values& values);
+  onnxc_status run_on_device(const Values& values);
+  int32_t level_of_output(int32_t output) const;
+  bool is_laid_out(int32_t step) const;
+  onnxc_status check_step_output(int32_t step, int32_t output, const void* result);
+  onnxc_status place_step_output(const StepOutput& output, Array<PlacedAxis>& axes, int64_t& first);
+  const int64_t* dims_of_output(int32_t output) const;
+
+  static void parallel_for(const Frame& frame, int64_t tasks, ParallelBody body, const void* context);
+  static void fail(const Frame& frame, const char* text);
+
+  ForkLock in_call_;
+  ErrorText error_;
+  bool poison_ = false;
+
+  DeviceInstance* device_ = nullptr;  // null on the CPU
+
+  int threads_ = 1;
+  bool shares_pool_ = false;
+  ThreadPool own_pool_;
+  HostThreads host_threads_;
+
+  // What the dims of the inputs imply, and from level 1 on what was computed from them: of use where the level is
+  // known.
+  Array<int64_t> input_dims_;  // of all inputs, one after the other
+  Array<int64_t> symbols_;
+  Array<int64_t> previous_symbols_;  // while a level is bound
+  Array<int64_t> output_dims_;       // of all outputs, one after the other
+  Array<int64_t> buffer_bytes_;
+  Array<const int64_t*> dims_pointers_;
+  Array<PlannedBuffer> plan_;  // of the temporaries of one level, in their order
+  Array<int64_t> offsets_;     // of all buffers; of temporaries, from the start of their level's memory
+  Array<int32_t> plan_workspace_;
+  Array<Level> levels_;
+  Arena* arenas_ = nullptr;  // of the levels
+
+  Frame frame_ = {};
+  Array<void*> buffers_;
+  Array<void*> output_data_;
+  std::atomic<const char*> failure_ = nullptr;
+  int32_t finished_step_ = -1;  // whose outputs a hook may read
+};
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,100 @@
+// What a model tells of its steps, and of what they have written while a hook looks on.
+#include "hip/backend.h"
+#include "host/copy_out.h"
+#include "host/instance.h"
+#include "host/value_check.h"
+
+namespace onnxc::runtime {
+
+int32_t Instance::step_count() const {
+  return device_ != nullptr ? model.device_program->step_count : model.step_count;
+}
+
+onnxc_status Instance::step_info(int32_t step, onnxc_step_info& info) const {
+  if (step < 0 || step >= step_count()) return ONNXC_INVALID_ARGUMENT;
+  if (device_ != nullptr) {
+    const DeviceStep& found = model.device_program->steps[step];
+    info = {found.name, found.nodes, found.operators};
+  } else {
+    const StepDescription& found = model.steps[step];
+    info = {found.name, found.nodes, found.operators};
+  }
+  return ONNXC_OK;
+}
+
+int32_t Instance::step_output_count(int32_t step) const {
+  if (step < 0 || step >= step_count()) return 0;
+  return device_ != nullptr ? model.device_program->steps[step].output_count : model.steps[step].output_count;
+}
+
+const StepOutput* Instance::step_output(int32_t step, int32_t output) const {
+  if (output < 0 || output >= step_output_count(step)) return nullptr;
+  return (device_ != nullptr ? model.device_program->steps[step].outputs : model.steps[step].outputs) + output;
+}
+
+double Instance::step_operations(int32_t step) const {
+  if (device_ != nullptr || step < 0 || step >= model.step_count || model.steps[step].operations == nullptr ||
+      !is_laid_out(step))
+    return 0;
+  return model.steps[step].operations(symbols_.data());
+}
+
+onnxc_status Instance::check_step_output(int32_t step, int32_t output, const void* result) {
+  if (step < 0 || step >= step_count()) return refuse(ONNXC_INVALID_ARGUMENT, "no such step");
+  const StepOutput* found = step_output(step, output);
+  if (found == nullptr) return refuse(ONNXC_INVALID_ARGUMENT, "the step has no such output");
+  if (result == nullptr && found->tensor.rank > 0)
+    return refuse(ONNXC_INVALID_ARGUMENT, "the place for the result is null");
+  if (!is_bound()) return refuse(ONNXC_INVALID_ARGUMENT, nothing_bound);
+  if (!is_laid_out(step)) return refuse(ONNXC_INVALID_ARGUMENT, "only a run knows the sizes of this step");
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::place_step_output(const StepOutput& output, Array<PlacedAxis>& axes, int64_t& first) {
+  if (!axes.allocate(output.tensor.rank))
+    return refuse(ONNXC_OUT_OF_MEMORY, "no memory for the axes of a step's output");
+  first = output.place(symbols_.data(), axes.data());
+  return ONNXC_OK;
+}
+
+onnxc_status Instance::step_output_dims(int32_t step, int32_t output, int64_t* dims) {
+  onnxc_status status = check_step_output(step, output, dims);
+  if (status != ONNXC_OK) return status;
+  Array<PlacedAxis> axes;
+  int64_t first = 0;
+  status = place_step_output(*step_output(step, output), axes, first);
+  for (int64_t i = 0; i < axes.size(); ++i) dims[i] = axes[i].extent;
+  return status;
+}
+
+onnxc_status Instance::step_output_data(int32_t step, int32_t output, void* data, int64_t bytes) {
+  onnxc_status status = check_step_output(step, output, data);
+  if (status != ONNXC_OK) return status;
+  if (step != finished_step_)
+    return refuse(ONNXC_INVALID_ARGUMENT, "a step's outputs can be read only from the hook after that step");
+  const StepOutput& description = *step_output(step, output);
+  Array<PlacedAxis> axes;
+  int64_t first = 0;
+  status = place_step_output(description, axes, first);
+  if (status != ONNXC_OK) return status;
+  Array<int64_t> dims;
+  if (!dims.allocate(axes.size())) return refuse(ONNXC_OUT_OF_MEMORY, "no memory for the dims");
+  for (int64_t i = 0; i < axes.size(); ++i) dims[i] = axes[i].extent;
+  error_.clear();
+  onnxc_value value = {};
+  value.data = data;
+  value.bytes = bytes;
+  status = check_memory({"step output", output, description.tensor}, value, dims.data(), error_);
+  if (status != ONNXC_OK) return status;
+  const int64_t element_size = tensor_bytes(description.tensor.dtype, 0, nullptr);
+  Array<char> fetched;
+  if (device_ != nullptr)
+    status = model.device_program->backend->read_buffer(device_, description.buffer, fetched, error_);
+  if (status != ONNXC_OK) return status;
+  const char* buffer =
+      device_ != nullptr ? fetched.data() : static_cast<const char*>(frame_.buffers[description.buffer]);
+  copy_out(buffer + first * element_size, element_size, axes.data(), description.tensor.rank, data);
+  return status;
+}
+
+}  // namespace onnxc::runtime

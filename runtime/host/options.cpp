@@ -1,0 +1,72 @@
+#include "host/options.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "host/model.h"
+#include "threads/thread_count.h"
+
+namespace onnxc::runtime {
+namespace {
+
+onnxc_status copy_struct(const void* given, void* known, size_t known_size, const char* name, ErrorText& error) {
+  memset(known, 0, known_size);
+  if (given == nullptr) return ONNXC_OK;
+  uint32_t size;
+  memcpy(&size, given, sizeof size);
+  if (size < sizeof size || size > 4096) {
+    error.append("%s.struct_size is %u: set it to sizeof(%s)", name, size, name);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  memcpy(known, given, std::min<size_t>(size, known_size));
+  for (size_t i = known_size; i < size; ++i) {
+    if (static_cast<const char*>(given)[i] == 0) continue;
+    error.append("%s sets a field that this model's onnxc (%s) does not know", name, model.onnxc_version);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status check_flags(uint32_t flags, uint32_t known, const char* name, ErrorText& error) {
+  if ((flags & ~known) == 0) return ONNXC_OK;
+  error.append("%s.flags has unknown bits: 0x%x", name, flags & ~known);
+  return ONNXC_INVALID_ARGUMENT;
+}
+
+}  // namespace
+
+onnxc_status read_options(const onnxc_options* given, onnxc_options& options, ErrorText& error) {
+  onnxc_status status = copy_struct(given, &options, sizeof options, "onnxc_options", error);
+  constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_HIP_GRAPH;
+  if (status == ONNXC_OK) status = check_flags(options.flags, known_flags, "onnxc_options", error);
+  if (status != ONNXC_OK) return status;
+  const bool has_device =
+      options.device == ONNXC_CPU || (options.device == ONNXC_HIP && model.device_program != nullptr);
+  if (!has_device) {
+    error.append(
+        "this model was compiled for '%s' and has no code for device %d; compile it with --target hip to run "
+        "it on a GPU",
+        model.target, options.device);
+    return ONNXC_UNSUPPORTED_DEVICE;
+  }
+  if ((options.flags & ONNXC_HIP_GRAPH) != 0 && options.device != ONNXC_HIP) {
+    error.append("onnxc_options.flags has ONNXC_HIP_GRAPH, and this instance is to run on the CPU");
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  if (options.threads < 0 || options.threads > most_threads) {
+    error.append("onnxc_options.threads is %d, and it ranges from 0 (let the library choose) to %d", options.threads,
+                 most_threads);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status read_options(const onnxc_run_options* given, onnxc_run_options& options, ErrorText& error) {
+  onnxc_status status = copy_struct(given, &options, sizeof options, "onnxc_run_options", error);
+  if (status == ONNXC_OK) status = check_flags(options.flags, 0, "onnxc_run_options", error);
+  if (status != ONNXC_OK) return status;
+  return ONNXC_OK;
+}
+
+}  // namespace onnxc::runtime

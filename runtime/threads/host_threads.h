@@ -1,0 +1,35 @@
+// Runs the tasks of a step on the threads of a host application.
+//
+// The host says which tasks, not which of its threads it is, and a step needs a number below the instance's thread
+// count to find its scratch memory. So each call of the host leases a free number; a host that makes more calls at once
+// than the instance has threads waits.
+#pragma once
+
+#include <atomic>
+
+#include "host/model.h"
+#include "threads/thread_count.h"
+
+namespace onnxc::runtime {
+
+class HostThreads {
+ public:
+  void set(onnxc_parallel_for function, void* host_context, int threads);
+  bool present() const { return function_ != nullptr; }
+
+  // Runs body over [0, tasks). False when the host did not cover each task once.
+  bool run(int64_t tasks, ParallelBody body, const void* context);
+
+ private:
+  struct Job;
+  static void run_piece(void* job, int64_t begin, int64_t end);
+  int lease();
+  void give_back(int thread);
+
+  onnxc_parallel_for function_ = nullptr;
+  void* host_context_ = nullptr;
+  int threads_ = 0;
+  std::atomic<uint64_t> leased_[most_threads / 64] = {};
+};
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,31 @@
+// A convolution as the kernels of both targets see it: from a node to its shape, and from the call to its text. They
+// all take ConvArguments (kernels/conv_shape.h).
+#pragma once
+
+#include <array>
+
+#include "codegen/call/kernel_call.h"
+
+namespace onnxc {
+
+// A Conv or ConvTranspose whose weights and bias are constants of a floating type, its channels and kernel static.
+// Spatial axes are brought to three.
+struct KernelConvolution {
+  ConvSpec spec;
+  kernels::ConvShape shape;
+  std::array<WindowAxis, 3> axes;  // depth, height, width
+};
+std::optional<KernelConvolution> as_kernel_convolution(const Node& node);
+
+// "conv 3x3x3 64->128 stride 2x2x2", for reports.
+std::string convolution_title(const std::string& kernel, const KernelConvolution& convolution);
+
+// accumulator + bias[channel] for the node's bias, or the accumulator alone, in the type of the output.
+Epilogue bias_epilogue(const Node& node, LoweringContext& context);
+
+// "ConvShape{64, 64, 1, {3, 3, 3}, ...}", and braced initializers of the call's ConvSizes and ConvArguments.
+std::string shape_text(const kernels::ConvShape& shape);
+std::string convolution_sizes(const KernelConvolution& convolution, const KernelText& text);
+std::string convolution_arguments(const KernelConvolution& convolution, const KernelCall& call, const KernelText& text);
+
+}  // namespace onnxc

@@ -1,0 +1,38 @@
+// What the emitter needs of a kernel template in order to call it.
+//
+// A kernel is a class template in kernels/ with
+//   using Arguments = ...;                        // pointers, sizes, strides
+//   static KernelWork work(const Sizes&);         // tasks, and scratch bytes a thread
+//   static void run(const Arguments&, const Epilogue&, int64_t task_begin, int64_t task_end, void* scratch);
+// (without an epilogue where the call has none) and the emitter writes a step that fills the arguments and runs the
+// tasks in parallel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/call/kernel_text.h"
+
+namespace onnxc {
+
+// What a kernel stores a vector of at a time, and so what its epilogue sees: a block of channels (kernels/vector.h,
+// Position), or elements of the last axis of a row-major tensor (kernels/matmul.h, MatrixPosition).
+enum class EpilogueForm { blocks, rows };
+
+class CpuKernelSpec : public KernelSpec {
+ public:
+  // The headers that define the template, as they are included: "kernels/cpu/conv/conv_direct.h".
+  virtual std::vector<std::string> headers() const = 0;
+  // The kernel's type, given the type of its epilogue, if it has one:
+  // "DirectConvolution<ConvShape{...}, float, float, Epilogue3>".
+  virtual std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const = 0;
+  // A braced initializer of the sizes that work() takes; also used where there are no buffers yet.
+  virtual std::string sizes(const KernelText& text) const = 0;
+  // A braced initializer of Arguments.
+  virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
+  virtual EpilogueForm epilogue_form() const { return EpilogueForm::blocks; }
+  // Floating-point operations of a run.
+  virtual Expr operations() const = 0;
+};
+
+}  // namespace onnxc

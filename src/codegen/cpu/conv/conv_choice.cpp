@@ -1,0 +1,259 @@
+#include "codegen/cpu/conv/conv_choice.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/conv_nchw/conv_planar_geometry.h"
+#include "kernels/cpu/conv_nchw/conv_planar_winograd_geometry.h"
+#include "kernels/cpu/conv_nchw/conv_stem_winograd_geometry.h"
+#include "kernels/cpu/conv_winograd/conv_winograd_geometry.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::Axes;
+using kernels::ConvShape;
+
+// With few input channels a block of them would be mostly padding: the stem reads the planar tensor as it is.
+constexpr int64_t most_stem_channels = 4;
+
+// Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
+// With eight lanes direct's inner loop is unrolled over a block of input channels, unless the last is partial.
+constexpr double direct_share = 0.72, direct_share_of_partial_blocks = 0.55, stem_share = 0.95, winograd_share = 0.85,
+                 stem_winograd_share = 0.8;
+// Of Winograd's transforms, in multiply-adds: to take a vector of the input into a point of outer and row, and to add
+// one to an output of a tile. With strides a vector of the input serves fewer products, and more of them come from
+// memory, of which a vector of eight lanes takes half.
+constexpr double input_cost = 7.0, output_cost = 7.0;
+constexpr double strided_input_cost(int lanes) { return lanes == 8 ? 12.0 : 20.0; }
+// Tiles of 4x4 share what two points +-p have in common; six points along two axes bring rows together before the
+// depth.
+double transform_share(const kernels::WinogradPacking& packing) {
+  return packing.form().axes_of_six_points() >= 2 ? 0.6 : 1.0;
+}
+// The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
+// tile for each point of the depth.
+constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
+// The same of the planar kernels, for vectors of neighbours; and what it costs to copy a vector to rows, which grows
+// with the tensor from 25 on.
+constexpr double planar_share = 0.5, planar_output_cost = 12.0;
+constexpr double planar_winograd_input_cost = 5.0, planar_winograd_output_cost = 20.0, planar_winograd_tile_cost = 80.0;
+constexpr double copy_to_rows_cost = 35.0;
+// With 64 output channels the input's transform hardly shows, and blocks with their copy were as fast or faster (0.8 to
+// 1.1), whatever the costs say.
+constexpr int64_t most_planar_winograd_channels = 32;
+// Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core with sixteen
+// lanes, measured, 12 GB/s with eight, which take twice as long for their products), and when it is read again, from
+// the second or third-level cache (45 GB/s).
+constexpr double weight_byte_cost(int lanes) { return lanes == 8 ? 0.5 : 1.25; }
+constexpr double cached_byte_cost = 0.12;
+// With eight lanes a byte of weights is read faster, but held all the same: what one costs among Winograd's forms, and
+// what of direct's cost Winograd's may be for its weights to be worth holding.
+constexpr double held_byte_cost(int lanes) { return lanes == 8 ? 0.75 : 0.0; }
+constexpr double least_gain(int lanes) { return lanes == 8 ? 0.95 : 1.0; }
+// The same where it must win clearly.
+constexpr double clear_gain = 0.8;
+// Packed weights of more bytes than that take a share of a process that is worth a clear gain. With 2x4x4 they are half
+// as many again as with 2x2x4.
+constexpr int64_t many_weights = 16 * 1024 * 1024, most_weights_of_two_fours = 8 * 1024 * 1024;
+
+// The share of the taps along an axis that meet the input, with pads of half the kernel, as nearly everywhere.
+double taps_inside(int64_t kernel, int64_t stride, int64_t dilation, int64_t output) {
+  int64_t inside = 0;
+  for (int64_t at = 0; at < output; ++at)
+    for (int64_t tap = 0; tap < kernel; ++tap) {
+      const int64_t from = at * stride + tap * dilation - (kernel - 1) * dilation / 2;
+      inside += from >= 0 && from < output * stride ? 1 : 0;
+    }
+  return output == 0 ? 1.0 : static_cast<double>(inside) / static_cast<double>(kernel * output);
+}
+
+double direct_cost(const ConvShape& shape, int lanes, const Axes& output, double share) {
+  const double products = static_cast<double>(shape.kernel.product() * shape.group_input_channels()) *
+                          static_cast<double>(kernels::divide_up(shape.output_channels, lanes));
+  // Taps in the padding are left out where a whole register tile has them there: along the depth nearly all.
+  const double computed = lanes == 8 ? taps_inside(shape.kernel.d, shape.stride.d, shape.dilation.d, output.d) : 1.0;
+  return static_cast<double>(output.product()) * products * computed / share +
+         products * lanes * 4 * weight_byte_cost(lanes);
+}
+
+double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
+  const kernels::StemWinogradPacking packing{shape, lanes};
+  const kernels::StemWinogradAxis depth = packing.depth(), height = packing.height();
+  const auto rows = static_cast<double>(depth.tiles(output.d) * height.tiles(output.h));
+  const auto blocks = static_cast<double>(packing.output_blocks());
+  const double of_outputs = static_cast<double>(depth.outputs() * height.outputs()) * stem_output_cost +
+                            static_cast<double>(depth.points()) * stem_tile_cost /
+                                static_cast<double>(kernels::stem_winograd_voxels(1, lanes));
+  const double of_voxel = blocks * (static_cast<double>(packing.products()) / stem_winograd_share + of_outputs);
+  const double of_column = static_cast<double>(shape.input_channels * depth.terms() * height.terms()) * stem_input_cost;
+  const auto columns = static_cast<double>(kernels::divide_up(output.w * shape.stride.w, lanes));
+  const double weights = static_cast<double>(packing.plain_offset()) * 4 * weight_byte_cost(lanes);
+  return rows * (static_cast<double>(output.w) * of_voxel + columns * of_column) + weights;
+}
+
+// Vectors of neighbours along the width in rows of `output`.
+double row_vectors(const Axes& output, int lanes, int64_t rows) {
+  return static_cast<double>(rows * kernels::divide_up(output.w, lanes));
+}
+
+double planar_cost(const ConvShape& shape, int lanes, const Axes& output) {
+  const auto channels = static_cast<double>(shape.output_channels);
+  const double products = static_cast<double>(shape.kernel.product() * shape.input_channels) / planar_share;
+  return row_vectors(output, lanes, output.d * output.h) * channels * (products + planar_output_cost);
+}
+
+// Eight lanes leave fewer registers, so that more of the operands come from memory.
+constexpr double planar_winograd_share(int lanes) { return lanes == 8 ? 0.75 : 0.9; }
+
+double planar_winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
+  const kernels::StemWinogradPacking packing = kernels::planar_winograd_packing(shape, lanes);
+  const kernels::PlanarWinogradTile tile = kernels::planar_winograd_tile(shape.output_channels, lanes);
+  const kernels::StemWinogradAxis depth = packing.depth(), height = packing.height();
+  const int64_t rows = depth.tiles(output.d) * height.tiles(output.h);
+  const int64_t register_tiles =
+      kernels::divide_up(kernels::divide_up(output.w, lanes), tile.vectors) * packing.chunks() * depth.points();
+  const auto channels = static_cast<double>(packing.output_blocks() * packing.lanes);
+  const auto terms = static_cast<double>(shape.input_channels * depth.terms() * height.terms());
+  const double of_channel = static_cast<double>(packing.products()) / planar_winograd_share(lanes) +
+                            static_cast<double>(depth.outputs() * height.outputs()) * planar_winograd_output_cost;
+  return row_vectors(output, lanes, rows) * (channels * of_channel + terms * planar_winograd_input_cost) +
+         static_cast<double>(rows * register_tiles) * planar_winograd_tile_cost;
+}
+
+// Outputs of one axis that the points of it reach, summed over the points.
+int64_t reached_outputs(const kernels::WinogradAxis& axis) {
+  int64_t count = 0;
+  for (int64_t point = 0; point < axis.points(); ++point)
+    for (int64_t i = 0; i < axis.outputs; ++i) count += axis.table()[point].output[i] != 0.0f ? 1 : 0;
+  return count;
+}
+
+// Inputs of one axis that its points read, summed over the points.
+int64_t read_inputs(const kernels::WinogradAxis& axis) {
+  int64_t count = 0;
+  for (int64_t point = 0; point < axis.points(); ++point) count += axis.table()[point].inputs;
+  return count;
+}
+
+double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const Axes& output) {
+  const kernels::WinogradPacking packing{shape, tile, lanes};
+  const Axes &kernel = shape.kernel, &stride = shape.stride;
+  const Axes input{(output.d - 1) * stride.d + kernel.d, (output.h - 1) * stride.h + kernel.h,
+                   (output.w - 1) * stride.w + kernel.w};
+  const kernels::WinogradGeometry geometry = kernels::winograd_geometry(packing, {1, input, output, {0, 0, 0}});
+  const kernels::WinogradForm form = packing.form();
+  const int64_t inputs =
+      read_inputs(form.outer) * read_inputs(form.row) * form.column.step() * packing.input_blocks() * geometry.splits;
+  const int64_t outputs = reached_outputs(form.outer) * reached_outputs(form.row) * form.column.outputs;
+  const int64_t products = form.points() * packing.depth() * packing.output_blocks();
+  // A register tile is computed whole, and a lattice may have fewer tiles than it holds.
+  const int64_t tiles = geometry.tiles.product();
+  const bool has_lattices = form.is_dilated() && tiles > 0;
+  const double computed_for_each =
+      has_lattices ? static_cast<double>(kernels::winograd_padded_tiles(tiles, lanes)) / static_cast<double>(tiles)
+                   : 1.0;
+  const double tile_cost =
+      computed_for_each * static_cast<double>(products) / winograd_share +
+      transform_share(packing) *
+          (static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost(lanes)) +
+           static_cast<double>(outputs * packing.output_blocks()) * output_cost);
+  const double byte_cost = weight_byte_cost(lanes) + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
+  return static_cast<double>(geometry.lattices * tiles) * tile_cost +
+         static_cast<double>(packing.size()) * 4 * byte_cost;
+}
+
+// The tiles that a shape may have. Tiles of 4x4 have only been measured with eight lanes.
+std::vector<Axes> winograd_tiles(const ConvShape& shape, int lanes, ConvWeights weights) {
+  std::vector<Axes> tiles;
+  for (const int64_t d : {1, 2, 4})
+    for (const int64_t h : {1, 2, 4})
+      for (const int64_t w : {1, 2, 4})
+        if (const Axes tile{d, h, w}; kernels::winograd_supports(shape, tile)) {
+          const kernels::WinogradPacking packing{shape, tile, lanes};
+          const kernels::WinogradForm form = packing.form();
+          if (weights == ConvWeights::whole && form.axes_of_six_points() > 0) continue;
+          const bool is_plane = form.outer.outputs == 1;
+          const bool has_few_weights =
+              is_plane || packing.size() * static_cast<int64_t>(sizeof(float)) <= most_weights_of_two_fours;
+          if (!packing.has_two_fours() || (lanes == 8 && has_few_weights)) tiles.push_back(tile);
+        }
+  return tiles;
+}
+
+int64_t winograd_weight_bytes(const ConvChoice& choice, const ConvShape& shape, int lanes) {
+  if (choice.algorithm != ConvAlgorithm::winograd) return 0;
+  return kernels::WinogradPacking{shape, choice.tile, lanes}.size() * static_cast<int64_t>(sizeof(float));
+}
+
+}  // namespace
+
+bool is_stem(const ConvShape& shape) { return shape.groups == 1 && shape.input_channels <= most_stem_channels; }
+
+double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int lanes, const Axes& output) {
+  switch (choice.algorithm) {
+    case ConvAlgorithm::direct:
+      return direct_cost(
+          shape, lanes, output,
+          lanes == 8 && shape.group_input_channels() % lanes != 0 ? direct_share_of_partial_blocks : direct_share);
+    case ConvAlgorithm::stem:
+      return direct_cost(shape, lanes, output, stem_share);
+    case ConvAlgorithm::stem_winograd:
+      return stem_winograd_cost(shape, lanes, output);
+    case ConvAlgorithm::winograd:
+      return winograd_cost(shape, choice.tile, lanes, output);
+    case ConvAlgorithm::planar:
+      return planar_cost(shape, lanes, output);
+    case ConvAlgorithm::planar_winograd:
+      return planar_winograd_cost(shape, lanes, output);
+  }
+  internal_error("a convolution algorithm");
+}
+
+ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output, ConvWeights weights) {
+  const bool reads_planar = is_stem(shape);
+  std::vector<ConvChoice> transformed;
+  if (!reads_planar)
+    for (const Axes& tile : winograd_tiles(shape, lanes, weights))
+      transformed.push_back({ConvAlgorithm::winograd, tile});
+  else if (kernels::stem_winograd_supports(shape))
+    transformed.push_back({ConvAlgorithm::stem_winograd});
+
+  const ConvChoice plain{reads_planar ? ConvAlgorithm::stem : ConvAlgorithm::direct};
+  ConvChoice best = plain;
+  const double plain_cost = convolution_cost(plain, shape, lanes, output.size);
+  double least = std::numeric_limits<double>::infinity();
+  for (const ConvChoice& choice : transformed) {
+    const double cost = convolution_cost(choice, shape, lanes, output.size);
+    const int64_t bytes = winograd_weight_bytes(choice, shape, lanes);
+    const bool must_be_clear = !output.is_known || bytes > many_weights;
+    if (cost >= (must_be_clear ? clear_gain : least_gain(lanes)) * plain_cost) continue;
+    const double cost_with_weights = cost + held_byte_cost(lanes) * static_cast<double>(bytes);
+    if (cost_with_weights >= least) continue;
+    least = cost_with_weights;
+    best = choice;
+  }
+  return best;
+}
+
+std::optional<ConvAlgorithm> choose_planar_convolution(const ConvShape& shape, int lanes, const Axes& output) {
+  if (!is_stem(shape)) return std::nullopt;
+  const auto blocks = static_cast<double>(output.product() * kernels::divide_up(shape.output_channels, lanes));
+  double least =
+      convolution_cost(choose_convolution(shape, lanes, {output}), shape, lanes, output) + blocks * copy_to_rows_cost;
+  std::optional<ConvAlgorithm> best;
+  const auto consider = [&](ConvAlgorithm algorithm) {
+    const double cost = convolution_cost({algorithm}, shape, lanes, output);
+    if (cost >= least) return;
+    least = cost;
+    best = algorithm;
+  };
+  if (kernels::planar_supports(shape)) consider(ConvAlgorithm::planar);
+  if (kernels::planar_winograd_supports(shape) && shape.output_channels <= most_planar_winograd_channels)
+    consider(ConvAlgorithm::planar_winograd);
+  return best;
+}
+
+}  // namespace onnxc

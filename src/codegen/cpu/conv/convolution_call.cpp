@@ -1,0 +1,155 @@
+#include "codegen/cpu/conv/convolution_call.h"
+
+#include "codegen/cpu/memory_bound/pooling_kernel.h"
+#include "kernels/cpu/conv/conv_direct_geometry.h"
+
+namespace onnxc {
+namespace {
+
+// Whether the voxels of a channel block stand one behind another.
+bool has_dense_space(const Program& program, BufferId id) {
+  const Shape& shape = program.buffer(id).shape;
+  for (size_t axis = shape.size() - 1; axis > 2; --axis)
+    if (!proven_equal(axis_stride(program, id, axis - 1), axis_stride(program, id, axis) * shape[axis])) return false;
+  return true;
+}
+
+class ConvolutionSpec : public CpuKernelSpec {
+ public:
+  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen)
+      : convolution_(std::move(convolution)), template_(std::move(chosen)) {}
+
+  std::string describe() const override {
+    const kernels::ConvShape& shape = convolution_.shape;
+    std::string text = fmt::format("{} {} {}->{}", template_.title, onnxc::describe(shape.kernel), shape.input_channels,
+                                   shape.output_channels);
+    if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + onnxc::describe(shape.stride);
+    if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + onnxc::describe(shape.dilation);
+    if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
+    if (pool_) text += " maximum of " + onnxc::describe(gather(*pool_, &WindowAxis::kernel));
+    return text;
+  }
+
+  std::vector<std::string> headers() const override {
+    if (pool_) return {template_.header, "kernels/cpu/conv/conv_pooled.h"};
+    return {template_.header};
+  }
+  EpilogueForm epilogue_form() const override { return template_.form; }
+
+  std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
+    if (!pool_) return convolution_type(call, program, epilogue);
+    const std::string maximum =
+        fmt::format("MaximumOfWindows<{}, Axes{}, {}, {}>", convolution_.shape.output_channels,
+                    braced(gather(*pool_, &WindowAxis::kernel)), c_type(program, call.output), epilogue);
+    return fmt::format("PooledConvolution<{}, {}>", convolution_type(call, program, maximum), maximum);
+  }
+
+  std::string sizes(const KernelText& text) const override { return convolution_sizes(convolution_, text); }
+
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    if (pool_)
+      return braced({convolution_arguments(convolution_, call, text), braced(text, *pool_, &WindowAxis::output)});
+    if (is_one_row(call, text.program)) return convolution_arguments(as_one_row(), call, text);
+    return convolution_arguments(convolution_, call, text);
+  }
+
+  // The same with a pool behind it, where its windows fit.
+  std::shared_ptr<const ConvolutionSpec> pooled(const std::array<WindowAxis, 3>& pool) const {
+    const bool has_tiles = template_.tile != kernels::Axes{1, 1, 1};
+    if (!has_tiles || gather(pool, &WindowAxis::kernel).product() > kernels::largest_pooled_window) return nullptr;
+    for (const auto& [axis, outputs] :
+         {std::pair(pool[0], template_.tile.d), {pool[1], template_.tile.h}, {pool[2], template_.tile.w}})
+      if (outputs % axis.kernel != 0) return nullptr;
+    auto result = std::make_shared<ConvolutionSpec>(*this);
+    result->pool_ = pool;
+    return result;
+  }
+
+  // A multiplication and an addition for each weight and voxel: of the output, or where the input is spread, of that.
+  Expr operations() const override {
+    const kernels::ConvShape& shape = convolution_.shape;
+    const bool is_spread = convolution_.spec.transposed;
+    Expr voxels = convolution_.spec.batch;
+    for (const WindowAxis& axis : convolution_.axes) voxels *= is_spread ? axis.input : axis.output;
+    return voxels * (2 * shape.input_channels * shape.output_channels / shape.groups * shape.kernel.product());
+  }
+
+ private:
+  std::string convolution_type(const KernelCall& call, const Program& program, const std::string& epilogue) const {
+    return fmt::format("{}<{}, {}, {}, {}{}>", template_.type, shape_text(convolution_.shape),
+                       c_type(program, call.inputs[0]), c_type(program, call.output), epilogue, template_.arguments);
+  }
+
+  // Where a kernel of one tap moves no voxel, and all that it reads and writes is dense, an image may as well be one
+  // row of all its voxels: then no tile of voxels knows of the ends of rows. As many tasks follow from either size.
+  bool is_one_row(const KernelCall& call, const Program& program) const {
+    const kernels::ConvShape& shape = convolution_.shape;
+    constexpr kernels::Axes one{1, 1, 1};
+    if (!template_.takes_one_row || shape.kernel != one || shape.stride != one) return false;
+    for (const WindowAxis& axis : convolution_.axes)
+      if (!axis.pad_begin.is_constant(0) || !proven_equal(axis.input, axis.output)) return false;
+    bool is_dense = has_dense_space(program, call.inputs[0]) && has_dense_space(program, call.output);
+    visit(call.epilogue.value, [&](const ScalarNode& node) {
+      if (node.op == ScalarOp::load) is_dense &= keeps_place_in_one_row(program, node, call.epilogue);
+    });
+    return is_dense;
+  }
+
+  // Whether a load of the epilogue is found as well where the voxels are one row: at each voxel, or without space.
+  static bool keeps_place_in_one_row(const Program& program, const ScalarNode& load, const Epilogue& epilogue) {
+    bool varies_in_space = false, is_at_voxel = load.indices.size() == epilogue.axes.size();
+    for (size_t i = 0; i < epilogue.axes.size(); ++i) {
+      const Symbol& axis = epilogue.axes[i].symbol;
+      for (const Expr& index : load.indices) varies_in_space |= i >= 2 && index.symbols().contains(axis);
+      is_at_voxel &= is_at_voxel && (i < 2 || load.indices[i] == Expr(axis));
+    }
+    return !varies_in_space || (is_at_voxel && has_dense_space(program, load.buffer));
+  }
+
+  KernelConvolution as_one_row() const {
+    KernelConvolution flat = convolution_;
+    Expr voxels = 1;
+    for (WindowAxis& axis : flat.axes) {
+      voxels *= axis.output;
+      axis.input = axis.output = 1;
+    }
+    flat.axes.back().input = flat.axes.back().output = voxels;
+    return flat;
+  }
+
+  KernelConvolution convolution_;
+  ConvolutionTemplate template_;
+  std::optional<std::array<WindowAxis, 3>> pool_;
+};
+
+}  // namespace
+
+std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution, const KernelCall& pool) {
+  const auto* spec = dynamic_cast<const ConvolutionSpec*>(convolution.spec.get());
+  const auto windows = separate_maximum_windows(pool);
+  if (spec == nullptr || !windows) return std::nullopt;
+  auto pooled = spec->pooled(*windows);
+  if (pooled == nullptr) return std::nullopt;
+  KernelCall call = convolution;
+  call.spec = std::move(pooled);
+  call.output = pool.output;
+  call.inner_epilogue = convolution.epilogue;
+  call.epilogue = pool.epilogue;
+  return call;
+}
+
+void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
+                       const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context) {
+  const Value &input = *node.inputs[0], &output = *node.outputs[0];
+  KernelCall call;
+  BufferId x = context.buffer_as(input, input_layout, node.origin);
+  call.inputs = {x, add_constant(context.program(), node.inputs[1]->name, std::move(packed_weights), true)};
+  call.epilogue = bias_epilogue(node, context);
+  const size_t rank = output.shape->size();
+  const Layout layout =
+      chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);
+  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen));
+  context.emit_kernel(std::move(call), output, layout, node.origin);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,86 @@
+#include "codegen/cpu/matmul/attention_kernel.h"
+
+#include <algorithm>
+
+#include "codegen/call/kernel_call.h"
+#include "codegen/cpu/call/kernel_spec.h"
+#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/memory_bound/softmax_kernel.h"
+#include "kernels/cpu/attention/attention_geometry.h"
+
+namespace onnxc {
+namespace {
+
+class AttentionSpec : public CpuKernelSpec {
+ public:
+  AttentionSpec(Product scores, Product product, int lanes)
+      : scores_(std::move(scores)), product_(std::move(product)), lanes_(lanes) {}
+
+  std::string describe() const override {
+    const auto depth = scores_.depth.constant(), keys = scores_.columns.constant(),
+               columns = product_.columns.constant();
+    return depth && keys && columns ? fmt::format("attention {}->{}->{}", *depth, *keys, *columns) : "attention";
+  }
+  std::vector<std::string> headers() const override { return {"kernels/cpu/attention/attention.h"}; }
+  EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
+
+  std::string type(const KernelCall&, const Program&, const std::string& epilogue) const override {
+    const int64_t columns = product_.columns.constant().value_or(0);
+    return fmt::format("Attention<{}, {}>", 2 * columns <= lanes_ ? columns : 0, epilogue);
+  }
+
+  std::string sizes(const KernelText& text) const override {
+    return braced({matrix_batch(text, scores_.batch), text.expr(scores_.rows), text.expr(scores_.columns),
+                   text.expr(scores_.depth), text.expr(product_.columns)});
+  }
+
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    const BufferId queries = call.inputs[0], keys = call.inputs[1], values = call.inputs[2];
+    return braced({text.pointer(queries), text.pointer(keys), text.pointer(values), text.pointer(call.output),
+                   sizes(text), matrix_view(text, queries, scores_.a_is_transposed),
+                   matrix_view(text, keys, scores_.b_is_transposed),
+                   matrix_view(text, values, product_.b_is_transposed), matrix_view(text, call.output, false)});
+  }
+
+  // Both products, and five for the softmax of each score.
+  Expr operations() const override {
+    Expr result = scores_.rows * scores_.columns * (2 * (scores_.depth + product_.columns) + 5);
+    for (const Expr& extent : scores_.batch) result *= extent;
+    return result;
+  }
+
+ private:
+  Product scores_, product_;
+  int lanes_;
+};
+
+bool have_equal_batches(const Product& a, const Product& b) {
+  return std::equal(a.batch.begin(), a.batch.end(), b.batch.begin(), b.batch.end(), proven_equal);
+}
+
+}  // namespace
+
+std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
+                                         const KernelCall& product, int lanes) {
+  const Product *first = find_product(scores), *second = find_product(product);
+  if (first == nullptr || second == nullptr || !is_softmax_of_rows(weights)) return std::nullopt;
+  if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
+  if (first->b_is_packed || second->b_is_packed || second->a_is_transposed) return std::nullopt;
+  if (!have_equal_batches(*first, *second) || !proven_equal(first->rows, second->rows)) return std::nullopt;
+  if (!first->depth.constant() || *first->depth.constant() > kernels::AttentionGeometry::most_depth)
+    return std::nullopt;
+  const BufferId operands[] = {scores.inputs[0], scores.inputs[1], scores.output, product.inputs[1], product.output};
+  const bool all_float =
+      std::ranges::all_of(operands, [&](BufferId id) { return program.buffer(id).dtype == DType::float32; });
+  if (!all_float) return std::nullopt;
+
+  KernelCall call;
+  call.inputs = {scores.inputs[0], scores.inputs[1], product.inputs[1]};
+  call.output = product.output;
+  call.inner_epilogue = scores.epilogue;
+  call.epilogue = product.epilogue;
+  call.spec = std::make_shared<AttentionSpec>(*first, *second, lanes);
+  return call;
+}
+
+}  // namespace onnxc

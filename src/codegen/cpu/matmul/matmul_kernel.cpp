@@ -1,0 +1,146 @@
+#include "codegen/cpu/matmul/matmul_kernel.h"
+
+#include <algorithm>
+#include <span>
+
+#include "codegen/call/kernel_call.h"
+#include "codegen/cpu/call/kernel_spec.h"
+#include "kernels/cpu/matmul/matmul_geometry.h"
+#include "kernels/cpu/matmul/matmul_packing.h"
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+constexpr size_t most_batch_axes = kernels::MatmulSizes::batch_rank;
+
+Product product_of(const Node& node) {
+  const NodeReader reader(node);
+  const bool is_gemm = node.op->name == "Gemm";
+  const Shape &a = reader.shape(0), &output = *node.outputs[0]->shape;
+  Product product;
+  product.a_is_transposed = is_gemm && reader.integer("transA", 0) != 0;
+  product.b_is_transposed = is_gemm && reader.integer("transB", 0) != 0;
+  product.batch = Shape(output.begin(), output.end() - 2);
+  product.rows = output[output.size() - 2];
+  product.columns = output.back();
+  product.depth = product.a_is_transposed ? a[a.size() - 2] : a.back();
+  return product;
+}
+
+// Whether each axis, aligned at the last, is known to be that of `whole` or 1.
+bool broadcasts(std::span<const Expr> shape, std::span<const Expr> whole) {
+  if (shape.size() > whole.size()) return false;
+  const size_t missing = whole.size() - shape.size();
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!shape[i].is_constant(1) && !proven_equal(shape[i], whole[missing + i])) return false;
+  return true;
+}
+
+class MatmulSpec : public CpuKernelSpec {
+ public:
+  explicit MatmulSpec(Product product) : product_(std::move(product)) {}
+
+  std::string describe() const override {
+    const auto depth = product_.depth.constant(), columns = product_.columns.constant();
+    return depth && columns ? fmt::format("matmul {}->{}", *depth, *columns) : "matmul";
+  }
+  std::vector<std::string> headers() const override { return {"kernels/cpu/matmul/matmul.h"}; }
+  EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
+
+  std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
+    return fmt::format("MatrixProduct<{}, {}, {}, {}, {}>", c_type(program, call.inputs[0]),
+                       c_type(program, call.inputs[1]), c_type(program, call.output), epilogue, product_.b_is_packed);
+  }
+
+  std::string sizes(const KernelText& text) const override {
+    return braced({matrix_batch(text, product_.batch), text.expr(product_.rows), text.expr(product_.columns),
+                   text.expr(product_.depth)});
+  }
+
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    const BufferId a = call.inputs[0], b = call.inputs[1];
+    return braced({text.pointer(a), text.pointer(b), text.pointer(call.output), sizes(text),
+                   matrix_view(text, a, product_.a_is_transposed),
+                   product_.b_is_packed ? "{}" : matrix_view(text, b, product_.b_is_transposed),
+                   matrix_view(text, call.output, false)});
+  }
+
+  const Product& product() const { return product_; }
+  Expr operations() const override {
+    Expr result = product_.rows * product_.columns * product_.depth * 2;
+    for (const Expr& extent : product_.batch) result *= extent;
+    return result;
+  }
+
+ private:
+  Product product_;
+};
+
+bool can_be_packed(const Value& b) {
+  if (!b.constant) return false;
+  return std::ranges::all_of(b.shape->begin(), b.shape->end() - 2, [](const Expr& dim) { return dim.is_constant(1); });
+}
+
+std::vector<float> packed_matrix(const Value& b, const Product& product, int lanes) {
+  const int64_t depth = *product.depth.constant(), columns = *product.columns.constant();
+  const std::vector<float> values = as_float(*b.constant);
+  return pack_matrix<float>({depth, columns, lanes}, values, product.b_is_transposed ? 1 : columns,
+                            product.b_is_transposed ? depth : 1);
+}
+
+}  // namespace
+
+const Product* find_product(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const MatmulSpec*>(call.spec.get());
+  return spec == nullptr ? nullptr : &spec->product();
+}
+
+std::string matrix_view(const KernelText& text, BufferId id, bool is_transposed) {
+  const Shape& shape = text.program.buffer(id).shape;
+  std::vector<std::string> strides;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool is_broadcast = axis + 2 < shape.size() && shape[axis].is_constant(1);
+    strides.push_back(is_broadcast ? "0" : text.expr(axis_stride(text.program, id, axis)));
+  }
+  std::vector<std::string> batch(most_batch_axes - (shape.size() - 2), "0");
+  batch.insert(batch.end(), strides.begin(), strides.end() - 2);
+  std::string row = strides[shape.size() - 2], column = strides.back();
+  if (is_transposed) std::swap(row, column);
+  return braced({braced(batch), row, column});
+}
+
+std::string matrix_batch(const KernelText& text, const Shape& batch) {
+  std::vector<std::string> extents(most_batch_axes - batch.size(), "1");
+  for (const Expr& extent : batch) extents.push_back(text.expr(extent));
+  return braced(extents);
+}
+
+bool takes_matmul(const Node& node, int) {
+  const bool is_gemm = node.op->name == "Gemm";
+  if (!node.op->domain.empty() || (!is_gemm && node.op->name != "MatMul")) return false;
+  const Value &a = *node.inputs[0], &b = *node.inputs[1];
+  const Shape& output = *node.outputs[0]->shape;
+  if (!is_kernel_type(a.dtype) || a.shape->size() < 2 || b.shape->size() < 2) return false;
+  if (output.size() > most_batch_axes + 2) return false;
+  const std::span<const Expr> batch(output.begin(), output.end() - 2);
+  for (const Value* operand : {&a, &b})
+    if (!broadcasts({operand->shape->begin(), operand->shape->end() - 2}, batch)) return false;
+  const NodeReader reader(node);
+  return !is_gemm || !reader.has_input(2) || broadcasts(reader.shape(2), output);
+}
+
+void lower_matmul(const Node& node, int lanes, LoweringContext& context) {
+  const Value &a = *node.inputs[0], &b = *node.inputs[1], &output = *node.outputs[0];
+  Product product = product_of(node);
+  product.b_is_packed = can_be_packed(b);
+  KernelCall call;
+  call.inputs = {context.buffer_as(a, Layout::row_major(a.shape->size()), node.origin),
+                 product.b_is_packed ? add_constant(context.program(), b.name, packed_matrix(b, product, lanes), true)
+                                     : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
+  call.epilogue = product_epilogue(node, context);
+  call.spec = std::make_shared<MatmulSpec>(std::move(product));
+  context.emit_kernel(std::move(call), output, Layout::row_major(output.shape->size()), node.origin);
+}
+
+}  // namespace onnxc

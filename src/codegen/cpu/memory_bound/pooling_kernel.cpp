@@ -1,0 +1,111 @@
+#include "codegen/cpu/memory_bound/pooling_kernel.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/memory_bound/channel_moments.h"
+#include "kernels/cpu/memory_bound/pooling_geometry.h"
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::PoolKind;
+
+const char* name_of(PoolKind kind) {
+  switch (kind) {
+    case PoolKind::maximum:
+      return "maximum";
+    case PoolKind::average:
+      return "average";
+    case PoolKind::average_with_padding:
+      return "average_with_padding";
+  }
+  internal_error("a kind of pool");
+}
+
+class PoolSpec : public CpuKernelSpec {
+ public:
+  PoolSpec(PoolKind kind, ConvSpec window) : kind_(kind), window_(std::move(window)), axes_(three_axes(window_.axes)) {}
+
+  std::string describe() const override {
+    return fmt::format("pool {} {} stride {}", name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
+                       onnxc::describe(gather(axes_, &WindowAxis::stride)));
+  }
+  std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/pooling.h"}; }
+  std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
+    return fmt::format("Pool<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}>", name_of(kind_),
+                       braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
+                       braced(gather(axes_, &WindowAxis::dilation)), c_type(program, call.inputs[0]),
+                       c_type(program, call.output), epilogue);
+  }
+  std::string sizes(const KernelText& text) const override {
+    return braced({text.expr(window_.batch), text.expr(window_.input_channels), braced(text, axes_, &WindowAxis::input),
+                   braced(text, axes_, &WindowAxis::output), braced(text, axes_, &WindowAxis::pad_begin),
+                   braced(text, axes_, &WindowAxis::pad_end)});
+  }
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    return braced({text.pointer(call.inputs[0]), text.pointer(call.output), sizes(text),
+                   blocked_view(text, call.inputs[0]), blocked_view(text, call.output)});
+  }
+  Expr operations() const override {
+    Expr result = window_.batch * window_.input_channels;
+    for (const WindowAxis& axis : axes_) result *= axis.output * axis.kernel;
+    return result;
+  }
+
+  PoolKind kind() const { return kind_; }
+  const std::array<WindowAxis, 3>& axes() const { return axes_; }
+
+ private:
+  PoolKind kind_;
+  ConvSpec window_;
+  std::array<WindowAxis, 3> axes_;
+};
+
+PoolKind kind_of(const NodeReader& node) {
+  if (node.node().op->name == "MaxPool") return PoolKind::maximum;
+  return node.integer("count_include_pad", 0) != 0 ? PoolKind::average_with_padding : PoolKind::average;
+}
+
+bool is_on_kernel_type(const Node& node) {
+  return is_kernel_type(node.inputs[0]->dtype) && is_within_rank(*node.inputs[0]);
+}
+
+}  // namespace
+
+bool takes_pool(const Node& node, int) {
+  if (node.op->name != "MaxPool" && node.op->name != "AveragePool") return false;
+  const bool gives_indices = node.outputs.size() > 1 && node.outputs[1] != nullptr;
+  return !gives_indices && is_on_kernel_type(node);
+}
+
+void lower_pool(const Node& node, int lanes, LoweringContext& context) {
+  const NodeReader reader(node);
+  const Value& output = *node.outputs[0];
+  KernelCall call;
+  call.inputs = {context.buffer(*node.inputs[0])};
+  call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader));
+  call.epilogue = plain_epilogue(output);
+  context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), lanes), node.origin);
+}
+
+std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const PoolSpec*>(call.spec.get());
+  if (spec == nullptr || spec->kind() != PoolKind::maximum) return std::nullopt;
+  const bool are_separate = std::ranges::all_of(spec->axes(), [](const WindowAxis& axis) {
+    return axis.stride == axis.kernel && axis.dilation == 1 && axis.pad_begin.is_constant(0) &&
+           axis.pad_end.is_constant(0);
+  });
+  return are_separate ? std::optional(spec->axes()) : std::nullopt;
+}
+
+bool takes_global_average_pool(const Node& node, int) {
+  return node.op->name == "GlobalAveragePool" && is_on_kernel_type(node);
+}
+
+void lower_global_average_pool(const Node& node, int lanes, LoweringContext& context) {
+  const Value& input = *node.inputs[0];
+  emit_means({context.buffer(input), (*input.shape)[1], lanes, node.origin}, *node.outputs[0], context);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,21 @@
+// Pools of blocked tensors: windows by kernels/pooling.h, GlobalAveragePool by kernels/channel_moments.h.
+#pragma once
+
+#include <array>
+
+#include "ops/network/conv_spec.h"
+#include "passes/lowering/lower.h"
+
+namespace onnxc {
+
+// Takes MaxPool without indices and AveragePool.
+bool takes_pool(const Node& node, int lanes);
+void lower_pool(const Node& node, int lanes, LoweringContext& context);
+
+// The axes of a max pool without padding, dilation or overlap; nothing for any other call.
+std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call);
+
+bool takes_global_average_pool(const Node& node, int lanes);
+void lower_global_average_pool(const Node& node, int lanes, LoweringContext& context);
+
+}  // namespace onnxc

@@ -1,0 +1,92 @@
+#include "codegen/cpu/memory_bound/softmax_kernel.h"
+
+#include "codegen/call/kernel_call.h"
+#include "codegen/cpu/call/kernel_spec.h"
+#include "kernels/cpu/memory_bound/softmax_geometry.h"
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+// The first of the axes that are normalized together; until version 12 of the operator set these are all to the last.
+size_t first_axis(const NodeReader& node) {
+  return node.axis(node.integer("axis", node.version() < 13 ? 1 : -1), node.rank(0));
+}
+
+constexpr size_t most_row_axes = kernels::SoftmaxSizes::row_axes;
+
+class SoftmaxSpec : public CpuKernelSpec {
+ public:
+  // `row_axes`: the leading axes of the shape, which count rows.
+  SoftmaxSpec(Shape shape, size_t row_axes, bool takes_logarithm)
+      : shape_(std::move(shape)), row_axes_(row_axes), takes_logarithm_(takes_logarithm) {}
+
+  bool is_softmax_of_rows() const { return !takes_logarithm_ && row_axes_ + 1 == shape_.size(); }
+  std::string describe() const override { return takes_logarithm_ ? "log_softmax" : "softmax"; }
+  // Elements of a row stand one after another also where it is part of a longer one, but not where it has two axes.
+  bool accepts_views() const override { return row_axes_ + 1 == shape_.size(); }
+  std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/softmax.h"}; }
+  std::string type(const KernelCall& call, const Program& program, const std::string&) const override {
+    return fmt::format("RowSoftmax<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output),
+                       takes_logarithm_);
+  }
+  std::string sizes(const KernelText& text) const override {
+    std::vector<std::string> extents(most_row_axes - row_axes_, "1");
+    for (size_t axis = 0; axis < row_axes_; ++axis) extents.push_back(text.expr(shape_[axis]));
+    return braced({braced(extents), text.expr(columns())});
+  }
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    return braced({text.pointer(call.inputs[0]), text.pointer(call.output), sizes(text), strides(text, call.inputs[0]),
+                   strides(text, call.output)});
+  }
+  // A comparison, a subtraction, an exponential, a sum and a quotient for each element.
+  Expr operations() const override {
+    Expr result = 5;
+    for (const Expr& extent : shape_) result *= extent;
+    return result;
+  }
+
+ private:
+  Expr columns() const {
+    Expr result = 1;
+    for (size_t axis = row_axes_; axis < shape_.size(); ++axis) result *= shape_[axis];
+    return result;
+  }
+
+  std::string strides(const KernelText& text, BufferId id) const {
+    std::vector<std::string> result(most_row_axes - row_axes_, "0");
+    for (size_t axis = 0; axis < row_axes_; ++axis) result.push_back(text.expr(axis_stride(text.program, id, axis)));
+    return braced(result);
+  }
+
+  Shape shape_;
+  size_t row_axes_;
+  bool takes_logarithm_;
+};
+
+}  // namespace
+
+bool is_softmax_of_rows(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const SoftmaxSpec*>(call.spec.get());
+  return spec != nullptr && spec->is_softmax_of_rows();
+}
+
+bool takes_softmax(const Node& node, int) {
+  if (!node.op->domain.empty() || (node.op->name != "Softmax" && node.op->name != "LogSoftmax")) return false;
+  const NodeReader reader(node);
+  if (!is_kernel_type(reader.dtype(0)) || reader.rank(0) == 0) return false;
+  if (first_axis(reader) > most_row_axes) return false;
+  return reader.version() < 13 || first_axis(reader) + 1 == reader.rank(0);
+}
+
+void lower_softmax(const Node& node, int, LoweringContext& context) {
+  const NodeReader reader(node);
+  const Shape& shape = reader.shape(0);
+  const Layout layout = Layout::row_major(shape.size());
+  KernelCall call;
+  call.inputs = {context.buffer_as(reader.input(0), layout, node.origin)};
+  call.spec = std::make_shared<SoftmaxSpec>(shape, first_axis(reader), node.op->name == "LogSoftmax");
+  context.emit_kernel(std::move(call), *node.outputs[0], layout, node.origin);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,210 @@
+#include "codegen/cpu/nests/nest_printer.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/nests/reduction_printer.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+class NestPrinter {
+ public:
+  NestPrinter(TextWriter& writer, const NestSchedule& schedule, std::string function, const ModelNames& names)
+      : writer_(writer),
+        schedule_(schedule),
+        nest_(schedule.nest),
+        function_(std::move(function)),
+        model_(names),
+        scope_(writer, schedule.nest, names) {
+    scope_.name_loops(schedule.outer);
+    scope_.name_loops(schedule.reduce);
+  }
+
+  // void FUNCTION_tasks(context, begin, end, thread)
+  void print_tasks() {
+    auto function = writer_.scope(
+        fmt::format("static void {}_tasks(const void* context, int64_t begin, int64_t end, int)", function_));
+    if (!nest_.accumulators.empty()) writer_.line("#pragma clang fp contract(fast)");
+    writer_.line("const NestCall& call = *static_cast<const NestCall*>(context);");
+    declare_dims(writer_, dims_of_nest(), model_, "call.frame.symbols");
+    scope_.declare_pointers("call.buffers");
+    scope_.print_lets();
+    hoist_outside();
+    const bool is_one_task = schedule_.task_loops <= 1 && schedule_.tasks.is_constant(1);
+    if (is_one_task)
+      print_loops(0);
+    else
+      print_task_loop();
+  }
+
+  // void FUNCTION(frame, buffers)
+  void print_entry() {
+    auto function = writer_.scope(nest_signature(function_));
+    std::set<Symbol> used = schedule_.tasks.symbols();
+    for (const FlatLoop& loop : schedule_.outer) used.merge(loop.extent.symbols());
+    declare_dims(writer_, used, model_);
+    // Values are computed outside of the loops that use them: those must run.
+    for (const FlatLoop& loop : schedule_.outer)
+      if (depends_on_dims_alone(loop.extent) && !proven_at_least(loop.extent, 1))
+        writer_.line(fmt::format("if ({} == 0) return;", print_expr(loop.extent, model_.symbols)));
+    writer_.line("const NestCall call{frame, buffers};");
+    if (schedule_.tasks.is_constant(1))
+      writer_.line(fmt::format("{}_tasks(&call, 0, 1, 0);", function_));
+    else
+      writer_.line(fmt::format("frame.parallel_for(frame, {}, {}_tasks, &call);",
+                               print_expr(schedule_.tasks, model_.symbols), function_));
+  }
+
+ private:
+  bool depends_on_dims_alone(const Expr& expr) const {
+    return std::ranges::all_of(expr.symbols(), [&](const Symbol& symbol) { return model_.symbols.contains(symbol); });
+  }
+
+  std::set<Symbol> dims_of_nest() const {
+    std::set<Symbol> used = schedule_.grain.symbols();
+    for_each_expr(nest_, [&](const Expr& expr) { used.merge(expr.symbols()); });
+    for (const FlatLoop& loop : schedule_.outer) used.merge(loop.extent.symbols());
+    for (const FlatLoop& loop : schedule_.reduce) used.merge(loop.extent.symbols());
+    return used;
+  }
+
+  // Where more loops of the outer ones follow: all values that do not vary with them.
+  void hoist_outside() {
+    const bool reduces =
+        std::ranges::all_of(schedule_.reduce, [](const FlatLoop& loop) { return proven_at_least(loop.extent, 1); });
+    scope_.hoist_elements(reduces ? NestScope::Hoist::values : NestScope::Hoist::values_no_loads);
+    scope_.hoist_stores();
+  }
+
+  void print_task_loop() {
+    const size_t last = schedule_.task_loops - 1;
+    const FlatLoop& shared = schedule_.outer[last];
+    const bool in_pieces = !schedule_.grain.is_constant(1);
+    if (in_pieces) {
+      writer_.line(fmt::format("const int64_t grain = {};", scope_.text(schedule_.grain)));
+      if (last > 0)
+        writer_.line(fmt::format("const int64_t pieces = ({} + grain - 1) / grain;", scope_.text(shared.extent)));
+    }
+    auto task_loop = writer_.scope("for (int64_t task = begin; task < end; ++task)");
+    const NestScope::Block block(scope_);
+    print_task_indices(in_pieces ? last : last + 1, in_pieces && last > 0 ? "task / pieces" : "task");
+    scope_.print_lets();
+    if (!in_pieces) {
+      enter_level(last + 1);
+      return;
+    }
+    writer_.line(fmt::format("const int64_t first = {} * grain;", last > 0 ? "(task % pieces)" : "task"));
+    writer_.line(fmt::format("const int64_t last = minimum<int64_t>(first + grain, {});", scope_.text(shared.extent)));
+    hoist_outside();
+    print_loop(last, "first", "last");
+  }
+
+  // The iterations of the first `count` loops, the last of which runs fastest through the tasks.
+  void print_task_indices(size_t count, std::string rest) {
+    if (count > 1) {
+      writer_.line(fmt::format("int64_t rest = {};", rest));
+      rest = "rest";
+    }
+    for (size_t i = count; i-- > 0;) {
+      const FlatLoop& loop = schedule_.outer[i];
+      const std::string extent = fmt::format("({})", scope_.text(loop.extent));
+      writer_.line(fmt::format("const int64_t {} = {}{};", scope_.name(loop), rest, i > 0 ? " % " + extent : ""));
+      if (i > 0) writer_.line(fmt::format("rest /= {};", extent));
+      scope_.make_available(loop.symbol);
+    }
+  }
+
+  // The loops that are printed one by one: the lanes of a reduction are not, it prints them itself.
+  size_t loop_count() const {
+    return schedule_.outer.size() - (schedule_.reduction == ReductionForm::parallel_lanes ? 1 : 0);
+  }
+
+  void print_loops(size_t i) {
+    if (i < loop_count())
+      print_loop(i, "0", scope_.text(schedule_.outer[i].extent));
+    else if (schedule_.reduction == ReductionForm::none)
+      print_stores();
+    else
+      print_reduction(writer_, scope_, schedule_, [&] { print_stores(); });
+  }
+
+  void print_loop(size_t i, const std::string& first, const std::string& last) {
+    const FlatLoop& loop = schedule_.outer[i];
+    const std::string& name = scope_.name(loop);
+    if (i + 1 == schedule_.outer.size() && schedule_.vectorises) writer_.line(vectorised_loop);
+    auto body = writer_.scope(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0})", name, first, last));
+    const NestScope::Block block(scope_);
+    scope_.make_available(loop.symbol);
+    scope_.print_lets();
+    enter_level(i + 1);
+  }
+
+  void enter_level(size_t i) {
+    if (i < loop_count()) hoist_outside();
+    print_loops(i);
+  }
+
+  void print_stores() {
+    const bool sees_own_stores = nest_.stores.size() > 1 && loads_what_it_stores();
+    for (const FlatStore& store : nest_.stores) {
+      if (!store.condition && !sees_own_stores) {
+        print_store(store);
+        continue;
+      }
+      const std::string condition = store.condition ? scope_.value(store.condition) : "true";
+      auto conditional = writer_.scope(fmt::format("if ({})", condition));
+      const NestScope::Block block(scope_);
+      print_store(store);
+    }
+  }
+
+  bool loads_what_it_stores() const {
+    bool result = false;
+    for_each_scalar(nest_, [&](const Scalar& scalar) {
+      visit(scalar, [&](const ScalarNode& node) {
+        result |= node.op == ScalarOp::load && std::ranges::any_of(nest_.stores, [&](const FlatStore& store) {
+                    return store.storage == node.buffer;
+                  });
+      });
+    });
+    return result;
+  }
+
+  void print_store(const FlatStore& store) {
+    const Scalar value = stored_value(store);
+    combined_.push_back(value);  // names hang on its nodes
+    std::string text = scope_.value(value);
+    if (store.inside) {
+      const std::string zero = scope_.value(scalar::constant(store.dtype, 0));
+      text = fmt::format("{} ? {} : {}", scope_.value(store.inside), text, zero);
+    }
+    writer_.line(fmt::format("{}[{}] = {};", scope_.pointer(store.storage), scope_.text(store.offset),
+                             scope_.dialect().stored(store.dtype, text)));
+  }
+
+  TextWriter& writer_;
+  const NestSchedule& schedule_;
+  const FlatNest& nest_;
+  std::string function_;
+  const ModelNames& model_;
+  NestScope scope_;
+  std::vector<Scalar> combined_;
+};
+
+}  // namespace
+
+std::string nest_signature(const std::string& function) {
+  // Inlined into its steps it would be compiled several times.
+  return fmt::format("[[gnu::noinline]] void {}(const Frame& frame, void* const* buffers)", function);
+}
+
+void print_nest(TextWriter& writer, const NestSchedule& schedule, const std::string& function,
+                const ModelNames& names) {
+  NestPrinter printer(writer, schedule, function, names);
+  printer.print_tasks();
+  writer.line("");
+  printer.print_entry();
+}
+
+}  // namespace onnxc

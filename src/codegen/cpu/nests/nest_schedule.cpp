@@ -1,0 +1,207 @@
+#include "codegen/cpu/nests/nest_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "codegen/nests/loop_transforms.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+constexpr int64_t work_per_task = 16384;  // elements: some microseconds, against one or two of handing out a task
+constexpr int64_t tile_lanes = 64;        // accumulators of a tile of a parallel loop: 4 registers of AVX-512
+constexpr int64_t reduce_lanes = 32;
+constexpr int64_t fewest_lanes = 4;  // a shorter loop is no worth vectorising
+
+// The largest value an extent takes, in terms of dims only: min(16, C - 16*b) is at most 16.
+Expr upper_extent(const FlatLoop& loop) {
+  if (loop.symbol.info().extent) return *loop.symbol.info().extent;
+  return loop.extent;
+}
+
+Expr iterations(const std::vector<FlatLoop>& loops, size_t first, size_t last) {
+  Expr result = 1;
+  for (size_t i = first; i < last; ++i) result *= upper_extent(loops[i]);
+  return result;
+}
+
+bool moves_by_one(const Expr& offset, const Symbol& symbol) {
+  const std::optional<Expr> step = coefficient(offset, symbol);
+  return step && step->is_constant(1);
+}
+
+bool is_argument(const Accumulator& accumulator) {
+  return accumulator.kind >= ReduceKind::argument_minimum && accumulator.kind <= ReduceKind::last_argument_maximum;
+}
+
+class Scheduler {
+ public:
+  explicit Scheduler(FlatNest nest) { result_.nest = std::move(nest); }
+
+  NestSchedule run() {
+    sort_loops_by_kind();
+    order_by_store();
+    order_reduce();
+    merge_loops(parallel_, result_.nest);
+    if (!keeps_reduce_order()) merge_loops(result_.reduce, result_.nest);
+    choose_reduction();
+    place_ordered();
+    make_tasks();
+    return std::move(result_);
+  }
+
+ private:
+  FlatNest& nest() { return result_.nest; }
+
+  void sort_loops_by_kind() {
+    drop_single_iterations(nest());
+    for (const FlatLoop& loop : nest().loops) {
+      if (loop.kind == AxisKind::parallel)
+        parallel_.push_back(loop);
+      else if (loop.kind == AxisKind::ordered)
+        ordered_.push_back(loop);
+      else
+        result_.reduce.push_back(loop);
+    }
+    nest().loops.clear();
+  }
+
+  void order_by_store() {
+    if (!nest().stores.empty()) order_by_offset(parallel_, nest().stores[0].offset);
+  }
+
+  // The first of equal extremes is the first in the order of the loops.
+  bool keeps_reduce_order() { return std::ranges::any_of(nest().accumulators, is_argument); }
+
+  void order_reduce() {
+    if (keeps_reduce_order() || result_.reduce.size() < 2) return;
+    // By the load that varies with most of the reduce loops.
+    Expr offset;
+    size_t most = 0;
+    for_each_load([&](const Expr& load) {
+      const size_t count = static_cast<size_t>(std::ranges::count_if(
+          result_.reduce, [&](const FlatLoop& loop) { return load.symbols().contains(loop.symbol); }));
+      if (count > most) {
+        most = count;
+        offset = load;
+      }
+    });
+    order_by_offset(result_.reduce, offset);
+  }
+
+  // The offsets of the loads of the accumulators' elements.
+  void for_each_load(const std::function<void(const Expr&)>& action) {
+    for (const Accumulator& accumulator : nest().accumulators)
+      visit(accumulator.element, [&](const ScalarNode& node) {
+        if (node.op == ScalarOp::load) action(node.indices.at(0));
+      });
+  }
+
+  int contiguous_loads(const Symbol& symbol) {
+    int count = 0;
+    for_each_load([&](const Expr& offset) { count += moves_by_one(offset, symbol) ? 1 : 0; });
+    return count;
+  }
+
+  void choose_reduction() {
+    result_.vectorises = !parallel_.empty();
+    if (nest().accumulators.empty()) return;
+    result_.vectorises = false;
+    const bool has_reduce = !result_.reduce.empty();
+    const int along_reduce = has_reduce ? contiguous_loads(result_.reduce.back().symbol) : 0;
+    const bool long_parallel = !parallel_.empty() && estimate(parallel_.back().extent) >= fewest_lanes;
+    if (long_parallel && contiguous_loads(parallel_.back().symbol) >= std::max(along_reduce, 1)) {
+      result_.reduction = ReductionForm::parallel_lanes;
+      make_tile();
+    } else if (has_reduce && !keeps_reduce_order() && estimate(result_.reduce.back().extent) >= 2 * fewest_lanes) {
+      result_.reduction = ReductionForm::reduce_lanes;
+      result_.lanes = reduce_lanes;
+    } else {
+      result_.reduction = ReductionForm::scalar;
+    }
+  }
+
+  // The innermost parallel loop as one of a fixed number of lanes.
+  void make_tile() {
+    const FlatLoop& innermost = parallel_.back();
+    const auto extent = innermost.extent.constant();
+    if (extent && *extent <= tile_lanes) {
+      result_.lanes = *extent;
+    } else if (!extent && upper_extent(innermost).constant().value_or(tile_lanes + 1) <= tile_lanes) {
+      result_.lanes = *upper_extent(innermost).constant();  // the lanes of a block, some of them missing in the last
+    } else {
+      auto [tile, within] = tile_loop(innermost, tile_lanes, nest());
+      parallel_.back() = tile;
+      parallel_.push_back(within);
+      result_.lanes = tile_lanes;
+    }
+    result_.vectorises = true;
+  }
+
+  void place_ordered() {
+    result_.outer = parallel_;
+    if (ordered_.empty()) return;
+    const bool innermost_is_long = !parallel_.empty() && estimate(parallel_.back().extent) >= fewest_lanes;
+    const bool innermost_stores_next_to_each_other =
+        innermost_is_long && std::ranges::all_of(nest().stores, [&](const FlatStore& store) {
+          return moves_by_one(store.offset, parallel_.back().symbol);
+        });
+    result_.vectorises &= innermost_stores_next_to_each_other;
+    auto place = innermost_stores_next_to_each_other || result_.reduction == ReductionForm::parallel_lanes
+                     ? result_.outer.end() - 1
+                     : result_.outer.end();
+    result_.outer.insert(place, ordered_.begin(), ordered_.end());
+  }
+
+  void make_tasks() {
+    const int64_t reduce_work = estimate(result_.reduce);
+    // Loops that may be shared: parallel ones outside of all others, but not the lanes of a tile.
+    size_t shared = 0;
+    const size_t limit = result_.outer.size() - (result_.reduction == ReductionForm::parallel_lanes ? 1 : 0);
+    while (shared < limit && result_.outer[shared].kind == AxisKind::parallel) ++shared;
+    // An extent that depends on another loop cannot be cut into tasks of its own.
+    for (size_t i = 0; i < shared; ++i)
+      if (upper_extent(result_.outer[i]) != result_.outer[i].extent) shared = i;
+    if (shared == 0) return;
+    size_t last = 0;
+    while (last + 1 < shared && estimate(result_.outer, last + 1) * reduce_work >= work_per_task) ++last;
+    result_.task_loops = last + 1;
+    const Expr inner_work = iterations(result_.outer, last + 1, result_.outer.size()) *
+                            iterations(result_.reduce, 0, result_.reduce.size());
+    result_.grain = max(1, floor_div(work_per_task, max(1, inner_work)));
+    result_.tasks = iterations(result_.outer, 0, last) * ceil_div(result_.outer[last].extent, result_.grain);
+  }
+
+  NestSchedule result_;
+  std::vector<FlatLoop> parallel_, ordered_;
+};
+
+std::string print_loops(const std::vector<FlatLoop>& loops, size_t first, size_t last) {
+  std::string text;
+  for (size_t i = first; i < last; ++i)
+    text += fmt::format("{}{}<{}{}", i > first ? ", " : "", loops[i].symbol.name(), loops[i].extent.to_string(),
+                        loops[i].kind == AxisKind::ordered ? " ordered" : "");
+  return text;
+}
+
+}  // namespace
+
+NestSchedule schedule(FlatNest nest) { return Scheduler(std::move(nest)).run(); }
+
+std::string to_string(const NestSchedule& schedule) {
+  constexpr std::array forms = {"", "scalar", "parallel lanes", "reduce lanes"};
+  std::string text =
+      fmt::format("tasks {}: {}", schedule.tasks.to_string(), print_loops(schedule.outer, 0, schedule.task_loops));
+  if (!schedule.grain.is_constant(1)) text += fmt::format(" by {}", schedule.grain.to_string());
+  text += fmt::format("\nloops: {}{}\n", print_loops(schedule.outer, schedule.task_loops, schedule.outer.size()),
+                      schedule.vectorises ? " vectorised" : "");
+  if (schedule.reduction != ReductionForm::none)
+    text += fmt::format("reduce {} in {} x {}\n", print_loops(schedule.reduce, 0, schedule.reduce.size()),
+                        forms[static_cast<size_t>(schedule.reduction)], schedule.lanes);
+  return text + to_string(schedule.nest);
+}
+
+}  // namespace onnxc

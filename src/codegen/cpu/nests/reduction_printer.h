@@ -1,0 +1,17 @@
+// The reduction of a scheduled nest as C++, in each of its forms.
+#pragma once
+
+#include "codegen/cpu/nests/nest_schedule.h"
+#include "codegen/nests/nest_scope.h"
+
+namespace onnxc {
+
+// In front of a loop whose iterations are independent: the compiler vectorises it without asking about aliases, and
+// does not unroll it instead when it is short.
+inline constexpr const char* vectorised_loop = "#pragma clang loop vectorize(assume_safety) unroll(disable)";
+
+// Writes the accumulators and the loops that fold into them; then calls `print_stores` where their values are known.
+void print_reduction(TextWriter& writer, NestScope& scope, const NestSchedule& schedule,
+                     const std::function<void()>& print_stores);
+
+}  // namespace onnxc

@@ -1,0 +1,240 @@
+#include "codegen/cpu/step_printer.h"
+
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "codegen/cpu/call/epilogue_printer.h"
+#include "codegen/cpu/call/kernel_spec.h"
+#include "codegen/cpu/memory_bound/channel_shift.h"
+#include "codegen/cpu/memory_bound/layout_copy.h"
+#include "codegen/cpu/nests/nest_printer.h"
+#include "codegen/host/step_description.h"
+#include "codegen/host/step_flow.h"
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+// Arithmetic on floating values in one evaluation of a scalar.
+int64_t floating_operations(const Scalar& scalar) {
+  int64_t count = 0;
+  if (!scalar) return 0;
+  visit(scalar, [&](const ScalarNode& node) {
+    const bool is_move = node.op == ScalarOp::select || node.op == ScalarOp::cast || node.operands.empty();
+    count += is_floating(node.dtype) && !is_move ? 1 : 0;
+  });
+  return count;
+}
+
+Expr floating_operations(const LoopNest& nest) {
+  Expr outer = 1, reduce = 1;
+  for (const Axis& axis : nest.axes) (axis.kind == AxisKind::reduce ? reduce : outer) *= axis.extent;
+  int64_t folded = 0, stored = 0;
+  for (const Accumulator& accumulator : nest.accumulators)
+    folded += floating_operations(accumulator.element) + (is_floating(accumulator.element.dtype()) ? 1 : 0);
+  for (const Store& store : nest.stores) stored += floating_operations(store.value);
+  return outer * reduce * folded + outer * stored;
+}
+
+// What one call of a kernel template costs to compile, in characters of plain loops.
+constexpr int64_t kernel_cost = 12'000;
+
+class StepPrinter {
+ public:
+  StepPrinter(SourceParts& parts, const EmitContext& context, int64_t lanes)
+      : parts_(parts),
+        context_(context),
+        program_(context.program),
+        lanes_(lanes),
+        nest_names_(context.names),
+        descriptions_(context),
+        flow_(context) {}
+
+  PrintedSteps run() {
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      const Step& step = program_.steps[i];
+      parts_.append(step_comment(program_, i, step));
+      index_ = i;
+      function_ = fmt::format("step{}", i);
+      std::string name = print_step(step);
+      parts_.append("\n");
+      result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_, flow_.describe(i)));
+    }
+    result_.definitions = descriptions_.take() + flow_.take();
+    return std::move(result_);
+  }
+
+ private:
+  std::string signature() const { return fmt::format("void {}(const Frame& frame)", function_); }
+
+  // What the step is called in reports.
+  std::string print_step(const Step& step) {
+    try {
+      return std::visit([&](const auto& work) { return print(work); }, step.work);
+    } catch (const UserError& error) {
+      const Origin& origin = step.origins.back();
+      user_error("node {} ({}): {}", quote(origin.name), printable(origin.type), error.what());
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- nests
+
+  // A nest's function, and the memory of a step that it is called for.
+  struct NestUse {
+    std::string function;
+    SourceParts::Unit unit;
+    std::vector<BufferId> storages;
+  };
+  struct SharedNest {
+    std::string function;
+    SourceParts::Unit unit;
+  };
+
+  // Returns what the step is called in reports, as the other two do.
+  std::string print(const LoopNest& nest) {
+    operations_ = floating_operations(nest);
+    if (const auto copy = as_layout_copy(program_, nest, operations_, lanes_)) return print(*copy);
+    if (const auto shift = as_channel_shift(program_, nest, operations_, lanes_)) return print(*shift);
+    std::vector<FlatNest> nests = fill_padding(program_, nest);
+    nests.push_back(flatten(program_, nest));
+    std::vector<NestUse> uses;
+    for (FlatNest& flat : nests) uses.push_back(share(std::move(flat)));
+    TextWriter writer;
+    {
+      auto scope = writer.scope(signature());
+      for (size_t i = 0; i < uses.size(); ++i) {
+        std::vector<std::string> pointers;
+        for (BufferId storage : uses[i].storages)
+          pointers.push_back(fmt::format("frame.buffers[{}]", context_.names.storages.at(storage)));
+        const std::string buffers = uses.size() == 1 ? "buffers" : fmt::format("buffers{}", i);
+        writer.line(fmt::format("void* const {}[] = {{{}}};", buffers, fmt::join(pointers, ", ")));
+        writer.line(fmt::format("{}(frame, {});", uses[i].function, buffers));
+      }
+    }
+    parts_.append(writer.take(), uses.back().unit);
+    return "loops " + nest.name;
+  }
+
+  NestUse share(FlatNest flat) {
+    std::vector<BufferId> storages = number_storages(flat);
+    for (size_t i = 0; i < storages.size(); ++i) nest_names_.storages[static_cast<BufferId>(i)] = i;
+    result_.calls_functions = true;
+    const NestSchedule scheduled = schedule(std::move(flat));
+    auto [known, is_new] = nests_.try_emplace(text(scheduled, "nest"));
+    SharedNest& nest = known->second;
+    if (is_new) {
+      nest.function = fmt::format("nest{}", nests_.size() - 1);
+      std::string definition = text(scheduled, nest.function);
+      nest.unit = parts_.add_unit(static_cast<int64_t>(definition.size()));
+      parts_.append(nest_signature(nest.function) + ";\n");
+      parts_.append(std::move(definition), nest.unit);
+    }
+    return {nest.function, nest.unit, std::move(storages)};
+  }
+
+  std::string text(const NestSchedule& scheduled, const std::string& function) const {
+    TextWriter writer;
+    print_nest(writer, scheduled, function, nest_names_);
+    return writer.take();
+  }
+
+  // -------------------------------------------------------------------------------------------------------- kernels
+
+  struct SharedKernel {
+    std::string name;
+    SourceParts::Unit unit;
+  };
+
+  std::string print(const KernelCall& call) {
+    const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+    internal_check(spec != nullptr, "a kernel of the CPU target");
+    operations_ = spec->operations();
+    for (const std::string& header : spec->headers()) result_.headers.insert(header);
+    const KernelText text = kernel_text(context_, call);
+    const auto [epilogue, members] = share_epilogues(call, spec->epilogue_form());
+    const SharedKernel& kernel = share_kernel(spec->type(call, program_, epilogue));
+    const std::string work = fmt::format("{}::work({})", kernel.name, spec->sizes(text));
+    result_.scratch[level_].insert(work + ".scratch_bytes");
+    TextWriter writer;
+    {
+      auto scope = writer.scope(signature());
+      declare_dims(writer, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
+      writer.line(fmt::format("run_kernel<{}>(frame, {}.tasks, {}{});", kernel.name, work, spec->arguments(call, text),
+                              epilogue.empty() ? "" : ", " + epilogue + members));
+    }
+    parts_.append(writer.take(), kernel.unit);
+    return spec->describe();
+  }
+
+  // The type of an epilogue, and the initializer of its members; nothing for a call without one.
+  std::pair<std::string, std::string> share_epilogue(const Epilogue& epilogue, EpilogueForm form) {
+    if (!epilogue.value) return {};
+    if (!is_light(epilogue.value, form)) result_.calls_functions = true;
+    TextWriter unnamed;
+    const std::string members = print_epilogue(unnamed, context_, epilogue, form, lanes_, "Epilogue");
+    auto [known, is_new] = epilogues_.try_emplace(unnamed.take(), fmt::format("Epilogue{}", epilogues_.size()));
+    if (is_new) {
+      TextWriter writer;
+      print_epilogue(writer, context_, epilogue, form, lanes_, known->second);
+      parts_.append(writer.take());
+    }
+    return {known->second, members};
+  }
+
+  // Two where the kernel has one for a result that it keeps to itself.
+  std::pair<std::string, std::string> share_epilogues(const KernelCall& call, EpilogueForm form) {
+    auto outer = share_epilogue(call.epilogue, form);
+    if (!call.inner_epilogue.value) return outer;
+    const auto inner = share_epilogue(call.inner_epilogue, form);
+    return {fmt::format("TwoEpilogues<{}, {}>", inner.first, outer.first),
+            fmt::format("{{{}{}, {}{}}}", inner.first, inner.second, outer.first, outer.second)};
+  }
+
+  const SharedKernel& share_kernel(const std::string& type) {
+    auto [known, is_new] = kernels_.try_emplace(type);
+    SharedKernel& kernel = known->second;
+    if (is_new) {
+      kernel = {fmt::format("Kernel{}", kernels_.size() - 1), parts_.add_unit(kernel_cost)};
+      parts_.append(fmt::format("using {} = {};\n", kernel.name, type));
+    }
+    return kernel;
+  }
+
+  // Not functions that run, but what the runtime asks.
+  template <class Flow>
+  std::string print_flow(const Flow& flow) {
+    operations_ = 0;
+    ++level_;
+    function_ = "nullptr";
+    return describe_flow(flow);
+  }
+  std::string print(const SymbolBinding& binding) { return print_flow(binding); }
+  std::string print(const LoopBegin& loop) { return print_flow(loop); }
+  std::string print(const LoopEnd& end) { return print_flow(end); }
+
+  SourceParts& parts_;
+  const EmitContext& context_;
+  const Program& program_;
+  int64_t lanes_;
+  ModelNames nest_names_;  // of nests whose storages are numbered
+  StepDescriptionPrinter descriptions_;
+  std::map<std::string, SharedNest> nests_;  // by text
+  std::map<std::string, SharedKernel> kernels_;
+  std::map<std::string, std::string> epilogues_;
+  size_t index_ = 0;
+  int level_ = 0;
+  std::string function_;
+  StepFlowPrinter flow_;
+  Expr operations_;
+  PrintedSteps result_;
+};
+
+}  // namespace
+
+PrintedSteps print_steps(SourceParts& parts, const EmitContext& context, int64_t lanes) {
+  return StepPrinter(parts, context, lanes).run();
+}
+
+}  // namespace onnxc

@@ -1,0 +1,11 @@
+// What attention in one kernel is expected to cost, by the same model as products (gemm_choice.h).
+#pragma once
+
+#include "codegen/hip/gemm/gemm_choice.h"
+#include "kernels/hip/attention/attention_geometry.h"
+
+namespace onnxc {
+
+GpuEstimate estimate_attention(const kernels::FlashAttentionPlan& plan, const kernels::FlashAttentionSizes& sizes);
+
+}  // namespace onnxc

@@ -1,0 +1,157 @@
+#include "codegen/hip/attention/attention_kernel.h"
+
+#include <algorithm>
+
+#include "codegen/call/kernel_call.h"
+#include "codegen/hip/attention/attention_choice.h"
+#include "codegen/hip/call/kernel_spec.h"
+#include "codegen/hip/gemm/gemm_call.h"
+#include "codegen/hip/memory_bound/row_kernel.h"
+#include "ir/loops/rounding.h"
+#include "kernels/hip/attention/attention_geometry.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::FlashAttentionPlan;
+using kernels::Products;
+
+std::string plan_text(const FlashAttentionPlan& plan) {
+  return fmt::format("FlashAttentionPlan{{{}, {}, Products::{}, {}}}", plan.depth, plan.columns, name(plan.products),
+                     plan.scores_change_lanes);
+}
+
+// The axes of an operand; the batch and the groups may be missing.
+struct OperandAxes {
+  std::optional<size_t> batch, group;
+  size_t row, element;
+};
+OperandAxes axes_of(const GemmAxes& axes) { return {axes.batch, axes.group, *axes.w, axes.channel}; }
+
+std::string view(const KernelText& text, BufferId id, const OperandAxes& axes) {
+  auto stride = [&](const std::optional<size_t>& axis) { return text.expr(axis_stride(text.program, id, axis)); };
+  return braced({stride(axes.batch), stride(axes.group), stride(axes.row), stride(axes.element)});
+}
+
+class AttentionSpec : public HipKernelSpec {
+ public:
+  AttentionSpec(const GemmOperation& scores, const GemmOperation& product, const FlashAttentionPlan& plan,
+                const GpuEstimate& estimate)
+      : scores_(scores), product_(product), plan_(plan), estimate_(estimate) {}
+
+  std::string describe() const override {
+    return fmt::format("attention {}->{}->{} {}", plan_.depth, keys(), plan_.columns, name(plan_.products));
+  }
+  std::string device_header() const override { return "kernels/hip/attention/attention.h"; }
+  std::string host_header() const override { return "kernels/hip/attention/attention_geometry.h"; }
+  std::string arguments_type(const KernelCall& call, const Program& program) const override {
+    return fmt::format("FlashAttentionArguments<{}, {}>", c_type(program, call.inputs[0]),
+                       c_type(program, call.output));
+  }
+  std::string function(const KernelCall&, const Program&) const override {
+    return fmt::format("attention<{}>", plan_text(plan_));
+  }
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    const GemmOperation::Matrix &key = *scores_.weight_axes, &value = *product_.weight_axes;
+    const std::string sizes = braced(
+        {text.expr(scores_.batch), std::to_string(groups()), text.expr(scores_.input[2]), std::to_string(keys())});
+    return braced({text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.inputs[2]),
+                   text.pointer(call.output), sizes, view(text, call.inputs[0], axes_of(scores_.input_axes)),
+                   view(text, call.inputs[1], {key.batch, key.group, key.column, key.k}),
+                   view(text, call.inputs[2], {value.batch, value.group, value.k, value.column}),
+                   view(text, call.output, axes_of(product_.output_axes)),
+                   fmt::format("Divisor::of(FlashAttentionSizes{}.query_tiles())", sizes),
+                   fmt::format("Divisor::of({})", groups())});
+  }
+  std::string blocks() const override { return "attention_blocks(arguments.call)"; }
+  std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(product_, rank); }
+  std::vector<std::string> inner_coordinates(size_t rank) const override { return gemm_coordinates(scores_, rank); }
+
+  KernelFigures figures() const override {
+    return {plan_.lds_bytes(), plan_.waves(), estimate_.microseconds, onnxc::describe(estimate_.bound)};
+  }
+
+  bool wants_registers() const override { return true; }
+
+ private:
+  int64_t keys() const { return scores_.plan.shape.group_output_channels(); }
+  int64_t groups() const { return scores_.plan.shape.groups; }
+
+  GemmOperation scores_, product_;
+  FlashAttentionPlan plan_;
+  GpuEstimate estimate_;
+};
+
+// A batch of matrices, the right ones made at run time.
+bool is_batched(const GemmOperation* operation) {
+  return operation != nullptr && operation->plan.matrix_product && operation->weight_axes && operation->input_axes.w &&
+         !operation->input_axes.d && !operation->input_axes.h;
+}
+
+bool have_equal_places(const GemmOperation& a, const GemmOperation& b) {
+  return proven_equal(a.batch, b.batch) && proven_equal(a.input[2], b.input[2]) &&
+         a.plan.shape.groups == b.plan.shape.groups && a.input_axes.batch == b.input_axes.batch &&
+         a.input_axes.group == b.input_axes.group;
+}
+
+// Whether it reads an element for each query and key.
+bool reads_scores(const Program& program, const Epilogue& epilogue) {
+  const size_t rank = epilogue.axes.size();
+  bool found = false;
+  visit(epilogue.value, [&](const ScalarNode& node) {
+    if (node.op != ScalarOp::load) return;
+    const std::set<Symbol> symbols = program.offset(node.buffer, node.indices).symbols();
+    found =
+        found || (symbols.contains(epilogue.axes[rank - 1].symbol) && symbols.contains(epilogue.axes[rank - 2].symbol));
+  });
+  return found;
+}
+
+// At the sizes that the products were planned for.
+double separate_microseconds(const KernelCall& scores, const KernelCall& product,
+                             const kernels::FlashAttentionSizes& sizes, int64_t element_bytes) {
+  auto expected = [](const KernelCall& call) {
+    return dynamic_cast<const HipKernelSpec&>(*call.spec).figures().microseconds;
+  };
+  // Between a kernel and the next that waits for it, assumed.
+  constexpr double launch = 2;
+  const int64_t bytes = sizes.batch * sizes.groups * sizes.queries * sizes.keys * element_bytes;
+  return expected(scores) + estimate_memory(2 * bytes).microseconds + expected(product) + 2 * launch;
+}
+
+}  // namespace
+
+std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
+                                         const KernelCall& product) {
+  const GemmOperation *first = find_gemm(scores), *second = find_gemm(product);
+  if (!is_batched(first) || !is_batched(second) || !is_softmax_over_last_axis(weights)) return std::nullopt;
+  if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
+  if (!have_equal_places(*first, *second)) return std::nullopt;
+  const int64_t keys = first->plan.shape.group_output_channels();
+  if (second->plan.shape.group_input_channels() != keys) return std::nullopt;
+  const BufferId queries = scores.inputs[0], key = scores.inputs[1], value = product.inputs[1];
+  const DType dtype = program.buffer(queries).dtype;
+  const BufferId operands[] = {key, scores.output, weights.output, value};
+  if (!std::ranges::all_of(operands, [&](BufferId id) { return program.buffer(id).dtype == dtype; }))
+    return std::nullopt;
+  const FlashAttentionPlan plan{.depth = first->plan.shape.group_input_channels(),
+                                .columns = second->plan.shape.group_output_channels(),
+                                .products = first->plan.products,
+                                .scores_change_lanes = reads_scores(program, scores.epilogue)};
+  if (second->plan.products != plan.products || !plan.fits()) return std::nullopt;
+  const kernels::ConvSizes usual = first->sizes(program).sizes;
+  const kernels::FlashAttentionSizes sizes{usual.batch, first->plan.shape.groups, usual.input.w, keys};
+  const GpuEstimate estimate = estimate_attention(plan, sizes);
+  if (estimate.microseconds > separate_microseconds(scores, product, sizes, plan.element_bytes())) return std::nullopt;
+
+  KernelCall call;
+  call.inputs = {queries, key, value};
+  call.output = product.output;
+  call.inner_epilogue = scores.epilogue;
+  call.inner_epilogue.value = without_rounding(scores.epilogue.value);
+  call.epilogue = product.epilogue;
+  call.spec = std::make_shared<AttentionSpec>(*first, *second, plan, estimate);
+  return call;
+}
+
+}  // namespace onnxc

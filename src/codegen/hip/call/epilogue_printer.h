@@ -1,0 +1,22 @@
+// An epilogue as a structure: what it loads from as members, and on the device a function of one element.
+//
+//   struct Epilogue0 {
+//     const float* p0;
+//     __device__ float operator()(float accumulator, int64_t n, int64_t g, int64_t c, int64_t d, int64_t h,
+//                                 int64_t w) const;
+//   };
+#pragma once
+
+#include "codegen/host/emit_context.h"
+
+namespace onnxc {
+
+enum class EpilogueSide { host, device };
+
+// `coordinates` are the output's logical axes in terms of the function's arguments (HipKernelSpec::coordinates).
+// Prints the structure and returns the initializer of its members, in a `const DeviceFrame& frame`.
+std::string print_device_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue,
+                                  const std::vector<std::string>& coordinates, const std::string& name,
+                                  EpilogueSide side);
+
+}  // namespace onnxc

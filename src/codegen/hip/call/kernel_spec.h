@@ -1,0 +1,55 @@
+// What the HIP emitter needs of a kernel template in order to launch it.
+//
+// A kernel is a function template in kernels/ that takes its arguments, a structure that both files know, and the
+// epilogue. The emitter writes a __global__ function around each instance.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/call/kernel_text.h"
+
+namespace onnxc {
+
+// What is planned for a kernel; the code object is tested against it.
+struct KernelFigures {
+  int64_t lds_bytes;
+  int64_t waves;        // for which a SIMD unit has registers
+  double microseconds;  // that the model of cost expects, at the sizes that are known
+  const char* bound;    // what takes them: "MFMA", "LDS", "memory", ...
+};
+
+// A function template's instance, and the blocks of its launch as an int64_t expression of the host file over
+// `arguments`.
+struct DeviceFunction {
+  std::string instance, blocks;
+};
+
+class HipKernelSpec : public KernelSpec {
+ public:
+  // The header of the device file that defines the template, and the one of the host file that defines its arguments.
+  virtual std::string device_header() const = 0;
+  virtual std::string host_header() const = 0;
+  // The type of the arguments: "GemmArguments<float, float, float>".
+  virtual std::string arguments_type(const KernelCall& call, const Program& program) const = 0;
+  // The function template's instance: "implicit_gemm<GemmPlan{...}>".
+  virtual std::string function(const KernelCall& call, const Program& program) const = 0;
+  // A braced initializer of the arguments.
+  virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
+  virtual std::string blocks() const = 0;  // as in DeviceFunction
+  // What is launched behind it, with the same arguments.
+  virtual std::optional<DeviceFunction> second(const KernelCall&, const Program&) const { return std::nullopt; }
+  // Whether the output may be row-major as well as in the layout that the call was made with.
+  virtual bool writes_row_major() const { return false; }
+  // The logical axes of an output of this rank, as the kernel passes them to the epilogue: expressions of n, g, c, d, h
+  // and w.
+  virtual std::vector<std::string> coordinates(size_t rank) const = 0;
+  // The same for an inner epilogue, which the function takes before the other.
+  virtual std::vector<std::string> inner_coordinates(size_t rank) const { return coordinates(rank); }
+  virtual KernelFigures figures() const = 0;
+  // Whether the compiler shall give it the registers of two wavefronts for a SIMD unit, where it could do with less.
+  virtual bool wants_registers() const { return false; }
+};
+
+}  // namespace onnxc

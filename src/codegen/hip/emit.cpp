@@ -1,0 +1,279 @@
+#include "codegen/hip/emit.h"
+
+#include <fmt/ranges.h>
+
+#include "codegen/hip/call/epilogue_printer.h"
+#include "codegen/hip/call/kernel_spec.h"
+#include "codegen/hip/gemm/gemm_choice.h"
+#include "codegen/hip/nests/nest_printer.h"
+#include "codegen/host/buffer_table.h"
+#include "codegen/host/model_interface.h"
+#include "codegen/host/step_flow.h"
+#include "codegen/host/step_outputs.h"
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+class HipEmitter {
+ public:
+  HipEmitter(const Program& program, const HipEmitOptions& options)
+      : program_(program), options_(options), context_(program) {}
+
+  EmittedDevice run() {
+    {
+      auto host_namespace = host_.scope("namespace hip");
+      for (size_t i = 0; i < program_.steps.size(); ++i) print_step(i, program_.steps[i]);
+      print_sizes(host_, context_, {});
+      host_.line("");
+      weights_ = print_buffers();
+      host_.append(output_text_.take());
+      host_.append(flow_.take());
+      host_.array("DeviceStep", "steps", steps_);
+    }
+    host_.line("");
+    print_program();
+    return {options_.gpu_arch,   device_header() + device_.take() + "}  // namespace onnxc::kernels\n",
+            host_.take(),        {host_headers_.begin(), host_headers_.end()},
+            std::move(weights_), std::move(reported_)};
+  }
+
+ private:
+  std::string device_header() const {
+    TextWriter writer;
+    writer.line(fmt::format("// The GPU code of a model compiled by onnxc {}.", ONNXC_VERSION));
+    writer.line(fmt::format("//   model    {}", options_.model_hash));
+    writer.line(fmt::format("//   target   hip {}", comment_text(options_.gpu_arch)));
+    writer.line(fmt::format("//   options  {}", comment_text(options_.options)));
+    for (const std::string& line : options_.build_lines) writer.line("// " + line);
+    writer.line("");
+    writer.line("#include \"kernels/hip/wave/nest.h\"");
+    for (const std::string& header : device_headers_) writer.line(fmt::format("#include \"{}\"", header));
+    writer.line("");
+    writer.line("namespace onnxc::kernels {");
+    writer.line("");
+    return writer.take();
+  }
+
+  struct SharedKernel {
+    size_t number;
+    std::string name;
+  };
+
+  void print_step(size_t index, const Step& step) {
+    const std::string comment = step_comment(program_, index, step);
+    host_.append(comment);
+    comment_ = comment;
+    const std::string function = fmt::format("step{}", index);
+    const std::string name = std::visit([&](const auto& work) { return print(work, function); }, step.work);
+    host_.line("");
+    steps_.push_back(fmt::format(
+        "{{{}, {}, {}, {}, {}, {}, {}}}", c_string_literal(name), c_string_literal(origin_lines(step, &Origin::name)),
+        c_string_literal(origin_lines(step, &Origin::type)), begins_level(step) ? "nullptr" : function,
+        outputs_.describe(index, function), flow_.describe(index), place_read_by_host(step)));
+  }
+
+  // Conditions and sizes are read on the host.
+  int64_t place_read_by_host(const Step& step) const {
+    const std::optional<BufferId> read = read_by_host(step);
+    return read ? static_cast<int64_t>(context_.place(*read)) : -1;
+  }
+
+  static std::string signature(const std::string& function) {
+    return fmt::format("static void {}(const DeviceFrame& frame)", function);
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- nests
+  // Each returns what the step is called in reports.
+
+  std::string print(const LoopNest& nest, const std::string& function) {
+    std::vector<FlatNest> nests = fill_padding(program_, nest);
+    nests.push_back(flatten(program_, nest));
+    TextWriter body(host_.indentation() + 1);
+    for (FlatNest& flat : nests) {
+      std::vector<size_t> places;
+      for (BufferId storage : number_storages(flat)) places.push_back(context_.names.storages.at(storage));
+      const DeviceSchedule schedule = schedule_for_device(std::move(flat));
+      const SharedKernel& kernel = share_kernel(schedule);
+      report(kernel, "loops " + nest.name, nest_figures());
+      auto block = body.scope("");
+      print_launch(body, schedule, kernel.name, kernel.number, places, context_.names);
+    }
+    auto scope = host_.scope(signature(function));
+    host_.append(body.take());
+    return "loops " + nest.name;
+  }
+
+  // Steps that run equal loops share one kernel.
+  const SharedKernel& share_kernel(const DeviceSchedule& schedule) {
+    TextWriter unnamed;
+    print_device_kernel(unnamed, schedule, "nest", context_.names);
+    auto [known, is_new] = shared_.try_emplace(unnamed.take());
+    SharedKernel& kernel = known->second;
+    if (!is_new) return kernel;
+    kernel = add_kernel("nest");
+    print_arguments_type(device_, schedule, kernel.name, context_.names);
+    print_device_kernel(device_, schedule, kernel.name, context_.names);
+    device_.line("");
+    print_arguments_type(host_, schedule, kernel.name, context_.names);
+    return kernel;
+  }
+
+  SharedKernel add_kernel(const std::string& stem) {
+    SharedKernel kernel{kernels_.size(), fmt::format("{}{}", stem, kernels_.size())};
+    kernels_.push_back(c_string_literal(kernel.name));
+    device_.append(comment_);
+    return kernel;
+  }
+
+  // Of the loops of the step that is printed, where the sizes of what they read and write are known.
+  std::optional<KernelFigures> nest_figures() const {
+    const Step& step = program_.steps.at(steps_.size());
+    int64_t bytes = 0;
+    for (const std::vector<BufferId>& ids : {reads(step), writes(step)})
+      for (const BufferId id : ids) {
+        const Buffer& buffer = program_.buffer(id);
+        const std::optional<int64_t> count = buffer.layout.element_count(buffer.shape).constant();
+        if (!count) return std::nullopt;
+        bytes += *count * info(buffer.dtype).size;
+      }
+    const GpuEstimate estimate = estimate_memory(bytes);
+    return KernelFigures{0, 1, estimate.microseconds, describe(estimate.bound)};
+  }
+
+  // Notes a launch of the kernel by the step that is printed.
+  void report(const SharedKernel& kernel, const std::string& description,
+              const std::optional<KernelFigures>& figures = std::nullopt) {
+    if (kernel.number == reported_.size()) reported_.push_back({kernel.name, description, {}, figures});
+    reported_.at(kernel.number).steps.push_back(steps_.size());
+  }
+
+  // -------------------------------------------------------------------------------------------------------- kernels
+
+  std::string print(const KernelCall& call, const std::string& function) {
+    const auto* spec = dynamic_cast<const HipKernelSpec*>(call.spec.get());
+    internal_check(spec != nullptr, "a kernel of the HIP target");
+    device_headers_.insert(spec->device_header());
+    host_headers_.insert(spec->host_header());
+    const std::string arguments_type = spec->arguments_type(call, program_);
+    TextWriter unnamed;
+    const std::string members = print_epilogues(unnamed, call, *spec, "", EpilogueSide::device);
+    const std::string instance = spec->function(call, program_);
+    const std::string key = fmt::format("{}({}) {}", instance, arguments_type, unnamed.take());
+    auto [known, is_new] = shared_.try_emplace(key);
+    SharedKernel& kernel = known->second;
+    const std::optional<DeviceFunction> second = spec->second(call, program_);
+    if (is_new) {
+      kernel = add_kernel("kernel");
+      const bool has_inner = static_cast<bool>(call.inner_epilogue.value);
+      print_kernel_types(device_, call, *spec, arguments_type, kernel.number, EpilogueSide::device);
+      const KernelFigures planned = spec->figures();
+      device_.line(
+          fmt::format("// planned: {} bytes of LDS, {} wavefronts a SIMD unit", planned.lds_bytes, planned.waves));
+      print_global_function(kernel.name, kernel.number, *spec, instance, has_inner);
+      if (second) print_global_function(add_kernel("second").name, kernel.number, *spec, second->instance, has_inner);
+      device_.line("");
+      print_kernel_types(host_, call, *spec, arguments_type, kernel.number, EpilogueSide::host);
+    }
+    report(kernel, spec->describe(), spec->figures());
+    auto scope = host_.scope(signature(function));
+    declare_dims(host_, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
+    host_.line(fmt::format("const Kernel{}_arguments arguments{{{}, {}}};", kernel.number,
+                           spec->arguments(call, kernel_text(context_, call)), members));
+    auto launch = [&](size_t number, const std::string& blocks) {
+      host_.line(fmt::format("launch_blocks(frame, {}, {}, nest_threads, arguments);", number, blocks));
+    };
+    launch(kernel.number, spec->blocks());
+    if (second) {
+      const SharedKernel next{kernel.number + 1, fmt::format("second{}", kernel.number + 1)};
+      report(next, "sum of the parts of " + spec->describe());
+      launch(next.number, second->blocks);
+    }
+    return spec->describe();
+  }
+
+  // `number` is that of the kernel whose arguments it takes.
+  void print_global_function(const std::string& name, size_t number, const HipKernelSpec& spec,
+                             const std::string& instance, bool has_inner) {
+    device_.line(fmt::format(
+        "extern \"C\" __global__ __launch_bounds__(nest_threads) {} void {}(Kernel{}_arguments arguments) {{ "
+        "{}(arguments.call, {}arguments.epilogue); }}",
+        spec.wants_registers() ? "ONNXC_ONLY_TWO_WAVES" : "ONNXC_TWO_WAVES", name, number, instance,
+        has_inner ? "arguments.inner, " : ""));
+  }
+
+  // The structures of a call's epilogues, with `number` in their names; returns the initializers of their members.
+  std::string print_epilogues(TextWriter& writer, const KernelCall& call, const HipKernelSpec& spec,
+                              const std::string& number, EpilogueSide side) {
+    auto print = [&](const Epilogue& epilogue, const std::vector<std::string>& coordinates, const char* name) {
+      return print_device_epilogue(writer, context_, epilogue, coordinates, name + number, side);
+    };
+    std::string inner;
+    if (call.inner_epilogue.value)
+      inner = print(call.inner_epilogue, spec.inner_coordinates(call.inner_epilogue.axes.size()), "Inner") + ", ";
+    return inner + print(call.epilogue, spec.coordinates(call.epilogue.axes.size()), "Epilogue");
+  }
+
+  void print_kernel_types(TextWriter& writer, const KernelCall& call, const HipKernelSpec& spec,
+                          const std::string& arguments_type, size_t number, EpilogueSide side) {
+    print_epilogues(writer, call, spec, std::to_string(number), side);
+    auto structure = writer.scope(fmt::format("struct Kernel{}_arguments", number), ";");
+    writer.line(arguments_type + " call;");
+    if (call.inner_epilogue.value) writer.line(fmt::format("Inner{} inner;", number));
+    writer.line(fmt::format("Epilogue{} epilogue;", number));
+  }
+
+  std::string print(const SymbolBinding& binding, const std::string&) { return describe_flow(binding); }
+  std::string print(const LoopBegin& loop, const std::string&) { return describe_flow(loop); }
+  std::string print(const LoopEnd& end, const std::string&) { return describe_flow(end); }
+
+  WeightBytes print_buffers() {
+    BufferTable table = buffer_table(context_);
+    host_.array("BufferDescription", "buffers", table.rows);
+    return std::move(table.weights);
+  }
+
+  void print_program() {
+    host_.array("char* const", "device_kernels", kernels_);
+    host_.line("extern \"C\" const unsigned char onnxc_device_weights[], onnxc_device_code[];");
+    auto program = host_.scope("static const DeviceProgram device_program =", ";");
+    auto field = [&](const char* name, const std::string& value) { host_.line(fmt::format(".{} = {},", name, value)); };
+    field("architecture", c_string_literal(options_.gpu_arch));
+    field("code", "onnxc_device_code");
+    field("kernels", "device_kernels");
+    field("kernel_count", std::to_string(kernels_.size()));
+    field("level_count", std::to_string(context_.level_count()));
+    field("sizes", "hip::sizes");
+    field("buffer_count", std::to_string(context_.storages.size()));
+    field("buffers", "hip::buffers");
+    field("step_count", std::to_string(steps_.size()));
+    field("steps", "hip::steps");
+    field("weights", "onnxc_device_weights");
+    field("weights_size", std::to_string(weights_.size()));
+    field("backend", "&hip_backend");
+  }
+
+  const Program& program_;
+  const HipEmitOptions& options_;
+  EmitContext context_;
+  TextWriter device_, host_;
+  TextWriter output_text_{1};
+  SharedFunctions functions_;
+  StepOutputPrinter outputs_{context_, output_text_, functions_};
+  StepFlowPrinter flow_{context_};
+  std::set<std::string> device_headers_, host_headers_ = {"kernels/hip/wave/launch.h"};
+  std::string comment_;  // of the step that is printed, over the kernel that it is the first to use
+  std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
+  std::vector<std::string> kernels_, steps_;
+  std::vector<DeviceKernel> reported_;
+  WeightBytes weights_;
+};
+
+}  // namespace
+
+EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options) {
+  return HipEmitter(program, options).run();
+}
+
+}  // namespace onnxc

@@ -1,0 +1,34 @@
+// A program as device code for a GPU and as the part of the host file that launches it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "codegen/hip/kernel_report.h"
+#include "codegen/host/weights.h"
+#include "ir/program/program.h"
+
+namespace onnxc {
+
+struct HipEmitOptions {
+  std::string gpu_arch = "gfx942";
+  std::string model_hash;
+  std::string options;
+  std::vector<std::string> build_lines;  // how a person builds the code object, for the head of the source
+};
+
+struct EmittedDevice {
+  std::string architecture;
+  std::string source;  // one HIP file: all kernels
+  // Text of the host file, inside of namespace onnxc::runtime: defines device_program (runtime/hip/program.h).
+  std::string host;
+  std::vector<std::string> host_headers;  // that it needs
+  WeightBytes weights;
+  std::vector<DeviceKernel> kernels;
+};
+
+// The program is one for HipTarget. The same program and options give the same bytes.
+EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options);
+
+}  // namespace onnxc

@@ -1,0 +1,102 @@
+#include "codegen/hip/gemm/conv_kernel.h"
+
+#include "codegen/call/kernel_convolution.h"
+#include "codegen/hip/gemm/gemm_call.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::ConvShape;
+using kernels::GemmPlan;
+using kernels::InputOrder;
+
+// With few input channels a block of them would be mostly padding: they are read one by one. So is a row-major input
+// that each tile reads once: its copy in blocks would cost more than the loads.
+constexpr int64_t most_stem_channels = 4;
+// A group of fewer output channels would leave most of a tile unused: its loops do better.
+constexpr int64_t fewest_group_columns = 12;
+
+bool cuts_blocks(const ConvShape& shape) {
+  return shape.groups == 1 || (shape.group_input_channels() % kernels::block_channels == 0 &&
+                               shape.group_output_channels() % kernels::block_channels == 0);
+}
+
+bool reads_elements(const KernelConvolution& convolution, bool is_row_major) {
+  const ConvShape& shape = convolution.shape;
+  if (convolution.spec.transposed || shape.groups != 1) return false;
+  return shape.input_channels <= most_stem_channels || (is_row_major && shape.kernel.product() == 1);
+}
+
+std::array<Expr, 3> three(const std::array<WindowAxis, 3>& axes, Expr WindowAxis::* member) {
+  return {axes[0].*member, axes[1].*member, axes[2].*member};
+}
+
+// Batch, channel, and up to three spatial axes, the last of which is w.
+GemmAxes axes_of(size_t rank) {
+  GemmAxes axes{.channel = 1, .batch = 0, .group = {}, .d = {}, .h = {}, .w = rank - 1};
+  if (rank >= 4) axes.h = rank - 2;
+  if (rank >= 5) axes.d = rank - 3;
+  return axes;
+}
+
+// ONNX's [output channels, input channels / groups, taps...], transposed [input channels, output channels / groups,
+// taps...].
+Tensor pack(const GemmPlan& plan, const std::vector<float>& weights) {
+  const ConvShape& shape = plan.shape;
+  const int64_t taps = plan.taps(), inputs = shape.group_input_channels(), outputs = shape.group_output_channels();
+  internal_check(static_cast<int64_t>(weights.size()) == shape.output_channels * inputs * taps,
+                 "as many weights as the shape has");
+  return pack_weights(plan, [&](int64_t group, int64_t column, int64_t tap, int64_t channel) {
+    const int64_t row =
+        plan.transposed ? (group * inputs + channel) * outputs + column : (group * outputs + column) * inputs + channel;
+    return weights[static_cast<size_t>(row * taps + tap)];
+  });
+}
+
+}  // namespace
+
+bool takes_implicit_gemm(const Node& node) {
+  const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
+  if (!convolution) return false;
+  if (cuts_blocks(convolution->shape)) return true;
+  return !convolution->spec.transposed && convolution->shape.group_output_channels() >= fewest_group_columns;
+}
+
+void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringContext& context) {
+  const KernelConvolution convolution = *as_kernel_convolution(node);
+  const Value& input = *node.inputs[0];
+  const size_t rank = input.shape->size();
+  GemmPlan plan{.shape = convolution.shape,
+                .transposed = convolution.spec.transposed,
+                .products = products_for(input.dtype, products)};
+  const BufferId own = context.buffer(input);
+  const bool is_row_major = context.program().buffer(own).layout.is_row_major();
+  const bool is_planar = reads_elements(convolution, is_row_major);
+  if (is_planar) {
+    plan.input_order = InputOrder::planar;
+    plan.input_lanes = is_row_major ? 1 : kernels::block_channels;
+  } else if (!cuts_blocks(convolution.shape)) {
+    plan.input_order = InputOrder::elements;
+  }
+  const Layout blocked = Layout::channel_blocked(rank, kernels::block_channels);
+  const GemmOperation operation{
+      .title = convolution_title(convolution.spec.transposed ? "conv_transpose" : "conv", convolution),
+      .plan = plan,
+      .batch = convolution.spec.batch,
+      .input = three(convolution.axes, &WindowAxis::input),
+      .output = three(convolution.axes, &WindowAxis::output),
+      .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
+      .input_axes = axes_of(rank),
+      .output_axes = axes_of(rank),
+      .weight_axes = {}};
+  const BufferId x = is_planar ? own : context.buffer_as(input, blocked, node.origin);
+  auto weights = [&](const GemmPlan& chosen) {
+    return add_packed(context.program(), node.inputs[1]->name, pack(chosen, as_float(*node.inputs[1]->constant)));
+  };
+  const Layout& own_layout = context.program().buffer(context.buffer(*node.outputs[0])).layout;
+  const Layout output_layout = own_layout.is_row_major() ? own_layout : blocked;
+  lower_gemm(node, operation, x, weights, bias_epilogue(node, context), output_layout, context);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,14 @@
+// Convolutions and transposed convolutions on MFMA: which nodes the implicit-GEMM kernel takes, its weights and its
+// call.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_geometry.h"
+#include "passes/lowering/lower.h"
+
+namespace onnxc {
+
+bool takes_implicit_gemm(const Node& node);
+// `products`: how those of float32 are made.
+void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringContext& context);
+
+}  // namespace onnxc

@@ -1,0 +1,256 @@
+#include "codegen/hip/gemm/gemm_call.h"
+
+#include <Eigen/Core>
+#include <cstring>
+
+#include "codegen/call/usual_size.h"
+#include "codegen/hip/call/kernel_spec.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::GemmPlan;
+using kernels::Products;
+
+const char* order_name(kernels::InputOrder order) {
+  switch (order) {
+    case kernels::InputOrder::blocks:
+      return "blocks";
+    case kernels::InputOrder::elements:
+      return "elements";
+    case kernels::InputOrder::planar:
+      return "planar";
+  }
+  internal_error("an order of the input");
+}
+
+std::string plan_text(const GemmPlan& plan) {
+  return fmt::format("GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}}}",
+                     shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
+                     order_name(plan.input_order), plan.input_lanes,
+                     plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product,
+                     plan.is_split, plan.output_lanes);
+}
+
+class GemmSpec : public HipKernelSpec {
+ public:
+  GemmSpec(GemmOperation operation, const GemmChoice& choice) : operation_(std::move(operation)), choice_(choice) {}
+
+  std::string describe() const override {
+    return fmt::format("{} {} tile {}x{}{}", operation_.title, name(plan().products), plan().tile.rows,
+                       plan().tile.columns, plan().is_split ? " split" : "");
+  }
+  std::string device_header() const override { return "kernels/hip/gemm/implicit_gemm.h"; }
+  std::string host_header() const override { return "kernels/hip/gemm/gemm_geometry.h"; }
+
+  std::string arguments_type(const KernelCall& call, const Program& program) const override {
+    return fmt::format("GemmArguments<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.inputs[1]),
+                       c_type(program, call.output));
+  }
+  std::string function(const KernelCall& call, const Program& program) const override {
+    return fmt::format("implicit_gemm<{}>", plan_text(plan_of(call, program)));
+  }
+  bool writes_row_major() const override { return true; }
+
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    const std::string zeros = plan().weight_order == kernels::WeightOrder::packed
+                                  ? fmt::format("{} + {}", text.pointer(call.inputs[1]), plan().weight_count())
+                                  : text.pointer(call.inputs[2]);
+    return braced(
+        {text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.output), sizes(text),
+         view(text, call.inputs[0], operation_.input_axes, plan().input_lanes, plan().shape.group_input_channels()),
+         view(text, call.output, operation_.output_axes, plan_of(call, text.program).output_lanes, 0),
+         weight_view(text, call.inputs[1]), zeros, call.workspace ? text.pointer(*call.workspace) : "nullptr",
+         fmt::format("{}.launch({})", plan_text(plan()), sizes(text))});
+  }
+  std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call)"; }
+  std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
+    if (!plan().is_split) return std::nullopt;
+    return DeviceFunction{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),
+                          plan_text(plan()) + ".combining_blocks(arguments.call.sizes)"};
+  }
+
+  const GemmOperation& operation() const { return operation_; }
+  std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
+
+  KernelFigures figures() const override {
+    return {choice_.lds_bytes, plan().waves(), choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)};
+  }
+
+ private:
+  const GemmPlan& plan() const { return choice_.plan; }
+  // With the layout of the output, which an epilogue may have changed. Columns of a row-major matrix are like a block.
+  GemmPlan plan_of(const KernelCall& call, const Program& program) const {
+    GemmPlan plan = choice_.plan;
+    if (!plan.matrix_product && program.buffer(call.output).layout.is_row_major()) plan.output_lanes = 1;
+    return plan;
+  }
+
+  std::string sizes(const KernelText& text) const {
+    auto axes = [&](const std::array<Expr, 3>& extents) {
+      return braced({text.expr(extents[0]), text.expr(extents[1]), text.expr(extents[2])});
+    };
+    return braced(
+        {text.expr(operation_.batch), axes(operation_.input), axes(operation_.output), axes(operation_.begin_pads)});
+  }
+
+  // `group_channels` is what a group is further in the channels, unless groups have an axis of their own.
+  std::string view(const KernelText& text, BufferId id, const GemmAxes& axes, int64_t lanes,
+                   int64_t group_channels) const {
+    const Program& program = text.program;
+    // Where channels are read one by one the kernel itself counts them through all groups.
+    const bool counts_channels = plan().input_order != kernels::InputOrder::blocks || group_channels == 0;
+    const Expr group = axes.group        ? axis_stride(program, id, axes.group)
+                       : counts_channels ? Expr(0)
+                                         : axis_stride(program, id, axes.channel, group_channels);
+    return braced({text.expr(axis_stride(program, id, axes.batch)),
+                   text.expr(plan().matrix_product && !axes.group ? Expr(0) : group),
+                   text.expr(axis_stride(program, id, axes.channel, lanes)),
+                   text.expr(axis_stride(program, id, axes.d)), text.expr(axis_stride(program, id, axes.h)),
+                   text.expr(axis_stride(program, id, axes.w))});
+  }
+
+  std::string weight_view(const KernelText& text, BufferId id) const {
+    if (!operation_.weight_axes) return "{}";
+    const GemmOperation::Matrix& axes = *operation_.weight_axes;
+    return braced(
+        {text.expr(axis_stride(text.program, id, axes.batch)), text.expr(axis_stride(text.program, id, axes.group)),
+         text.expr(axis_stride(text.program, id, axes.k)), text.expr(axis_stride(text.program, id, axes.column))});
+  }
+
+  GemmOperation operation_;
+  GemmChoice choice_;
+};
+
+uint16_t bits_of(float value, DType dtype) {
+  if (dtype == DType::float16) return std::bit_cast<uint16_t>(Eigen::half(value));
+  return std::bit_cast<uint16_t>(Eigen::bfloat16(value));
+}
+
+}  // namespace
+
+const char* name(Products products) {
+  switch (products) {
+    case Products::float32:
+      return "float32";
+    case Products::xf32:
+      return "xf32";
+    case Products::bf16x3:
+      return "bf16x3";
+    case Products::float16:
+      return "float16";
+    case Products::bfloat16:
+      return "bfloat16";
+  }
+  internal_error("a kind of products");
+}
+
+std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t rank) {
+  std::vector<std::string> names(rank, "0");
+  const GemmAxes& axes = operation.output_axes;
+  names.at(axes.channel) = "c";
+  const std::pair<const std::optional<size_t>&, const char*> others[] = {
+      {axes.batch, "n"}, {axes.group, "g"}, {axes.d, "d"}, {axes.h, "h"}, {axes.w, "w"}};
+  for (const auto& [axis, text] : others)
+    if (axis) names.at(*axis) = text;
+  return names;
+}
+
+const GemmOperation* find_gemm(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const GemmSpec*>(call.spec.get());
+  return spec == nullptr ? nullptr : &spec->operation();
+}
+
+GemmSizes GemmOperation::sizes(const Program& program) const {
+  bool are_known = true;
+  auto value = [&](const Expr& expr) {
+    are_known = are_known && expr.constant().has_value();
+    return usual_size(program, expr).value_or(1);
+  };
+  auto axes = [&](const std::array<Expr, 3>& exprs) {
+    return kernels::Axes{value(exprs[0]), value(exprs[1]), value(exprs[2])};
+  };
+  const kernels::ConvSizes sizes = {batch.constant() ? value(batch) : 1, axes(input), axes(output), axes(begin_pads)};
+  return {sizes, are_known && batch.constant().has_value()};
+}
+
+Products products_for(DType dtype, Products float32) {
+  switch (dtype) {
+    case DType::float16:
+      return Products::float16;
+    case DType::bfloat16:
+      return Products::bfloat16;
+    default:
+      return float32;
+  }
+}
+
+Tensor pack_weights(const GemmPlan& plan,
+                    const std::function<float(int64_t group, int64_t column, int64_t tap, int64_t channel)>& weight) {
+  const bool is_split = plan.products == Products::bf16x3;
+  const DType dtype = is_split || plan.products == Products::bfloat16 ? DType::bfloat16
+                      : plan.products == Products::float16            ? DType::float16
+                                                                      : DType::float32;
+  Tensor packed = Tensor::zeros(dtype, {plan.packed_count()});
+  auto set = [&](int64_t index, float value) {
+    if (dtype == DType::float32) {
+      std::memcpy(packed.mutable_bytes() + index * 4, &value, 4);
+    } else {
+      const uint16_t bits = bits_of(value, dtype);
+      std::memcpy(packed.mutable_bytes() + index * 2, &bits, 2);
+    }
+  };
+  for (int64_t group = 0; group < plan.shape.groups; ++group)
+    for (int64_t step = 0; step < plan.steps(); ++step)
+      for (int64_t k = 0; k < plan.depth(); ++k) {
+        const GemmPlan::Place at = plan.place(static_cast<int32_t>(step), static_cast<int32_t>(k));
+        if (!plan.is_inside(at)) continue;
+        for (int64_t column = 0; column < plan.shape.group_output_channels(); ++column) {
+          const float value = weight(group, column, at.tap, at.channel);
+          const int64_t row = plan.weight_offset(group, step, column);
+          if (!is_split) {
+            set(row + k, value);
+            continue;
+          }
+          // As split() of kernels/gemm_tile.h does it.
+          const float high =
+              std::isfinite(value) ? std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffff0000U) : value;
+          set(row + k, high);
+          set(row + 16 + k, std::isfinite(value) ? value - high : 0.0F);
+        }
+      }
+  return packed;
+}
+
+BufferId add_packed(Program& program, const std::string& name, Tensor packed) {
+  Buffer buffer;
+  buffer.name = name;
+  buffer.dtype = packed.dtype();
+  buffer.kind = BufferKind::constant;
+  buffer.shape = {packed.size()};
+  buffer.layout = Layout::row_major(1);
+  buffer.constant = std::move(packed);
+  buffer.is_packed = true;
+  return program.add(std::move(buffer));
+}
+
+void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
+                const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
+                LoweringContext& context) {
+  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()));
+  KernelCall call;
+  call.inputs = {input, weights(choice.plan)};
+  if (choice.plan.weight_order == kernels::WeightOrder::strided) {
+    const auto count = static_cast<int64_t>(kernels::lds_row_bytes);
+    call.inputs.push_back(
+        add_packed(context.program(), "zeros", Tensor::zeros(context.program().buffer(input).dtype, {count})));
+  }
+  if (choice.workspace_count > 0)
+    call.workspace = add_temporary(context.program(), node.outputs[0]->name + " in parts", {choice.workspace_count});
+  call.epilogue = std::move(epilogue);
+  call.spec = std::make_shared<GemmSpec>(std::move(operation), choice);
+  context.emit_kernel(std::move(call), *node.outputs[0], output_layout, node.origin);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,61 @@
+// A call of the implicit-GEMM kernel (kernels/implicit_gemm.h): its operands, their packing and its text.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+
+#include "codegen/call/kernel_convolution.h"
+#include "codegen/hip/gemm/gemm_choice.h"
+#include "passes/lowering/lower.h"
+
+namespace onnxc {
+
+// Which logical axes of a buffer the kernel's axes are; an axis that the buffer lacks counts one element.
+struct GemmAxes {
+  size_t channel;
+  std::optional<size_t> batch, group, d, h, w;
+};
+
+// What the kernel is to compute.
+struct GemmOperation {
+  std::string title;  // in reports: "conv 3x3x3 64->64"
+  kernels::GemmPlan plan;
+  Expr batch;
+  std::array<Expr, 3> input, output, begin_pads;  // depth, height, width
+  GemmAxes input_axes, output_axes;
+  // Of a strided second operand.
+  struct Matrix {
+    size_t k, column;
+    std::optional<size_t> batch, group;
+  };
+  std::optional<Matrix> weight_axes;
+
+  // Those that only a run knows as they usually are (usual_size.h), of one image.
+  GemmSizes sizes(const Program& program) const;
+};
+
+// The weights in the plan's order; `weight` gives the one of a group, column, tap and input channel.
+Tensor pack_weights(const kernels::GemmPlan& plan,
+                    const std::function<float(int64_t group, int64_t column, int64_t tap, int64_t channel)>& weight);
+
+// Chooses the tile and adds the step: `inputs` are the two operands, the second of which is made by `weights` for the
+// plan that was chosen.
+void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
+                const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,
+                const Layout& output_layout, LoweringContext& context);
+
+// What a call multiplies; null where it is of another kernel.
+const GemmOperation* find_gemm(const KernelCall& call);
+// HipKernelSpec::coordinates of its output.
+std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t rank);
+
+// "float32"
+const char* name(kernels::Products products);
+// How products of a floating type are made; `float32` for float32.
+kernels::Products products_for(DType dtype, kernels::Products float32);
+
+// Adds packed weights as a constant of the program.
+BufferId add_packed(Program& program, const std::string& name, Tensor packed);
+
+}  // namespace onnxc

@@ -1,0 +1,111 @@
+#include "codegen/hip/gemm/gemm_choice.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::GemmPlan;
+using kernels::GemmTile;
+
+// An MI300X (gfx942.md, A).
+constexpr double clock = 1e6 * gpu_cycles_a_microsecond, memory_rate = 5.3e12;
+constexpr double lds_bytes_a_cycle = 128, cache_bytes_a_cycle = 54;
+// Until the first product starts and from the last to the end, with other blocks of the unit at work.
+constexpr double tile_overhead_cycles = 3000;
+// Of a step, while the block is alone on its unit: from fetching through LDS to the first product.
+constexpr double exposed_cycles = 420;
+constexpr int64_t most_threads = 1024;
+
+// Two blocks share a compute unit: one works while the other waits.
+bool fits_limits(const GemmTile& tile) {
+  return kernels::blocks_a_unit(tile) >= 2 && kernels::nest_threads <= most_threads;
+}
+
+}  // namespace
+
+const char* describe(GpuBound bound) {
+  switch (bound) {
+    case GpuBound::mfma:
+      return "MFMA";
+    case GpuBound::lds:
+      return "LDS";
+    case GpuBound::cache:
+      return "cache";
+    case GpuBound::memory:
+      return "memory";
+    case GpuBound::latency:
+      return "latency";
+  }
+  internal_error("a bound");
+}
+
+GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes) {
+  const auto tile_rows = static_cast<double>(plan.tile.rows), tile_columns = static_cast<double>(plan.tile.columns);
+  const int64_t tiles = std::max(plan.tiles(sizes), int64_t{1}), parts = plan.parts(tiles);
+  // A residue of a strided transposed convolution has its share of the taps.
+  const double steps = std::max(1.0, static_cast<double>(plan.steps()) / static_cast<double>(plan.residues() * parts));
+  const double mfma = tile_rows * tile_columns / 1024 / 4 * static_cast<double>(plan.segments()) *
+                      static_cast<double>(kernels::product_cycles(plan.products));
+  // Each row is written once and read by two wavefronts.
+  const double operand_bytes = (tile_rows + tile_columns) * 64;
+  const double lds = 3 * operand_bytes / lds_bytes_a_cycle, cache = operand_bytes / cache_bytes_a_cycle;
+  const double step = std::max({mfma, lds, cache});
+  // Of the unit with the most, which holds some of them at once.
+  const int64_t blocks = kernels::divide_up(tiles * parts, kernels::compute_units);
+  const int64_t rounds = kernels::divide_up(blocks, kernels::blocks_a_unit(plan.tile));
+  double cycles = std::max(static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
+                           static_cast<double>(rounds) * (steps * (step + exposed_cycles) + tile_overhead_cycles));
+  if (parts > 1)
+    cycles += tile_overhead_cycles + 8 * static_cast<double>(plan.workspace_count(tiles)) / memory_rate * clock;
+  const double element = kernels::is_half(plan.products) ? 2 : 4;
+  const auto inputs = static_cast<double>(sizes.batch * sizes.input.product() * plan.shape.input_channels),
+             outputs = static_cast<double>(sizes.batch * sizes.output.product() * plan.shape.output_channels);
+  const auto weights =
+      static_cast<double>(plan.shape.output_channels * plan.shape.group_input_channels() * plan.taps());
+  const double memory = element * (inputs + outputs + weights) / memory_rate;
+  if (memory * clock > cycles) return {1e6 * memory, cycles, GpuBound::memory};
+  const GpuBound bound = steps * step < tile_overhead_cycles ? GpuBound::latency
+                         : step == mfma                      ? GpuBound::mfma
+                         : step == cache                     ? GpuBound::cache
+                                                             : GpuBound::lds;
+  return {1e6 * cycles / clock, cycles, bound};
+}
+
+GpuEstimate estimate_memory(int64_t bytes) {
+  const double seconds = static_cast<double>(bytes) / memory_rate, overhead = tile_overhead_cycles / clock;
+  if (seconds < overhead) return {1e6 * overhead, tile_overhead_cycles, GpuBound::latency};
+  return {1e6 * seconds, seconds * clock, GpuBound::memory};
+}
+
+GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given) {
+  const kernels::ConvSizes& sizes = given.sizes;
+  std::optional<GemmChoice> best;
+  auto consider = [&](const GemmTile& tile, bool is_split) {
+    plan.tile = tile;
+    plan.is_split = is_split;
+    const GpuEstimate estimate = estimate_gemm(plan, sizes);
+    // Where memory decides, the one that keeps compute units busy the least; of equals the first.
+    auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
+    if (best && cost(best->estimate) <= cost(estimate)) return;
+    const int64_t workspace = given.are_known ? plan.workspace_count(plan.tiles(sizes)) : plan.most_workspace_count();
+    best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, workspace, estimate};
+  };
+  for (const GemmTile& tile : kernels::gemm_tiles) {
+    if (!fits_limits(tile)) continue;
+    plan.tile = tile;
+    plan.is_split = true;
+    const bool may_have_parts = plan.steps() / plan.residues() >= 2 * kernels::least_part_steps;
+    const bool has_parts = may_have_parts && plan.parts(sizes) > 1;
+    // Sizes that are not known may be small.
+    if (given.are_known || !may_have_parts) consider(tile, false);
+    if (given.are_known ? has_parts : may_have_parts) consider(tile, true);
+  }
+  internal_check(best.has_value(), "a tile that fits");
+  return *best;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,144 @@
+#include "codegen/hip/gemm/matmul_kernel.h"
+
+#include "codegen/hip/gemm/gemm_call.h"
+#include "ops/op.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::GemmPlan;
+using kernels::InputOrder;
+using kernels::WeightOrder;
+
+// A product of two operands as both nodes have it: which logical axes are what.
+struct MatrixProduct {
+  GemmAxes left, output;
+  GemmOperation::Matrix right;
+  Expr rows;
+  int64_t depth, columns, groups = 1;
+  Expr batch = 1;
+  std::array<Expr, 3> positions = {1, 1, 1};  // of the rows: two axes of the batch, and the rows themselves
+};
+
+bool is_static(const Expr& extent) { return extent.constant().has_value() && *extent.constant() > 0; }
+
+// Axes in front of the matrix, from the right: h, d, then the batch.
+void spread_batch(const Shape& shape, MatrixProduct& product) {
+  std::optional<size_t> GemmAxes::* const places[] = {&GemmAxes::h, &GemmAxes::d, &GemmAxes::batch};
+  for (size_t i = 0; i + 2 < shape.size(); ++i) {
+    const size_t axis = shape.size() - 3 - i;
+    product.left.*places[i] = product.output.*places[i] = axis;
+    (i == 2 ? product.batch : product.positions[1 - i]) = shape[axis];
+  }
+}
+
+// A matrix of its own for each place in the batch: one axis as the batch, a static one as groups.
+bool match_batch(const Shape& left, const Shape& right, MatrixProduct& product) {
+  if (left.size() != right.size() || left.size() > 4) return false;
+  for (size_t axis = 0; axis + 2 < left.size(); ++axis)
+    if (!proven_equal(left[axis], right[axis])) return false;
+  const size_t batch = left.size() == 4 && is_static(left[0]) && !is_static(left[1]) ? 1 : 0;
+  product.left.batch = product.output.batch = product.right.batch = batch;
+  product.batch = left[batch];
+  if (left.size() == 4) {
+    const size_t group = 1 - batch;
+    if (!is_static(left[group])) return false;
+    product.left.group = product.output.group = product.right.group = group;
+    product.groups = *left[group].constant();
+  }
+  return true;
+}
+
+std::optional<MatrixProduct> as_matmul(const Value& a, const Value& b) {
+  const Shape &left = *a.shape, &right = *b.shape;
+  const size_t rank = left.size(), right_rank = right.size();
+  if (rank < 2 || rank > 5 || right_rank < 2) return std::nullopt;
+  if (!is_static(left[rank - 1]) || !is_static(right[right_rank - 1])) return std::nullopt;
+  MatrixProduct product{.left = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
+                        .output = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
+                        .right = {.k = right_rank - 2, .column = right_rank - 1, .batch = {}, .group = {}},
+                        .rows = left[rank - 2],
+                        .depth = *left[rank - 1].constant(),
+                        .columns = *right[right_rank - 1].constant()};
+  product.positions[2] = product.rows;
+  if (right_rank == 2)
+    spread_batch(left, product);
+  else if (!match_batch(left, right, product))
+    return std::nullopt;
+  return product;
+}
+
+bool transposes(const NodeReader& reader, const char* attribute) { return reader.integer(attribute, 0) != 0; }
+
+std::optional<MatrixProduct> as_gemm(const Node& node) {
+  const NodeReader reader(node);
+  const Shape &left = *node.inputs[0]->shape, &right = *node.inputs[1]->shape;
+  const size_t row = transposes(reader, "transA") ? 1 : 0, column = transposes(reader, "transB") ? 0 : 1;
+  if (!is_static(left[1 - row]) || !is_static(right[column])) return std::nullopt;
+  MatrixProduct product{.left = {.channel = 1 - row, .batch = {}, .group = {}, .d = {}, .h = {}, .w = row},
+                        .output = {.channel = 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = 0},
+                        .right = {.k = 1 - column, .column = column, .batch = {}, .group = {}},
+                        .rows = left[row],
+                        .depth = *left[1 - row].constant(),
+                        .columns = *right[column].constant()};
+  product.positions[2] = product.rows;
+  return product;
+}
+
+std::optional<MatrixProduct> as_matrix_product(const Node& node) {
+  if (!is_operator(&node, "MatMul") && !is_operator(&node, "Gemm")) return std::nullopt;
+  if (!is_kernel_type(node.inputs[0]->dtype)) return std::nullopt;
+  return is_operator(&node, "Gemm") ? as_gemm(node) : as_matmul(*node.inputs[0], *node.inputs[1]);
+}
+
+// The right matrix, a constant, as the plan's weights.
+Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& matrix) {
+  const std::vector<float> values = as_float(matrix);
+  const bool is_transposed = product.right.column == 0;
+  return pack_weights(plan, [&](int64_t, int64_t column, int64_t, int64_t k) {
+    return values[static_cast<size_t>(is_transposed ? column * product.depth + k : k * product.columns + column)];
+  });
+}
+
+}  // namespace
+
+bool takes_matrix_product(const Node& node) { return as_matrix_product(node).has_value(); }
+
+void lower_matrix_product(const Node& node, kernels::Products products, LoweringContext& context) {
+  const MatrixProduct product = *as_matrix_product(node);
+  const Value &a = *node.inputs[0], &b = *node.inputs[1];
+  const bool is_constant = b.constant && b.shape->size() == 2;
+  // Whole blocks of columns, next to each other, are read as blocks of channels.
+  const bool has_blocks = product.left.channel + 1 == a.shape->size() && product.depth % kernels::block_channels == 0;
+  // Rows that lie next to each other: a transposed matrix.
+  const bool has_planes = product.left.w == a.shape->size() - 1;
+  GemmPlan plan{.shape = {product.groups * product.depth, product.groups * product.columns, product.groups},
+                .products = products_for(a.dtype, products),
+                .input_order = has_blocks   ? InputOrder::blocks
+                               : has_planes ? InputOrder::planar
+                                            : InputOrder::elements,
+                .input_lanes = has_blocks ? kernels::block_channels : 1,
+                .weight_order = is_constant ? WeightOrder::packed : WeightOrder::strided,
+                .matrix_product = true};
+  GemmOperation operation{.title = fmt::format("matmul {}->{}", product.depth, product.columns),
+                          .plan = plan,
+                          .batch = product.batch,
+                          .input = product.positions,
+                          .output = product.positions,
+                          .begin_pads = {0, 0, 0},
+                          .input_axes = product.left,
+                          .output_axes = product.output,
+                          .weight_axes = {}};
+  if (!is_constant) operation.weight_axes = product.right;
+  auto row_major = [&](const Value& value) {
+    return context.buffer_as(value, Layout::row_major(value.shape->size()), node.origin);
+  };
+  auto weights = [&](const GemmPlan& chosen) {
+    return is_constant ? add_packed(context.program(), b.name, pack(chosen, product, *b.constant)) : row_major(b);
+  };
+  lower_gemm(node, operation, row_major(a), weights, product_epilogue(node, context),
+             Layout::row_major(node.outputs[0]->shape->size()), context);
+}
+
+}  // namespace onnxc

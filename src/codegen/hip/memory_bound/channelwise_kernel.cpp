@@ -1,0 +1,130 @@
+#include "codegen/hip/memory_bound/channelwise_kernel.h"
+
+#include "codegen/call/kernel_convolution.h"
+#include "codegen/hip/call/kernel_spec.h"
+#include "codegen/hip/gemm/gemm_choice.h"
+#include "kernels/hip/memory_bound/channelwise_geometry.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::ChannelwisePlan;
+using kernels::ConvShape;
+
+// With more, plain loops are no worse: the weights of a block are in LDS, and bits say which elements are inside.
+constexpr int64_t most_group_channels = 8, most_lds_bytes = 32768, most_span = 32;
+constexpr int64_t planned_waves = 4;
+
+std::string plan_text(const ChannelwisePlan& plan) {
+  return fmt::format("ChannelwisePlan{{{}, {}, {}}}", shape_text(plan.shape), plan.lanes, plan.output_lanes);
+}
+
+class ChannelwiseSpec : public HipKernelSpec {
+ public:
+  ChannelwiseSpec(KernelConvolution convolution, const ChannelwisePlan& plan)
+      : convolution_(std::move(convolution)), plan_(plan) {}
+
+  std::string describe() const override { return convolution_title("conv channelwise", convolution_); }
+  std::string device_header() const override { return "kernels/hip/memory_bound/channelwise.h"; }
+  std::string host_header() const override { return "kernels/hip/memory_bound/channelwise_geometry.h"; }
+
+  std::string arguments_type(const KernelCall& call, const Program& program) const override {
+    return fmt::format("ChannelwiseArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
+  }
+  std::string function(const KernelCall& call, const Program& program) const override {
+    return fmt::format("channelwise<{}>", plan_text(plan_of(call, program)));
+  }
+  bool writes_row_major() const override { return true; }
+
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    const std::string sizes = convolution_sizes(convolution_, text);
+    return braced({text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.output), sizes,
+                   view(text, call.inputs[0], plan_.lanes),
+                   view(text, call.output, plan_of(call, text.program).output_lanes),
+                   fmt::format("{}.launch({})", plan_text(plan_), sizes)});
+  }
+  std::string blocks() const override { return plan_text(plan_) + ".blocks(arguments.call.sizes)"; }
+
+  std::vector<std::string> coordinates(size_t rank) const override {
+    static constexpr const char* spatial[] = {"d", "h", "w"};
+    std::vector<std::string> names = {"n", "c"};
+    for (size_t axis = 5 - rank; axis < 3; ++axis) names.emplace_back(spatial[axis]);
+    return names;
+  }
+
+  KernelFigures figures() const override {
+    const std::optional<GpuEstimate> estimate = estimate_traffic();
+    return {plan_.lds_bytes(), planned_waves, estimate ? estimate->microseconds : 0,
+            estimate ? onnxc::describe(estimate->bound) : "memory"};
+  }
+
+ private:
+  ChannelwisePlan plan_of(const KernelCall& call, const Program& program) const {
+    ChannelwisePlan plan = plan_;
+    if (program.buffer(call.output).layout.is_row_major()) plan.output_lanes = 1;
+    return plan;
+  }
+
+  std::optional<GpuEstimate> estimate_traffic() const {
+    Expr input = convolution_.spec.batch * plan_.shape.input_channels,
+         output = convolution_.spec.batch * plan_.shape.output_channels;
+    for (const WindowAxis& axis : convolution_.axes) {
+      input *= axis.input;
+      output *= axis.output;
+    }
+    const std::optional<int64_t> elements = (input + output).constant();
+    if (!elements) return std::nullopt;
+    return estimate_memory(*elements * 4);
+  }
+
+  static std::string view(const KernelText& text, BufferId id, int64_t lanes) {
+    const size_t rank = text.program.buffer(id).shape.size();
+    auto stride = [&](size_t axis, int64_t step) { return text.expr(axis_stride(text.program, id, axis, step)); };
+    auto spatial = [&](size_t from_behind) { return rank > 1 + from_behind ? stride(rank - from_behind, 1) : "0"; };
+    return braced({stride(0, 1), stride(1, lanes), spatial(3), spatial(2), spatial(1)});
+  }
+
+  KernelConvolution convolution_;
+  ChannelwisePlan plan_;
+};
+
+std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& weights) {
+  const int64_t taps = plan.taps(), inputs = plan.shape.group_input_channels();
+  std::vector<float> packed(static_cast<size_t>(plan.weight_count()), 0.0F);
+  for (int64_t channel = 0; channel < plan.shape.output_channels; ++channel)
+    for (int64_t input = 0; input < inputs; ++input)
+      for (int64_t tap = 0; tap < taps; ++tap)
+        packed[static_cast<size_t>(plan.weight_offset(channel, tap, input))] =
+            weights[static_cast<size_t>((channel * inputs + input) * taps + tap)];
+  return packed;
+}
+
+}  // namespace
+
+bool takes_channelwise(const Node& node) {
+  const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
+  if (!convolution || convolution->spec.transposed || convolution->shape.groups == 1) return false;
+  const ChannelwisePlan plan{.shape = convolution->shape, .lanes = kernels::block_channels};
+  return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= most_lds_bytes &&
+         plan.span() <= most_span;
+}
+
+void lower_channelwise(const Node& node, LoweringContext& context) {
+  const KernelConvolution convolution = *as_kernel_convolution(node);
+  const Value &input = *node.inputs[0], &output = *node.outputs[0];
+  const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
+  auto layout_of = [&](const Value& value) { return context.program().buffer(context.buffer(value)).layout; };
+  const Layout output_layout = layout_of(output).is_row_major() ? layout_of(output) : blocked;
+  // Between row-major tensors a channel at a time, without copies.
+  const bool is_planar = layout_of(input).is_row_major() && output_layout.is_row_major();
+  const ChannelwisePlan plan{.shape = convolution.shape, .lanes = is_planar ? 1 : kernels::block_channels};
+  KernelCall call;
+  call.inputs = {
+      is_planar ? context.buffer(input) : context.buffer_as(input, blocked, node.origin),
+      add_constant(context.program(), node.inputs[1]->name, pack(plan, as_float(*node.inputs[1]->constant)), true)};
+  call.epilogue = bias_epilogue(node, context);
+  call.spec = std::make_shared<ChannelwiseSpec>(convolution, plan);
+  context.emit_kernel(std::move(call), output, output_layout, node.origin);
+}
+
+}  // namespace onnxc

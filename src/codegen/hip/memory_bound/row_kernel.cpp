@@ -1,0 +1,365 @@
+#include "codegen/hip/memory_bound/row_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/call/kernel_call.h"
+#include "codegen/call/usual_size.h"
+#include "codegen/hip/call/kernel_spec.h"
+#include "codegen/hip/gemm/gemm_choice.h"
+#include "codegen/hip/memory_bound/row_choice.h"
+#include "ops/network/normalization.h"
+#include "ops/network/statistics.h"
+#include "ops/op.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::block_channels;
+using kernels::RowKind;
+using kernels::RowPlan;
+using kernels::RowSizes;
+
+constexpr const char *device_header_path = "kernels/hip/memory_bound/normalized_rows.h",
+                     *host_header_path = "kernels/hip/memory_bound/row_geometry.h";
+constexpr int64_t planned_waves = 3;  // rows are held in registers
+// The names under which the kernel passes indices, in the order of the axes in memory.
+constexpr const char* index_names[] = {"n", "g", "c", "d", "h", "w"};
+
+const char* name(RowKind kind) {
+  switch (kind) {
+    case RowKind::softmax:
+      return "softmax";
+    case RowKind::log_softmax:
+      return "log_softmax";
+    case RowKind::moments:
+      return "moments";
+    case RowKind::mean_square:
+      return "mean_square";
+  }
+  internal_error("a kind of rows");
+}
+
+// A tensor as rows.
+struct Rows {
+  RowKind kind;
+  Shape extents;  // of its axes in memory
+  int outer_axes, row_axes;
+  Expr channels = 0;  // of a tensor in blocks of channels
+  bool is_blocked = false;
+  int64_t group_lanes = 1;
+  std::vector<std::string> coordinates;  // of its logical axes, of the indices that the kernel passes
+  double epsilon = 0;
+
+  Expr part(size_t first, size_t end) const {
+    return product(Shape(extents.begin() + static_cast<long>(first), extents.begin() + static_cast<long>(end)));
+  }
+  Expr outer() const { return part(0, static_cast<size_t>(outer_axes)); }
+  Expr columns() const { return part(static_cast<size_t>(outer_axes), static_cast<size_t>(outer_axes + row_axes)); }
+  Expr inner() const { return part(static_cast<size_t>(outer_axes + row_axes), extents.size()); }
+};
+
+RowShape shape_of(const Rows& rows, const Program& program, int64_t element_size) {
+  auto usual = [&](const Expr& size) { return usual_size(program, size).value_or(1); };
+  return {.kind = rows.kind,
+          .outer_axes = rows.outer_axes,
+          .row_axes = rows.row_axes,
+          .outer = usual(rows.outer()),
+          .columns = usual(rows.columns()),
+          .inner = usual(rows.inner()),
+          .columns_are_known = rows.columns().constant().has_value(),
+          .is_contiguous = rows.inner().is_constant(1),
+          .is_blocked = rows.is_blocked,
+          .group_lanes = rows.group_lanes,
+          .element_size = element_size};
+}
+
+std::string plan_text(const RowPlan& plan) {
+  return fmt::format("RowPlan{{RowKind::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", name(plan.kind), plan.outer_axes,
+                     plan.row_axes, plan.columns, plan.lanes, plan.threads, plan.vector, plan.held, plan.group_lanes,
+                     plan.is_blocked);
+}
+
+// What the two kernels have in common.
+class RowSpecBase : public HipKernelSpec {
+ public:
+  RowSpecBase(Rows rows, const RowPlan& plan, int64_t element_size)
+      : rows_(std::move(rows)), plan_(plan), element_size_(element_size) {}
+
+  // Rows are counted through whole buffers.
+  bool accepts_views() const override { return false; }
+  std::string device_header() const override { return device_header_path; }
+  std::string host_header() const override { return host_header_path; }
+
+ protected:
+  std::string sizes(const KernelText& text) const {
+    std::vector<std::string> extents;
+    for (const Expr& extent : rows_.extents) extents.push_back(text.expr(extent));
+    extents.resize(RowSizes::most_axes, "1");
+    return braced({braced(extents), text.expr(rows_.channels)});
+  }
+  std::string launch(const KernelText& text) const {
+    return fmt::format("{}.launch({})", plan_text(plan_), sizes(text));
+  }
+
+  // `passes`: how often the tensor is read or stored.
+  KernelFigures traffic(int64_t passes, int64_t lds_bytes) const {
+    const std::optional<int64_t> elements = product(rows_.extents).constant();
+    if (!elements) return {lds_bytes, planned_waves, 0, "memory"};
+    const GpuEstimate estimate = estimate_memory(*elements * element_size_ * passes);
+    return {lds_bytes, planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
+  }
+
+  Rows rows_;
+  RowPlan plan_;
+  int64_t element_size_;
+};
+
+class RowSpec : public RowSpecBase {
+ public:
+  using RowSpecBase::RowSpecBase;
+
+  std::string describe() const override {
+    const std::optional<int64_t> columns = rows_.columns().constant();
+    return fmt::format("{} of rows{}", name(plan_.kind), columns ? fmt::format(" of {}", *columns) : "");
+  }
+  std::string arguments_type(const KernelCall& call, const Program& program) const override {
+    return fmt::format("RowArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
+  }
+  std::string function(const KernelCall&, const Program&) const override {
+    return fmt::format("normalized_rows<{}>", plan_text(plan_));
+  }
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    return braced({text.pointer(call.inputs[0]), text.pointer(call.output),
+                   fmt::format("{:a}F", static_cast<float>(rows_.epsilon)), sizes(text), launch(text)});
+  }
+  std::string blocks() const override { return plan_text(plan_) + ".blocks(arguments.call.sizes)"; }
+  std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
+  KernelFigures figures() const override { return traffic(plan_.always_fits() ? 2 : 3, plan_.lds_bytes()); }
+  bool is_softmax_of_last_axis() const {
+    return rows_.kind == RowKind::softmax && rows_.row_axes == 1 &&
+           static_cast<size_t>(rows_.outer_axes) + 1 == rows_.extents.size();
+  }
+};
+
+class RowMomentsSpec : public RowSpecBase {
+ public:
+  RowMomentsSpec(Rows rows, const RowPlan& plan, int64_t element_size, Expr images, Expr groups)
+      : RowSpecBase(std::move(rows), plan, element_size), images_(std::move(images)), groups_(std::move(groups)) {}
+
+  std::string describe() const override { return "moments of chunks of rows"; }
+  std::string arguments_type(const KernelCall& call, const Program& program) const override {
+    return fmt::format("MomentsArguments<{}>", c_type(program, call.inputs[0]));
+  }
+  std::string function(const KernelCall&, const Program&) const override {
+    return fmt::format("partial_moments<{}>", plan_text(plan_));
+  }
+  std::string arguments(const KernelCall& call, const KernelText& text) const override {
+    return braced({text.pointer(call.inputs[0]), text.pointer(call.output), text.pointer(*call.workspace), sizes(text),
+                   text.expr(images_), text.expr(groups_), launch(text)});
+  }
+  std::string blocks() const override { return plan_text(plan_) + ".chunk_blocks(arguments.call.sizes)"; }
+  std::optional<DeviceFunction> second(const KernelCall&, const Program&) const override {
+    return DeviceFunction{fmt::format("combine_moments<{}>", plan_text(plan_)),
+                          plan_text(plan_) +
+                              ".is_empty(arguments.call.sizes) ? 0 : arguments.call.images * "
+                              "arguments.call.groups"};
+  }
+  // Of the statistics: which, image and group.
+  std::vector<std::string> coordinates(size_t) const override { return {"n", "g", "c"}; }
+  KernelFigures figures() const override { return traffic(1, plan_.lds_bytes()); }
+
+ private:
+  Expr images_, groups_;
+};
+
+int64_t larger_size(DType a, DType b) { return std::max(info(a).size, info(b).size); }
+
+void emit_rows(const Node& node, Rows rows, const Layout& layout, Epilogue epilogue, LoweringContext& context) {
+  const Value &input = *node.inputs[0], &output = *node.outputs[0];
+  const int64_t element_size = larger_size(input.dtype, output.dtype);
+  KernelCall call;
+  call.inputs = {context.buffer_as(input, layout, node.origin)};
+  call.epilogue = std::move(epilogue);
+  const RowPlan plan = choose_rows(shape_of(rows, context.program(), element_size));
+  call.spec = std::make_shared<RowSpec>(std::move(rows), plan, element_size);
+  context.emit_kernel(std::move(call), output, layout, node.origin);
+}
+
+// Of a row-major tensor, the axes from `first` to `end` being normalised together.
+Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) {
+  Rows rows{.kind = kind,
+            .extents = shape,
+            .outer_axes = static_cast<int>(first),
+            .row_axes = static_cast<int>(end - first),
+            .coordinates = {}};
+  rows.coordinates.assign(index_names, index_names + shape.size());
+  return rows;
+}
+
+// ------------------------------------------------------------------------------------------- softmax
+
+bool lower_softmax(const Node& node, bool takes_logarithm, LoweringContext& context) {
+  const NodeReader reader(node);
+  const Shape& shape = reader.shape(0);
+  const size_t rank = shape.size();
+  if (rank == 0 || rank > RowSizes::most_axes) return false;
+  // Until version 12 all axes from one on are normalised together.
+  const bool flattens = reader.version() < 13;
+  const size_t axis = reader.axis(reader.integer("axis", flattens ? 1 : -1), rank);
+  Rows rows = row_major_rows(takes_logarithm ? RowKind::log_softmax : RowKind::softmax, shape, axis,
+                             flattens ? rank : axis + 1);
+  emit_rows(node, std::move(rows), Layout::row_major(rank), plain_epilogue(*node.outputs[0]), context);
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------- over the last axes
+
+// The accumulator times the scale, and plus the shift where there is one.
+Epilogue scaled_epilogue(const Node& node, LoweringContext& context,
+                         const std::function<std::vector<Expr>(const Operand&, const std::vector<Expr>&)>& place) {
+  Epilogue epilogue = plain_epilogue(*node.outputs[0]);
+  std::vector<Expr> indices;
+  for (const Axis& axis : epilogue.axes) indices.emplace_back(axis.symbol);
+  auto parameter = [&](size_t input) {
+    const Value& value = *node.inputs[input];
+    const Layout layout = Layout::row_major(value.shape->size());
+    const Operand operand{context.buffer_as(value, layout, node.origin), value.dtype, *value.shape};
+    return scalar::cast(DType::float32, operand(place(operand, indices)));
+  };
+  Scalar value = scalar::accumulator(DType::float32, 0) * parameter(1);
+  if (NodeReader(node).has_input(2)) value = value + parameter(2);
+  epilogue.value = scalar::cast(node.outputs[0]->dtype, value);
+  return epilogue;
+}
+
+bool lower_last_axes(const Node& node, RowKind kind, LoweringContext& context) {
+  const NodeReader reader(node);
+  const Shape& shape = reader.shape(0);
+  if (shape.empty() || shape.size() > RowSizes::most_axes || !reader.has_output(0)) return false;
+  if (reader.has_output(1) || reader.has_output(2)) return false;
+  const size_t axis = reader.axis(reader.integer("axis", -1), shape.size());
+  Rows rows = row_major_rows(kind, shape, axis, shape.size());
+  rows.epsilon = epsilon_of(reader);
+  if (!std::isfinite(rows.epsilon)) return false;
+  auto broadcast = [](const Operand& operand, const std::vector<Expr>& i) { return operand.broadcast_indices(i); };
+  emit_rows(node, std::move(rows), Layout::row_major(shape.size()), scaled_epilogue(node, context, broadcast), context);
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------- by instance
+
+struct InstanceRows {
+  Rows rows;
+  bool is_one_kernel;  // it can put groups together
+};
+
+// Each channel's voxels in blocks of channels; the lanes of a group may be put together.
+InstanceRows blocked_rows(const Shape& shape, const Expr& groups) {
+  InstanceRows result{{.kind = RowKind::moments,
+                       .extents = {shape[0], ceil_div(shape[1], block_channels)},
+                       .outer_axes = 2,
+                       .row_axes = static_cast<int>(shape.size() - 2),
+                       .channels = shape[1],
+                       .is_blocked = true,
+                       .coordinates = {}},
+                      false};
+  Rows& rows = result.rows;
+  rows.extents.insert(rows.extents.end(), shape.begin() + 2, shape.end());
+  rows.extents.emplace_back(block_channels);
+  rows.coordinates = {"n", fmt::format("(g * {} + {})", block_channels, index_names[rows.extents.size() - 1])};
+  for (size_t i = 2; i < shape.size(); ++i) rows.coordinates.emplace_back(index_names[i]);
+  const std::optional<int64_t> lanes = floor_div(shape[1], groups).constant();
+  result.is_one_kernel = lanes && *lanes > 0 && block_channels % *lanes == 0;
+  if (result.is_one_kernel) rows.group_lanes = *lanes;
+  return result;
+}
+
+// Groups of channels, which lie next to each other.
+InstanceRows planar_rows(const Shape& shape, const Expr& groups) {
+  const Expr channels = floor_div(shape[1], groups);
+  Shape extents = {shape[0], groups, channels};
+  extents.insert(extents.end(), shape.begin() + 2, shape.end());
+  InstanceRows result{row_major_rows(RowKind::moments, extents, 2, extents.size()), channels.constant().has_value()};
+  std::vector<std::string>& coordinates = result.rows.coordinates;
+  coordinates[1] = fmt::format("(g * {} + c)", channels.constant().value_or(1));
+  coordinates.erase(coordinates.begin() + 2);
+  return result;
+}
+
+void lower_long_rows(const Node& node, InstanceRows instances, const RowShape& shape, const Expr& groups,
+                     BufferId input, LoweringContext& context) {
+  Program& program = context.program();
+  const RowPlan plan = choose_chunks(shape);
+  Rows& rows = instances.rows;
+  rows.group_lanes = 1;
+  const Expr images = rows.extents[0];
+  const std::string& name = node.inputs[0]->name;
+  KernelCall call;
+  call.inputs = {input};
+  call.output = add_temporary(program, name + ".moments", {3, images, groups});
+  // As partial_count() of kernels/row_geometry.h.
+  call.workspace =
+      add_temporary(program, name + ".partial",
+                    {rows.outer(), ceil_div(rows.columns(), plan.capacity()), kernels::partial_values, rows.inner()});
+  const Buffer& moments = program.buffer(call.output);
+  for (size_t i = 0; i < moments.shape.size(); ++i)
+    call.epilogue.axes.push_back(
+        {Symbol::axis(fmt::format("i{}", i), moments.shape[i]), moments.shape[i], AxisKind::parallel});
+  call.epilogue.value = scalar::accumulator(DType::float32, 0);
+  call.spec = std::make_shared<RowMomentsSpec>(std::move(rows), plan, shape.element_size, images, groups);
+  const BufferId output = call.output;
+  program.steps.push_back({std::move(call), {node.origin}});
+  define_by_moments(node, groups, output, context);
+}
+
+bool lower_instances(const Node& node, LoweringContext& context) {
+  const NodeReader reader(node);
+  // Until version 20 a GroupNormalization has a scale for each group.
+  if (is_operator(&node, "GroupNormalization") && reader.version() < 21) return false;
+  if (!is_within_rank(*node.inputs[0])) return false;
+  const Shape& shape = reader.shape(0);
+  const BufferId input = context.buffer(*node.inputs[0]);
+  const Layout layout = context.program().buffer(input).layout;
+  const bool is_blocked = layout == Layout::channel_blocked(shape.size(), block_channels);
+  if (!is_blocked && !layout.is_row_major()) return false;
+  const Expr groups = normalization_groups(reader);
+  InstanceRows instances = is_blocked ? blocked_rows(shape, groups) : planar_rows(shape, groups);
+  instances.rows.epsilon = epsilon_of(reader);
+  if (!std::isfinite(instances.rows.epsilon)) return false;
+  const RowShape row_shape =
+      shape_of(instances.rows, context.program(), larger_size(reader.dtype(0), node.outputs[0]->dtype));
+  if (!instances.is_one_kernel || are_few_and_long(row_shape)) {
+    lower_long_rows(node, std::move(instances), row_shape, groups, input, context);
+  } else {
+    auto channel = [](const Operand&, const std::vector<Expr>& i) { return std::vector<Expr>{i[1]}; };
+    emit_rows(node, std::move(instances.rows), layout, scaled_epilogue(node, context, channel), context);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_softmax_over_last_axis(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const RowSpec*>(call.spec.get());
+  if (spec == nullptr || !spec->is_softmax_of_last_axis()) return false;
+  const Scalar& value = call.epilogue.value;
+  return value->op == ScalarOp::accumulator ||
+         (value->op == ScalarOp::cast && value->operands[0]->op == ScalarOp::accumulator);
+}
+
+bool lower_rows(const Node& node, LoweringContext& context) {
+  if (!node.op->domain.empty() || node.inputs.empty() || node.inputs[0] == nullptr) return false;
+  if (!is_kernel_type(node.inputs[0]->dtype) || node.outputs.empty() || node.outputs[0] == nullptr) return false;
+  if (!is_kernel_type(node.outputs[0]->dtype)) return false;
+  if (is_operator(&node, "Softmax") || is_operator(&node, "LogSoftmax"))
+    return lower_softmax(node, is_operator(&node, "LogSoftmax"), context);
+  if (is_operator(&node, "LayerNormalization")) return lower_last_axes(node, RowKind::moments, context);
+  if (is_operator(&node, "RMSNormalization")) return lower_last_axes(node, RowKind::mean_square, context);
+  if (is_operator(&node, "InstanceNormalization") || is_operator(&node, "GroupNormalization"))
+    return lower_instances(node, context);
+  return false;
+}
+
+}  // namespace onnxc

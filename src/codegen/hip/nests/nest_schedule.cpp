@@ -1,0 +1,195 @@
+#include "codegen/hip/nests/nest_schedule.h"
+
+#include <algorithm>
+
+#include "codegen/nests/loop_transforms.h"
+#include "kernels/hip/wave/launch.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+constexpr int64_t shortest_shared_reduction = 256;   // a shorter one leaves threads of its block without an element
+constexpr int64_t enough_points = 304 * 4 * 64 * 2;  // two wavefronts for each SIMD of an MI300X
+
+bool depends_on_order(const FlatNest& nest) {
+  return std::ranges::any_of(nest.accumulators,
+                             [](const Accumulator& item) { return item.kind >= ReduceKind::argument_minimum; });
+}
+
+Expr iterations(const std::vector<FlatLoop>& loops) {
+  Expr count = 1;
+  for (const FlatLoop& loop : loops) count *= loop.extent;
+  return count;
+}
+
+bool depends_on_another(const FlatLoop& loop, const std::vector<FlatLoop>& loops) {
+  return std::ranges::any_of(loops,
+                             [&](const FlatLoop& other) { return loop.extent.symbols().contains(other.symbol); });
+}
+
+DeviceSchedule::Form choose_form(const DeviceSchedule& schedule) {
+  using enum DeviceSchedule::Form;
+  // The lanes of the last block of channels are as many as the block leaves: elements cannot be numbered.
+  const bool is_ragged = std::ranges::any_of(
+      schedule.reduce, [&](const FlatLoop& loop) { return depends_on_another(loop, schedule.reduce); });
+  if (schedule.nest.accumulators.empty() || !schedule.ordered.empty() || is_ragged || depends_on_order(schedule.nest))
+    return thread_a_point;
+  const bool has_few_points = estimate(schedule.points) < enough_points;
+  return has_few_points && estimate(schedule.reduce) >= shortest_shared_reduction ? block_a_point : thread_a_point;
+}
+
+// Loops that neither are bounded by another one nor bound one.
+bool is_free(const FlatLoop& loop, const std::vector<FlatLoop>& loops) {
+  return !depends_on_another(loop, loops) && std::ranges::none_of(loops, [&](const FlatLoop& other) {
+    return other.extent.symbols().contains(loop.symbol);
+  });
+}
+
+// Makes one loop of adjacent ones, but of none that a ragged one is bounded by.
+void merge_free_loops(std::vector<FlatLoop>& loops, FlatNest& nest) {
+  std::vector<FlatLoop> merged;
+  for (size_t i = 0; i < loops.size();) {
+    std::vector<FlatLoop> run;
+    while (i < loops.size() && is_free(loops[i], loops)) run.push_back(loops[i++]);
+    merge_loops(run, nest);
+    merged.insert(merged.end(), run.begin(), run.end());
+    if (i < loops.size()) merged.push_back(loops[i++]);
+  }
+  loops = std::move(merged);
+}
+
+// Gives loops that another one bounds the extent that they have at most, and notes them with their own.
+void fill_ragged_loops(std::vector<FlatLoop>& loops, std::vector<FlatLoop>& ragged) {
+  const std::vector<FlatLoop> bounded = loops;
+  for (FlatLoop& loop : loops) {
+    if (!depends_on_another(loop, bounded)) continue;
+    internal_check(loop.kind == AxisKind::parallel && loop.symbol.info().extent != nullptr,
+                   "a loop of a device nest that has an upper bound");
+    ragged.push_back(loop);
+    loop.extent = *loop.symbol.info().extent;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------ tiles
+
+constexpr int64_t shortest_tiled_loop = 8;  // a shorter one leaves whole cache lines to few threads anyway
+constexpr int64_t lds_banks = 32, bank_bytes = 4;
+
+bool moves_by_one(const Expr& offset, const FlatLoop& loop) {
+  const std::optional<Expr> step = coefficient(offset, loop.symbol);
+  return step && step->is_constant(1);
+}
+
+// The loop that neighbours in memory differ by.
+const FlatLoop* fastest_loop(const Expr& offset, const std::vector<FlatLoop>& loops) {
+  const auto found = std::ranges::find_if(loops, [&](const FlatLoop& loop) { return moves_by_one(offset, loop); });
+  return found == loops.end() ? nullptr : &*found;
+}
+
+int64_t tile_size(const Expr& extent, int64_t largest) {
+  int64_t size = 16;
+  while (size < largest && size < estimate(extent)) size *= 2;
+  return size;
+}
+
+bool loads_anything(const Scalar& scalar) {
+  bool result = false;
+  if (scalar) visit(scalar, [&](const ScalarNode& node) { result |= node.op == ScalarOp::load; });
+  return result;
+}
+
+// The two loops to exchange, where that makes more loads run along memory than it makes run across it.
+std::optional<TransposeTile> find_tile(const DeviceSchedule& schedule, const FlatNest& nest) {
+  if (nest.stores.size() != 1 || !nest.accumulators.empty() || !nest.lets.empty() || !schedule.ordered.empty() ||
+      !schedule.reduce.empty())
+    return std::nullopt;
+  const FlatStore& store = nest.stores.front();
+  if (store.kind != StoreKind::assign || loads_anything(store.condition) || loads_anything(store.inside))
+    return std::nullopt;
+  const FlatLoop* along_store = fastest_loop(store.offset, schedule.points);
+  if (along_store == nullptr) return std::nullopt;
+  std::map<const FlatLoop*, int64_t> gains;
+  int64_t losses = 0;
+  visit(store.value, [&](const ScalarNode& node) {
+    if (node.op != ScalarOp::load) return;
+    const Expr& offset = node.indices.front();
+    if (!offset.symbols().contains(along_store->symbol)) return;
+    const FlatLoop* along_load = fastest_loop(offset, schedule.points);
+    if (along_load == along_store) ++losses;
+    if (along_load != nullptr && along_load != along_store) ++gains[along_load];
+  });
+  const auto best = std::ranges::max_element(gains, {}, [](const auto& gain) { return gain.second; });
+  if (best == gains.end() || best->second <= losses) return std::nullopt;
+  const FlatLoop& store_loop = *along_store;
+  const FlatLoop& load_loop = *best->first;
+  if (std::min(estimate(store_loop.extent), estimate(load_loop.extent)) < shortest_tiled_loop) return std::nullopt;
+  for (const FlatLoop& loop : schedule.ragged)
+    for (const FlatLoop& exchanged : {store_loop, load_loop})
+      if (loop.extent.symbols().contains(exchanged.symbol)) return std::nullopt;
+  // A tile that is narrow one way is long the other.
+  int64_t store_size = tile_size(store_loop.extent, 64), load_size = tile_size(load_loop.extent, 64);
+  if (store_size == 16) load_size = tile_size(load_loop.extent, 128);
+  if (load_size == 16) store_size = tile_size(store_loop.extent, 128);
+  auto tiles = [](const FlatLoop& loop, int64_t size) {
+    return Symbol::axis(loop.symbol.name() + "_tile", ceil_div(loop.extent, size));
+  };
+  return TransposeTile{store_loop,
+                       load_loop,
+                       store_size,
+                       load_size,
+                       tiles(store_loop, store_size),
+                       tiles(load_loop, load_size),
+                       info(store.dtype).size};
+}
+
+// The loops of the tile give way to those over its tiles.
+void take_tiles(DeviceSchedule& schedule) {
+  const TransposeTile& tile = *schedule.tile;
+  std::erase_if(schedule.points, [&](const FlatLoop& loop) { return tile.exchanges(loop.symbol); });
+  for (const Symbol& symbol : {tile.load_tile, tile.store_tile})
+    schedule.points.push_back({symbol, *symbol.info().extent, AxisKind::parallel});
+  schedule.form = DeviceSchedule::Form::block_a_tile;
+}
+
+}  // namespace
+
+// Neighbours along a row are on neighbouring banks. Across the rows, the threads that LDS serves at a time are as many
+// rows as there are, and next to each other in as many columns as the banks have room for.
+int64_t TransposeTile::row_stride() const {
+  const int64_t rows = std::min(store_size, load_size), columns = std::max(store_size, load_size);
+  const int64_t padding =
+      std::max<int64_t>({1, lds_banks * bank_bytes / (rows * element_size), bank_bytes / element_size});
+  return columns + padding;
+}
+
+int64_t TransposeTile::rounds() const { return store_size * load_size / kernels::nest_threads; }
+int64_t TransposeTile::lds_elements() const { return std::min(store_size, load_size) * row_stride(); }
+
+Expr DeviceSchedule::point_count() const { return iterations(points); }
+Expr DeviceSchedule::reduce_count() const { return iterations(reduce); }
+
+DeviceSchedule schedule_for_device(FlatNest nest) {
+  DeviceSchedule schedule;
+  drop_single_iterations(nest);
+  for (const FlatLoop& loop : nest.loops) {
+    std::vector<FlatLoop>& kind = loop.kind == AxisKind::parallel  ? schedule.points
+                                  : loop.kind == AxisKind::ordered ? schedule.ordered
+                                                                   : schedule.reduce;
+    kind.push_back(loop);
+  }
+  nest.loops.clear();
+  if (!nest.stores.empty()) order_by_offset(schedule.points, nest.stores[0].offset);
+  merge_free_loops(schedule.points, nest);
+  if (!depends_on_order(nest)) merge_loops(schedule.reduce, nest);
+  for (std::vector<FlatLoop>* loops : {&schedule.points, &schedule.ordered}) fill_ragged_loops(*loops, schedule.ragged);
+  schedule.nest = std::move(nest);
+  schedule.tile = find_tile(schedule, schedule.nest);
+  if (schedule.tile)
+    take_tiles(schedule);
+  else
+    schedule.form = choose_form(schedule);
+  return schedule;
+}
+
+}  // namespace onnxc

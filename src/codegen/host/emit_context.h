@@ -1,0 +1,43 @@
+// What the parts of the emitter share: the program, and the names of its dims and memory in the source.
+#pragma once
+
+#include "codegen/nests/nest_scope.h"
+#include "codegen/text/text_writer.h"
+#include "ir/expr/solve.h"
+#include "ir/program/program.h"
+
+namespace onnxc {
+
+struct EmitContext {
+  EmitContext(const Program& a_program);
+
+  const Program& program;
+  DimSolution dims;                // how inputs' dims give the symbols
+  std::vector<Symbol> symbols;     // in the order of their places: the inputs', then those that steps bind
+  std::vector<BufferId> storages;  // the buffers that own memory and are used, in the order of their places
+  ModelNames names;
+
+  // A program is laid out in levels: at level 0 what the dims of the inputs give, at level n what is known once n steps
+  // have bound symbols.
+  int level_count() const { return level_count_; }
+  int level(const Expr& size) const;
+  int level(const Shape& sizes) const;
+  // The level that holds while a step runs, or that it begins.
+  int level_of_step(size_t step) const;
+
+  size_t place(BufferId id) const { return names.storages.at(program.storage(id)); }
+
+ private:
+  std::map<Symbol, int> levels_;  // of symbols that steps bind
+  int level_count_ = 1;
+};
+
+// "x float32 [1, N, 3]": names escaped for a comment.
+std::string describe_buffer(const Buffer& buffer);
+
+// The comment over a step: the nodes that it computes, and what it reads and writes.
+std::string step_comment(const Program& program, size_t index, const Step& step);
+// The names or the operators of the nodes of a step, one a line.
+std::string origin_lines(const Step& step, std::string Origin::* member);
+
+}  // namespace onnxc

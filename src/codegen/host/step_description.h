@@ -1,0 +1,32 @@
+// What the runtime knows of a step beside its function: names, operations, where its outputs are
+// (runtime/host/model.h).
+#pragma once
+
+#include <string>
+
+#include "codegen/host/step_outputs.h"
+
+namespace onnxc {
+
+class StepDescriptionPrinter {
+ public:
+  explicit StepDescriptionPrinter(const EmitContext& context) : context_(context) {}
+
+  // Returns the StepDescription's initializer of a step that `function` runs and reports call `name`. `flow` is the
+  // end of it, from StepDescription::bind on.
+  std::string describe(size_t step, const std::string& function, const std::string& name, const Expr& operations,
+                       const std::string& flow);
+
+  // The definitions that the initializers use.
+  std::string take() { return writer_.take(); }
+
+ private:
+  std::string describe_operations(const Expr& operations);
+
+  const EmitContext& context_;
+  TextWriter writer_;
+  SharedFunctions functions_;
+  StepOutputPrinter outputs_{context_, writer_, functions_};
+};
+
+}  // namespace onnxc

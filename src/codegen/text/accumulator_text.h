@@ -1,0 +1,41 @@
+// An accumulator of a reduction as C text: its variables, where it starts and how two partial results fold.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "codegen/text/scalar_dialect.h"
+
+namespace onnxc {
+
+class AccumulatorText {
+ public:
+  // `slot` is its place among the accumulators of the nest. The references must outlive the text.
+  AccumulatorText(const Accumulator& accumulator, size_t slot, const ScalarDialect& dialect)
+      : accumulator_(accumulator), dialect_(dialect), name_(fmt::format("acc{}", slot)) {}
+
+  const std::string& name() const { return name_; }
+  std::string type() const { return dialect_.value_type(accumulator_.dtype); }
+  const Accumulator& accumulator() const { return accumulator_; }
+
+  // The argument kinds also keep the extreme that they found, and take an element's position where it replaces it.
+  bool has_extreme() const;
+  std::string extreme() const { return "extreme" + name_.substr(3); }
+  std::string extreme_type() const { return dialect_.value_type(accumulator_.element.dtype()); }
+  std::string replaced(const std::string& extreme, const std::string& element) const;
+
+  // What folding in nothing gives; for an argument kind, that no position was seen.
+  std::string identity() const;
+  // What two partial results make; not for the argument kinds.
+  std::string folded(const std::string& a, const std::string& b) const;
+
+ private:
+  std::string number(double value) const;
+
+  const Accumulator& accumulator_;
+  const ScalarDialect& dialect_;
+  std::string name_;
+};
+
+}  // namespace onnxc

@@ -1,0 +1,149 @@
+#include "codegen/text/scalar_dialect.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+
+#include "codegen/text/expr_printer.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+struct OperationRow {
+  ScalarOp op;
+  const char* function;
+  const char* infix = nullptr;  // where C has an operator of exactly this meaning
+  bool infix_is_floating_only = false;
+};
+
+using enum ScalarOp;
+constexpr std::array rows = {
+    OperationRow{negate, "negate"},
+    OperationRow{absolute, "absolute"},
+    OperationRow{sign, "sign"},
+    OperationRow{exponential, "exponential"},
+    OperationRow{logarithm, "logarithm"},
+    OperationRow{square_root, "square_root"},
+    OperationRow{reciprocal, "reciprocal"},
+    OperationRow{floor, "floor"},
+    OperationRow{ceil, "ceil"},
+    OperationRow{round_even, "round_even"},
+    OperationRow{truncate, "truncate"},
+    OperationRow{sine, "sine"},
+    OperationRow{cosine, "cosine"},
+    OperationRow{tangent, "tangent"},
+    OperationRow{arc_sine, "arc_sine"},
+    OperationRow{arc_cosine, "arc_cosine"},
+    OperationRow{arc_tangent, "arc_tangent"},
+    OperationRow{hyperbolic_sine, "hyperbolic_sine"},
+    OperationRow{hyperbolic_cosine, "hyperbolic_cosine"},
+    OperationRow{hyperbolic_tangent, "hyperbolic_tangent"},
+    OperationRow{arc_hyperbolic_sine, "arc_hyperbolic_sine"},
+    OperationRow{arc_hyperbolic_cosine, "arc_hyperbolic_cosine"},
+    OperationRow{arc_hyperbolic_tangent, "arc_hyperbolic_tangent"},
+    OperationRow{error_function, "error_function"},
+    OperationRow{is_nan, "is_nan"},
+    OperationRow{is_infinite, "is_infinite"},
+    OperationRow{add, "add", "+", true},
+    OperationRow{subtract, "subtract", "-", true},
+    OperationRow{multiply, "multiply", "*", true},
+    OperationRow{divide, "divide", "/", true},
+    OperationRow{modulo_floor, "modulo_floor"},
+    OperationRow{modulo_truncate, "modulo_truncate"},
+    OperationRow{power, "power"},
+    OperationRow{minimum, "minimum"},
+    OperationRow{maximum, "maximum"},
+    OperationRow{equal, "equal", "=="},
+    OperationRow{less, "less", "<"},
+    OperationRow{less_or_equal, "less_or_equal", "<="},
+    // Both sides are values already, so that nothing is gained by && and ||, and a branch is lost.
+    OperationRow{logical_and, "logical_and", "&"},
+    OperationRow{logical_or, "logical_or", "|"},
+    OperationRow{logical_xor, "logical_xor", "^"},
+    OperationRow{bitwise_and, "bitwise_and", "&"},
+    OperationRow{bitwise_or, "bitwise_or", "|"},
+    OperationRow{bitwise_xor, "bitwise_xor", "^"},
+    OperationRow{shift_left, "shift_left"},
+    OperationRow{shift_right, "shift_right"},
+};
+
+const OperationRow& row_of(ScalarOp op) {
+  for (const OperationRow& row : rows)
+    if (row.op == op) return row;
+  internal_error("a scalar operation that has a spelling");
+}
+
+bool is_half(DType dtype) { return info(dtype).compute != dtype; }
+
+// Whether every value of the type is a float.
+bool is_exact_in_float(DType dtype) { return dtype == DType::float32 || info(dtype).size < 4; }
+
+std::string floating_constant(DType dtype, double number) {
+  const bool is_double = dtype == DType::float64;
+  const char* suffix = is_double ? "" : "f";
+  if (std::isnan(number)) return fmt::format("__builtin_nan{}(\"\")", suffix);
+  if (std::isinf(number)) return fmt::format("{}__builtin_inf{}()", number < 0 ? "-" : "", suffix);
+  // The shortest digits that read back as the same number.
+  std::string digits = is_double ? fmt::format("{}", number) : fmt::format("{}", static_cast<float>(number));
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  return digits + suffix;
+}
+
+std::string integer_constant(DType dtype, int64_t value) {
+  if (dtype == DType::uint64) return fmt::format("uint64_t{{{}u}}", static_cast<uint64_t>(value));
+  return fmt::format("{}{{{}}}", info(dtype).c_type, print_integer(value));
+}
+
+}  // namespace
+
+std::string function_name(ScalarOp op) { return row_of(op).function; }
+
+std::string ScalarDialect::value_type(DType dtype) const { return std::string(info(info(dtype).compute).c_type); }
+
+std::string ScalarDialect::storage_type(DType dtype) const {
+  // A byte that is neither 0 nor 1 is no bool of C's; as an integer it may be read.
+  return dtype == DType::boolean ? "uint8_t" : std::string(info(dtype).c_type);
+}
+
+std::string ScalarDialect::constant(const ScalarNode& node) const {
+  if (is_floating(node.dtype)) return floating_constant(node.dtype, node.number);
+  if (node.dtype == DType::boolean) return node.integer != 0 ? "true" : "false";
+  return integer_constant(node.dtype, node.integer);
+}
+
+std::string ScalarDialect::load(DType dtype, const std::string& pointer, const std::string& offset) const {
+  const std::string element = fmt::format("{}[{}]", pointer, offset);
+  if (dtype == DType::boolean) return element + " != 0";
+  return is_half(dtype) ? fmt::format("static_cast<float>({})", element) : element;
+}
+
+std::string ScalarDialect::stored(DType dtype, const std::string& value) const {
+  const bool converts = dtype == DType::boolean || is_half(dtype);
+  return converts ? fmt::format("static_cast<{}>({})", storage_type(dtype), value) : value;
+}
+
+std::string ScalarDialect::operation(const ScalarNode& node, std::span<const std::string> operands) const {
+  const DType operand = node.operands.at(0).dtype();
+  if (node.op == ScalarOp::cast) {
+    if (node.dtype == DType::boolean) return fmt::format("{} != 0", operands[0]);
+    if (is_half(node.dtype))
+      return fmt::format("round_to_{}({}({}))", info(node.dtype).name,
+                         is_exact_in_float(operand) ? "static_cast<float>" : "round_to_odd", operands[0]);
+    return fmt::format("cast<{}>({})", value_type(node.dtype), operands[0]);
+  }
+  if (node.op == ScalarOp::logical_not) return fmt::format("!{}", operands[0]);
+  if (node.op == ScalarOp::bitwise_not) return fmt::format("~{}", operands[0]);
+  const OperationRow& row = row_of(node.op);
+  if (row.infix != nullptr && (is_floating(operand) || !row.infix_is_floating_only))
+    return fmt::format("{} {} {}", operands[0], row.infix, operands[1]);
+  return fmt::format("{}({})", row.function, fmt::join(operands, ", "));
+}
+
+std::string ScalarDialect::select(const std::string& condition, const std::string& if_true,
+                                  const std::string& if_false) const {
+  return fmt::format("{} ? {} : {}", condition, if_true, if_false);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,285 @@
+// Depthwise convolution over blocked channels, and convolution in groups of fewer channels than a vector has lanes; any
+// kernel, stride, dilation and begin pads, ranks 1 to 3.
+//
+// Problem: y[n, c, z] = epilogue(sum over k of x[n, c, z * stride - pad + k * dilation] * w[c, k]), x zero outside its
+// bounds. Lanes are channels, so all is lane by lane. Method: a tile of up to ten outputs of one row stays in
+// registers; for each row of the kernel its taps are loaded once, and each input element is loaded once and serves
+// every output and tap of the row that meet in it. Rows of the kernel that fall into the padding are left out. Only the
+// first and the last columns of a tile, as many as half the kernel, may lie outside the row: they alone are asked where
+// they are, and read zeros. The order of each sum is that of the taps.
+// In groups of m channels an element serves m times: its lanes are exchanged within each group, so that each channel
+// meets every member once, and multiplied with that one's taps.
+// Limits: kernels wider than five load an element for each tap, and so do tiles that more columns lie outside of.
+// Bound by: FMA throughput while the planes of a band stay in the second-level cache; with a Swish in the epilogue as
+// much by that.
+#pragma once
+
+#include "kernels/cpu/conv/conv_depthwise_geometry.h"
+#include "kernels/cpu/conv/window.h"
+#include "kernels/cpu/vector/light_epilogue.h"
+#include "kernels/cpu/vector/vector.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Compiled with the runtime.
+DepthwiseGeometry depthwise_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
+
+template <ConvShape shape, class Input, class Output, class Epilogue>
+class DepthwiseConvolution {
+ public:
+  using Arguments = ConvArguments<Input, Output>;
+  static_assert(depthwise_supports(shape, lanes), "a convolution that joins more channels than a block has");
+
+  static KernelWork work(const ConvSizes& sizes) { return depthwise_geometry_at_run_time(shape, sizes).work; }
+
+  // Runs tasks [task_begin, task_end) of work().tasks; needs no scratch.
+  static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
+                  void* /*scratch*/) {
+    const DepthwiseGeometry geometry = depthwise_geometry_at_run_time(shape, arguments.sizes);
+    const Axes& size = arguments.sizes.output;
+    for (int64_t task = task_begin; task < task_end; ++task) {
+      const int64_t band = task % geometry.bands;
+      const int64_t range = task / geometry.bands % geometry.ranges;
+      const int64_t block = task / geometry.bands / geometry.ranges % packing.blocks();
+      const int64_t batch = task / geometry.bands / geometry.ranges / packing.blocks();
+      const int64_t d_end = smaller((range + 1) * geometry.range_planes, size.d);
+      const int64_t h_end = smaller((band + 1) * geometry.band_rows, size.h);
+      for (int64_t d = range * geometry.range_planes; d < d_end; ++d)
+        for (int64_t h = band * geometry.band_rows; h < h_end; ++h) run_row(arguments, epilogue, batch, block, d, h);
+    }
+  }
+
+ private:
+  static constexpr DepthwisePacking packing{shape, lanes};
+  static constexpr int members = static_cast<int>(packing.members());  // of a group
+  // Whether the accumulators, a row of taps and the input elements fit the registers.
+  static constexpr bool keeps_taps = shape.kernel.w <= 5;
+  // Columns at each end of a tile that may lie outside the row.
+  static constexpr int64_t edge_columns = (shape.kernel.w - 1) * shape.dilation.w / 2;
+
+  // One row of outputs. Tens are taken until eights are left, so that few rows end in small tiles. The place goes in
+  // single numbers: a structure is copied by wide loads of what narrow stores have just written, and such a load waits
+  // until all stores before it, those of the row above too, have reached the cache.
+  static void run_row(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block, int64_t d,
+                      int64_t h) {
+    constexpr bool has_ten = lanes == 16 || (shape.kernel.w <= 3 && members == 1);
+    const int64_t width = arguments.sizes.output.w;
+    Position row{batch, block, d, h, 0, 0};
+    while (row.w < width) {
+      const int64_t left = width - row.w;
+      if (has_ten && left >= 10 && left % 8 != 0)
+        row.w += run_tile<has_ten ? 10 : 8>(arguments, epilogue, row);
+      else if (left >= 8)
+        row.w += run_tile<8>(arguments, epilogue, row);
+      else if (left >= 5)
+        row.w += run_tile<5>(arguments, epilogue, row);
+      else if (left >= 2)
+        row.w += run_tile<2>(arguments, epilogue, row);
+      else
+        row.w += run_tile<1>(arguments, epilogue, row);
+    }
+  }
+
+  // Input elements of a row that a tile reads, from the first tap of its first output on.
+  template <int outputs>
+  static constexpr int64_t columns = (outputs - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
+
+  // Returns how many outputs it has computed: where too many columns lie outside the row, those of a smaller tile.
+  template <int outputs>
+  [[gnu::always_inline]] static int64_t run_tile(const Arguments& arguments, const Epilogue& epilogue,
+                                                 const Position& first) {
+    constexpr int64_t edge = keeps_taps ? smaller(edge_columns, columns<outputs>) : 0;
+    const int64_t origin = first.w * shape.stride.w - arguments.sizes.begin_pads.w;
+    if (origin >= -edge && origin + columns<outputs> <= arguments.sizes.input.w + edge) {
+      compute_tile<outputs, edge>(arguments, epilogue, first);
+      return outputs;
+    }
+    constexpr int fewer = outputs >= 4 ? 4 : 1;
+    run_at_any_edge<fewer>(arguments, epilogue, first);
+    return fewer;
+  }
+
+  template <int outputs>
+  [[gnu::noinline]] static void run_at_any_edge(const Arguments& arguments, const Epilogue& epilogue,
+                                                const Position& first) {
+    compute_tile<outputs, any_column>(arguments, epilogue, first);
+  }
+
+  template <int outputs, int64_t edge>
+  [[gnu::always_inline]] static void compute_tile(const Arguments& arguments, const Epilogue& epilogue,
+                                                  const Position& first) {
+    const Axes& pads = arguments.sizes.begin_pads;
+    const Axes origin{first.d * shape.stride.d - pads.d, first.h * shape.stride.h - pads.h,
+                      first.w * shape.stride.w - pads.w};  // of the window, in the input
+    if constexpr (lanes == 8 && shape.stride.h > 1) fetch_next_plane<outputs>(arguments, first, origin);
+    vec accumulators[outputs] = {};
+    accumulate<outputs, edge>(arguments, first, origin, accumulators);
+    finish<outputs>(arguments, epilogue, first, accumulators);
+  }
+
+  // What the same outputs of the next plane will be first to read: with stride a band has few rows of outputs for its
+  // rows of input, and these are too few at a place for the processor to fetch them ahead by itself.
+  template <int outputs>
+  [[gnu::always_inline]] static void fetch_next_plane(const Arguments& arguments, const Position& first,
+                                                      const Axes& origin) {
+    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(Input)), elements = outputs * shape.stride.w * lanes;
+    constexpr int64_t rows = smaller(shape.stride.h, shape.kernel.h);
+    constexpr int64_t last_d = (shape.kernel.d - 1) * shape.dilation.d,
+                      last_h = (shape.kernel.h - 1) * shape.dilation.h;
+    const BlockedView& view = arguments.input_view;
+    const Axes& size = arguments.sizes.input;
+    const int64_t plane = origin.d + last_d + shape.stride.d;
+    if (plane >= size.d || size.product() * shape.input_channels * static_cast<int64_t>(sizeof(Input)) < fetched_bytes)
+      return;
+    const int64_t offset = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
+                           plane * view.d_stride + (origin.h + last_h - (rows - 1)) * view.h_stride +
+                           first.w * shape.stride.w * lanes;
+    // As a number: the rows may end before the tile, or begin in the padding.
+    const uintptr_t begin =
+        reinterpret_cast<uintptr_t>(arguments.input) + static_cast<uintptr_t>(offset) * sizeof(Input);
+#pragma clang loop unroll(full)
+    for (int64_t row = 0; row < rows; ++row)
+#pragma clang loop unroll(full)
+      for (int64_t i = 0; i < elements; i += line)
+        __builtin_prefetch(
+            reinterpret_cast<const void*>(begin + static_cast<uintptr_t>(row * view.h_stride + i) * sizeof(Input)));
+  }
+
+  // A smaller input is in the second-level cache.
+  static constexpr int64_t fetched_bytes = 512 * 1024;
+
+  // `edge`: columns at each end of the tile that may lie outside the row, or any_column.
+  static constexpr int64_t any_column = -1;
+
+  template <int outputs, int64_t edge>
+  [[gnu::always_inline]] static void accumulate(const Arguments& arguments, const Position& first, const Axes& origin,
+                                                vec (&accumulators)[outputs]) {
+    alignas(64) static constexpr Input zeros[lanes] = {};
+    const BlockedView& view = arguments.input_view;
+    const Axes& size = arguments.sizes.input;
+    const TapRange kd = taps_between(origin.d, shape.kernel.d, shape.dilation.d, 0, size.d);
+    const TapRange kh = taps_between(origin.h, shape.kernel.h, shape.dilation.h, 0, size.h);
+    const Input* const block =
+        arguments.input + first.n * view.batch_stride + first.channel_block * view.channel_block_stride;
+    const float* const weights = arguments.weights + first.channel_block * packing.block_size();
+    for (int64_t i = kd.begin; i < kd.end; ++i)
+#pragma clang loop unroll(disable)
+      for (int64_t j = kh.begin; j < kh.end; ++j) {
+        const Input* row = block + (origin.d + i * shape.dilation.d) * view.d_stride +
+                           (origin.h + j * shape.dilation.h) * view.h_stride + origin.w * lanes;
+        const float* taps = weights + (i * shape.kernel.h + j) * members * packing.row_size();
+#pragma clang loop unroll(disable)
+        for (int member = 0; member < members; ++member, taps += packing.row_size()) {
+          hide_origin(row, taps);  // with several members, clang would keep the elements of the first on the stack, too
+          const InputRow<Input, true> at_edge{row, origin.w, size.w, zeros};
+          const InputRow<Input, false> inside{row, origin.w, size.w, zeros};
+          if constexpr (members == 1) {
+            add_row<outputs, edge>(at_edge, inside, taps, accumulators);
+          } else {
+            const vec_mask order = lane_indices() ^ static_cast<vec_mask>(member);
+            add_row<outputs, edge>(Exchanged{at_edge, order}, Exchanged{inside, order}, taps, accumulators);
+          }
+        }
+      }
+  }
+
+  // A row whose lanes are exchanged.
+  template <class Row>
+  struct Exchanged {
+    Row row;
+    vec_mask order;
+    [[gnu::always_inline]] vec operator[](int64_t i) const { return permute(row[i], order); }
+  };
+
+  template <int outputs, int64_t edge, class EdgeRow, class InnerRow>
+  [[gnu::always_inline]] static void add_row(const EdgeRow& at_edge, const InnerRow& inside, const float* taps,
+                                             vec (&accumulators)[outputs]) {
+    if constexpr (keeps_taps && edge != any_column)
+      add_row_by_element<outputs, edge>(at_edge, inside, taps, accumulators);
+    else if constexpr (edge == any_column)
+      add_row_by_tap<outputs>(at_edge, taps, accumulators);
+    else
+      add_row_by_tap<outputs>(inside, taps, accumulators);
+  }
+
+  // Every element is loaded once and multiplied with each tap that meets an output of the tile in it.
+  template <int outputs, int64_t edge, class EdgeRow, class InnerRow>
+  [[gnu::always_inline]] static void add_row_by_element(const EdgeRow& at_edge, const InnerRow& inside,
+                                                        const float* taps, vec (&accumulators)[outputs]) {
+    vec tap[shape.kernel.w];
+#pragma clang loop unroll(full)
+    for (int k = 0; k < shape.kernel.w; ++k) tap[k] = load(taps + k * lanes);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < columns<outputs>; ++i) {
+      vec element;
+      bool is_loaded = false;
+#pragma clang loop unroll(full)
+      for (int k = shape.kernel.w - 1; k >= 0; --k) {
+        const int64_t distance = i - k * shape.dilation.w;
+        if (distance < 0 || distance % shape.stride.w != 0 || distance / shape.stride.w >= outputs) continue;
+        if (!is_loaded) element = i < edge || i >= columns<outputs> - edge ? at_edge[i] : inside[i];
+        is_loaded = true;
+        vec& accumulator = accumulators[distance / shape.stride.w];
+        accumulator = fma(element, tap[k], accumulator);
+      }
+    }
+  }
+
+  template <int outputs, class Elements>
+  [[gnu::always_inline]] static void add_row_by_tap(const Elements& elements, const float* taps,
+                                                    vec (&accumulators)[outputs]) {
+#pragma clang loop unroll(disable)
+    for (int64_t k = 0; k < shape.kernel.w; ++k) {
+      const vec tap = load(taps + k * lanes);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < outputs; ++i)
+        accumulators[i] = fma(elements[i * shape.stride.w + k * shape.dilation.w], tap, accumulators[i]);
+    }
+  }
+
+  template <int outputs>
+  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
+                                            const vec (&accumulators)[outputs]) {
+    // The place is computed once: after a store its strides would be loaded anew.
+    const int64_t offset = output_offset(arguments, first);
+    Output* const row = arguments.output + offset;
+    const auto finish_output = [&](vec accumulator, int64_t i) __attribute__((always_inline)) {
+      Position position = first;
+      position.w += i;
+      position.offset = offset + i * lanes;
+      return finished(epilogue, accumulator, position);
+    };
+    if constexpr (is_light_epilogue<Epilogue>) {
+      // All outputs are stored only once the epilogue has had them, since what it reads would be loaded anew after
+      // each store.
+      vec values[outputs];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < outputs; ++i) values[i] = finish_output(accumulators[i], i);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < outputs; ++i) store(row + i * lanes, values[i]);
+    } else {
+      vec stored[outputs];
+      for (int i = 0; i < outputs; ++i) stored[i] = accumulators[i];
+      asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
+#pragma clang loop unroll(disable)
+      for (int i = 0; i < outputs; ++i) store(row + i * lanes, finish_output(stored[i], i));
+    }
+  }
+
+  // Where the output at `position` stands.
+  [[gnu::always_inline]] static int64_t output_offset(const Arguments& arguments, const Position& position) {
+    const BlockedView& view = arguments.output_view;
+    return position.n * view.batch_stride + position.channel_block * view.channel_block_stride +
+           position.d * view.d_stride + position.h * view.h_stride + position.w * lanes;
+  }
+
+  // What is stored of an accumulator: the channels that pad the last block are zero.
+  [[gnu::always_inline]] static vec finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
+    const vec value = epilogue(accumulator, position);
+    if constexpr (shape.output_channels % lanes != 0)
+      return keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
+    return value;
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

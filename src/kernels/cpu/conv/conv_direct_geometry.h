@@ -1,0 +1,113 @@
+// The direct convolution (conv_direct.h, conv_stem.h): how its weights are packed, and how its work is cut into tasks.
+//
+// Activations are in the blocked layout nCdhw{lanes}c: channels in blocks of `lanes`, the channels that pad the last
+// block hold zero.
+#pragma once
+
+#include "kernels/cpu/kernel_work.h"
+#include "kernels/shared/conv_shape.h"
+
+namespace onnxc::kernels {
+
+// The most voxels of a pool's window that a convolution's kernel takes along (conv_pooled.h): they are in registers.
+constexpr int64_t largest_pooled_window = 8;
+
+// The input is in blocks of `input_lanes` channels: the target's `lanes`, or 1 for a planar NCDHW input (conv_stem.h).
+// Groups must cut the channels at block boundaries; other grouped convolutions go to the default loop schedule.
+constexpr bool direct_supports(const ConvShape& shape, int vector_lanes, int input_lanes) {
+  if (shape.groups == 1) return true;
+  return shape.group_input_channels() % input_lanes == 0 && shape.group_output_channels() % vector_lanes == 0;
+}
+
+// Packed weights: [group][chunk of output blocks][input block][kd][kh][kw][input channel in block][output block in
+// chunk][lane]. A chunk is two output blocks, the last one of an odd number three (one when there is only one): what a
+// register tile computes at once. The last input block holds its channels rounded up to `reduction_step`, not to
+// `lanes`; what is padded is zero.
+struct DirectPacking {
+  ConvShape shape;
+  int lanes;
+  int input_lanes;
+
+  constexpr int64_t reduction_step() const { return smaller(4, input_lanes); }
+  constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), input_lanes); }
+  constexpr int64_t output_blocks() const { return divide_up(shape.group_output_channels(), lanes); }
+  constexpr int64_t chunks() const { return larger(1, output_blocks() / 2); }
+  constexpr int64_t first_block(int64_t chunk) const { return 2 * chunk; }
+  constexpr int64_t chunk_blocks(int64_t chunk) const {
+    return chunk + 1 < chunks() ? 2 : output_blocks() - first_block(chunk);
+  }
+
+  // Input channels, with padding, that are packed for an input block.
+  constexpr int64_t depth(int64_t input_block) const {
+    return smaller(input_lanes, round_up(shape.group_input_channels() - input_block * input_lanes, reduction_step()));
+  }
+  constexpr int64_t total_depth() const { return (input_blocks() - 1) * input_lanes + depth(input_blocks() - 1); }
+
+  constexpr int64_t channel_stride(int64_t blocks) const { return blocks * lanes; }
+  constexpr int64_t tap_stride(int64_t blocks, int64_t input_block) const {
+    return depth(input_block) * channel_stride(blocks);
+  }
+  constexpr int64_t input_block_offset(int64_t blocks, int64_t input_block) const {
+    return input_block * input_lanes * shape.kernel.product() *
+           channel_stride(blocks);  // all blocks before the last are full
+  }
+  constexpr int64_t chunk_offset(int64_t group, int64_t chunk) const {
+    return (group * output_blocks() + first_block(chunk)) * lanes * total_depth() * shape.kernel.product();
+  }
+  constexpr int64_t size() const { return chunk_offset(shape.groups, 0); }
+
+  // Where the weight of an output channel and an input channel (both counted within the group) at a kernel tap (kd, kh,
+  // kw in row-major order) stands.
+  constexpr int64_t offset(int64_t group, int64_t output_channel, int64_t input_channel, int64_t tap) const {
+    const int64_t block = output_channel / lanes;
+    const int64_t chunk = smaller(block / 2, chunks() - 1);
+    const int64_t blocks = chunk_blocks(chunk);
+    const int64_t input_block = input_channel / input_lanes;
+    return chunk_offset(group, chunk) + input_block_offset(blocks, input_block) +
+           tap * tap_stride(blocks, input_block) + input_channel % input_lanes * channel_stride(blocks) +
+           (block - first_block(chunk)) * lanes + output_channel % lanes;
+  }
+};
+
+// A task computes one chunk of output channels for a range of voxels of one image, voxels in row-major order over (d,
+// h, w).
+struct DirectGeometry {
+  int64_t range_voxels;           // of a task; the last range may be shorter
+  int64_t ranges;                 // of an image
+  int64_t chunks;                 // over all groups
+  int64_t input_blocks_per_pass;  // whose weights stay in the second-level cache while a range is swept
+  KernelWork work;
+};
+
+// Whether the second-level cache cannot hold the weights: they come from memory for each range of voxels.
+constexpr bool direct_streams_weights(const DirectPacking& packing) {
+  return packing.size() * static_cast<int64_t>(sizeof(float)) > second_level_cache;
+}
+
+constexpr DirectGeometry direct_geometry(const DirectPacking& packing, const ConvSizes& sizes) {
+  // Least and most voxels of a task, in register tiles: fewer would read the weights too often, more would push the
+  // input out of the cache. Weights from memory are read as seldom as there are tasks enough.
+  constexpr int64_t most_tiles = 24, pass_bytes = 256 * 1024;
+  const bool streams_weights = direct_streams_weights(packing);
+  const int64_t least_tiles = streams_weights ? 9 : 4, wished_tasks = streams_weights ? 16 : 64;
+  const int64_t tile = packing.lanes == 16 ? 12 : 6;
+  const int64_t voxels = sizes.output.product();
+  const int64_t chunks = packing.shape.groups * packing.chunks();
+  const int64_t wished = divide_up(sizes.batch * voxels * chunks, wished_tasks);
+  const int64_t most = larger(least_tiles * tile, smaller(most_tiles * tile, wished));
+  const int64_t ranges = divide_up(voxels, most);
+  const int64_t range_voxels = ranges == 0 ? 0 : smaller(voxels, round_up(divide_up(voxels, ranges), tile));
+  const int64_t block_bytes = packing.input_block_offset(2, 1) * static_cast<int64_t>(sizeof(float));
+  const int64_t per_pass = larger(1, pass_bytes / block_bytes);
+  const bool several_passes = per_pass < packing.input_blocks();
+  // Whole tiles are kept; a tile has at most `lanes` voxels and three blocks.
+  const int64_t partial_sums = several_passes ? (range_voxels + packing.lanes) * 3 * packing.lanes : 0;
+  const int64_t exact_ranges = range_voxels == 0 ? 0 : divide_up(voxels, range_voxels);
+  return {range_voxels,
+          exact_ranges,
+          chunks,
+          per_pass,
+          {sizes.batch * exact_ranges * chunks, partial_sums * static_cast<int64_t>(sizeof(float))}};
+}
+
+}  // namespace onnxc::kernels

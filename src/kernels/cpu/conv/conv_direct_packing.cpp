@@ -1,0 +1,39 @@
+#include "kernels/cpu/conv/conv_direct_packing.h"
+
+#include <array>
+
+#include "support/checked.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::ConvShape;
+
+void check_size(const ConvShape& shape, std::span<const float> weights) {
+  const std::array dims = {shape.output_channels, shape.group_input_channels(), shape.kernel.d, shape.kernel.h,
+                           shape.kernel.w};
+  internal_check(checked_product(dims) == static_cast<int64_t>(weights.size()),
+                 "the number of weights is not what the convolution's shape says");
+}
+
+}  // namespace
+
+std::vector<float> pack_direct_weights(const ConvShape& shape, int lanes, int input_lanes,
+                                       std::span<const float> weights) {
+  internal_check(kernels::direct_supports(shape, lanes, input_lanes),
+                 "weights packed for a convolution that the direct kernel does not support");
+  check_size(shape, weights);
+  const kernels::DirectPacking packing{shape, lanes, input_lanes};
+  std::vector<float> packed(static_cast<size_t>(packing.size()), 0.0f);
+  const int64_t taps = shape.kernel.product();
+  size_t source = 0;
+  for (int64_t group = 0; group < shape.groups; ++group)
+    for (int64_t output = 0; output < shape.group_output_channels(); ++output)
+      for (int64_t input = 0; input < shape.group_input_channels(); ++input)
+        for (int64_t tap = 0; tap < taps; ++tap)
+          packed[static_cast<size_t>(packing.offset(group, output, input, tap))] = weights[source++];
+  return packed;
+}
+
+}  // namespace onnxc

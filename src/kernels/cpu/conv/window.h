@@ -1,0 +1,37 @@
+// What kernels share that slide a window over each channel (depthwise convolution, pools): which of its taps are inside
+// the input, and rows of the input that continue past its ends.
+#pragma once
+
+#include "kernels/cpu/kernel_work.h"
+#include "kernels/cpu/vector/vector.h"
+#include "kernels/shared/conv_shape.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Taps [begin, end) of a window along one axis.
+struct TapRange {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
+};
+
+// The taps whose position first + tap * dilation lies in [low, high).
+inline TapRange taps_between(int64_t first, int64_t kernel, int64_t dilation, int64_t low, int64_t high) {
+  const int64_t begin = first >= low ? 0 : smaller(kernel, divide_up(low - first, dilation));
+  const int64_t end = first >= high ? 0 : smaller(kernel, divide_up(high - first, dilation));
+  return {begin, larger(begin, end)};
+}
+
+// A row of blocks of the input, seen from `column`: operator[] gives the block i columns on. With `at_edge` a column
+// may lie outside the row and then holds `outside` in all lanes; otherwise all that are read lie inside.
+template <class Input, bool at_edge>
+struct InputRow {
+  const Input* first;
+  int64_t column, width;
+  const Input* outside;  // `lanes` elements
+  [[gnu::always_inline]] vec operator[](int64_t i) const {
+    if constexpr (at_edge) return load(column + i >= 0 && column + i < width ? first + i * lanes : outside);
+    return load(first + i * lanes);
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,269 @@
+// What the compiler, the weight packer and conv_winograd.h must agree on: which convolutions have a Winograd form, the
+// order of the transformed weights, and how the work is cut into tasks.
+//
+// F(2, 3) and F(4, 3) of conv_winograd_points.h nest over axes: F(2,2,2) makes 8 outputs of a 3x3x3 kernel from 4x4x4
+// inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432, F(2,4,4) 32 by 144 instead of 864,
+// and with strides of two F(2,2,2) 8 outputs from 5x5x5 inputs by 125, F(1,2,2) 4 by 75 instead of 108. F(2, 5) makes 4
+// outputs of a 5x5x5 kernel from 5x6x6 inputs by 180 products instead of 500, the depth's taps one by one. The products
+// of one of these points, over all tiles and channels, are a matrix product.
+//
+// With dilations, what an output reads stands on the lattice of every d-th voxel along each axis, and so do the outputs
+// that read the same: d_d * d_h * d_w convolutions of dilation 1, one for each first output (WinogradLattice).
+#pragma once
+
+#include "kernels/cpu/conv_winograd/conv_winograd_points.h"
+#include "kernels/cpu/kernel_work.h"
+#include "kernels/shared/conv_shape.h"
+
+namespace onnxc::kernels {
+
+// The axes as the kernel walks them: outer, row, column. Column is the width. Row is the height, unless only the depth
+// is transformed of the two: then they swap, so that the outer axis is transformed only when both others may be.
+struct WinogradForm {
+  bool swaps_depth_and_height;
+  WinogradAxis outer, row, column;
+
+  // The triple with .d, .h, .w as outer, row, column; its own inverse.
+  constexpr Axes ordered(const Axes& axes) const {
+    return swaps_depth_and_height ? Axes{axes.h, axes.d, axes.w} : axes;
+  }
+  // Of a tile; this and what follows in the kernel's order.
+  constexpr Axes outputs() const { return {outer.outputs, row.outputs, column.outputs}; }
+  constexpr Axes step() const { return {outer.step(), row.step(), column.step()}; }
+  constexpr Axes dilation() const { return {outer.dilation, row.dilation, column.dilation}; }
+  constexpr bool is_dilated() const { return dilation() != Axes{1, 1, 1}; }
+  constexpr int64_t points() const { return outer.points() * row.points() * column.points(); }
+  constexpr int axes_of_six_points() const {
+    return outer.has_six_points() + row.has_six_points() + column.has_six_points();
+  }
+  // Lattices along each axis that have an output.
+  constexpr Axes lattices(const Axes& output) const {
+    const Axes size = ordered(output), apart = dilation();
+    return {smaller(size.d, apart.d), smaller(size.h, apart.h), smaller(size.w, apart.w)};
+  }
+  // Tiles along each axis that cover an output, or with dilations the largest lattice of one.
+  constexpr Axes tiles(const Axes& output) const {
+    const Axes size = ordered(output), tile = outputs(), apart = dilation();
+    return {divide_up(size.d, tile.d * apart.d), divide_up(size.h, tile.h * apart.h),
+            divide_up(size.w, tile.w * apart.w)};
+  }
+};
+
+// `tile`: outputs along each axis.
+constexpr WinogradForm winograd_form(const ConvShape& shape, const Axes& tile) {
+  const auto axis = [](int64_t taps, int64_t stride, int64_t outputs, int64_t dilation) {
+    return WinogradAxis{taps, stride, outputs, taps == 1 ? 1 : dilation};
+  };
+  const WinogradAxis d = axis(shape.kernel.d, shape.stride.d, tile.d, shape.dilation.d),
+                     h = axis(shape.kernel.h, shape.stride.h, tile.h, shape.dilation.h),
+                     w = axis(shape.kernel.w, shape.stride.w, tile.w, shape.dilation.w);
+  const bool swaps = d.taps > 1 && h.taps == 1;
+  return {swaps, swaps ? h : d, swaps ? d : h, w};
+}
+
+// Whether a convolution has the form: along each axis three or five taps, or one that is passed through. Two axes may
+// have a tile of 4: the error doubles with each, which half as long chains make up for. Where depth and height both
+// have three taps it may not be the depth, and of five taps the depth is summed plainly: F(2,2,2) of 5x5x5 has 1.7
+// times fewer products, but twice the error.
+constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
+  const WinogradForm form = winograd_form(shape, tile);
+  const Axes outputs = form.outputs();
+  const int fours = (outputs.d == 4) + (outputs.h == 4) + (outputs.w == 4);
+  const bool has_plain_fives = (form.row.taps == 5 && outputs.h == 1) || (form.column.taps == 5 && outputs.w == 1);
+  const bool has_outer_fives = form.outer.taps == 5 && outputs.d > 1;
+  return form.outer.is_supported() && form.row.is_supported() && form.column.is_supported() && tile.product() > 1 &&
+         fours <= 2 && outputs.d != 4 && !has_plain_fives && !has_outer_fives && shape.groups == 1;
+}
+
+// Transformed weights: [outer point][group of row points][chunk of two output blocks][row point of the group][column
+// point][input channel][output block in chunk][lane]. The last chunk of an odd number of blocks has one. Input channels
+// are rounded up to `reduction_step`, what is padded is zero.
+struct WinogradPacking {
+  ConvShape shape;
+  Axes tile;  // outputs along each axis (winograd_supports)
+  int lanes;
+
+  static constexpr int64_t reduction_step = 4;
+  // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256. With
+  // six points along two axes, which make more of it, half as many, and half of that where there is a third axis.
+  constexpr int64_t chain() const {
+    if (form().axes_of_six_points() < 2) return 64;
+    return form().outer.outputs == 1 ? 32 : 16;
+  }
+  // Of the transformed input of a tile, for all row points at once and for groups of them.
+  static constexpr int64_t most_tile_bytes = 14 * 1024, most_group_bytes = 7 * 1024;
+
+  constexpr WinogradForm form() const { return winograd_form(shape, tile); }
+  constexpr bool has_two_fours() const { return (tile.d == 4) + (tile.h == 4) + (tile.w == 4) == 2; }
+
+  constexpr int64_t input_blocks() const { return divide_up(shape.input_channels, lanes); }
+  constexpr int64_t output_blocks() const { return divide_up(shape.output_channels, lanes); }
+  constexpr int64_t chunks() const { return divide_up(output_blocks(), 2); }
+  constexpr int64_t chunk_blocks(int64_t chunk) const { return smaller(2, output_blocks() - 2 * chunk); }
+  constexpr int64_t depth() const { return round_up(shape.input_channels, reduction_step); }
+
+  // Row points that the kernel does at once, with all column points: all of them, or as few as leave the tiles of a
+  // small map together in the second-level cache. The last group may have fewer.
+  constexpr int64_t group_rows() const {
+    const int64_t rows = form().row.points();
+    const int64_t row_bytes = form().column.points() * depth() * static_cast<int64_t>(sizeof(float));
+    if (rows * row_bytes <= most_tile_bytes) return rows;
+    return divide_up(rows, divide_up(rows, larger(1, most_group_bytes / row_bytes)));
+  }
+  constexpr int64_t row_groups() const { return divide_up(form().row.points(), group_rows()); }
+  constexpr int64_t rows_of(int64_t group) const {
+    return smaller(group_rows(), form().row.points() - group * group_rows());
+  }
+  constexpr int64_t points_of(int64_t group) const { return rows_of(group) * form().column.points(); }
+
+  // Elements of a point's weights for one output block.
+  constexpr int64_t block_size() const { return depth() * lanes; }
+  // Of a group at an outer point.
+  constexpr int64_t chunk_offset(int64_t outer_point, int64_t group, int64_t chunk) const {
+    const int64_t rows_before = outer_point * form().row.points() + group * group_rows();
+    return (rows_before * output_blocks() + 2 * chunk * rows_of(group)) * form().column.points() * block_size();
+  }
+  constexpr int64_t size() const { return chunk_offset(form().outer.points(), 0, 0); }
+
+  // Where the weight of two channels at a point (outer, row, column) stands.
+  constexpr int64_t offset(const Axes& point, int64_t output_channel, int64_t input_channel) const {
+    const int64_t block = output_channel / lanes, blocks = chunk_blocks(block / 2);
+    const int64_t group_point = point.h % group_rows() * form().column.points() + point.w;
+    return chunk_offset(point.d, point.h / group_rows(), block / 2) + group_point * blocks * block_size() +
+           (input_channel * blocks + block % 2) * lanes + output_channel % lanes;
+  }
+};
+
+// Tiles of a register tile of the matrix product: as many as leave registers for the weights and the broadcast. What is
+// left over at the end of a task goes to the lower one when it fits.
+constexpr int64_t winograd_rows(int target_lanes) { return target_lanes == 16 ? 12 : 6; }
+constexpr int64_t winograd_short_rows(int target_lanes) { return target_lanes == 16 ? 8 : 4; }
+
+// Tiles, rounded up to the register tiles that compute them.
+constexpr int64_t winograd_padded_tiles(int64_t tiles, int target_lanes) {
+  const int64_t rest = tiles % winograd_rows(target_lanes), full = tiles - rest;
+  if (rest == 0) return full;
+  return full +
+         (rest <= winograd_short_rows(target_lanes) ? winograd_short_rows(target_lanes) : winograd_rows(target_lanes));
+}
+
+// Columns of the input that some tiles of a line read.
+constexpr int64_t winograd_line_columns(const WinogradAxis& column, int64_t tiles) {
+  return (tiles - 1) * column.step() + column.points();
+}
+
+// One axis of a lattice of a convolution with dilation: outputs and inputs of which every `dilation`-th voxel belongs
+// to it, from the first on.
+struct WinogradLattice {
+  int64_t first_input, input, output, pad;
+
+  constexpr WinogradLattice(int64_t dilation, int64_t first_output, int64_t whole_input, int64_t whole_output,
+                            int64_t begin_pad)
+      : first_input(((first_output - begin_pad) % dilation + dilation) % dilation),
+        input(divide_up(whole_input - first_input, dilation)),
+        output(divide_up(whole_output - first_output, dilation)),
+        pad((first_input + begin_pad - first_output) / dilation) {}
+};
+
+// A task computes some chunks of output channels for a range of tiles of one image, tiles in row-major order. Its
+// scratch holds, for one group of row points, the transformed input of all channels [point][input block][tile][lane], a
+// line of it before the width is transformed [row point][column][lane], a line of zeros, the products of one chunk
+// [point][tile][block] [lane], and the outputs so far [output of a tile][chunk][tile][block][lane]. Strides are a line
+// longer than they need to be, so that points do not meet in one set of the first-level cache.
+struct WinogradGeometry {
+  int64_t lattices;     // of an image: one without dilations, where it is all of it; what follows is of each
+  Axes tiles;           // in the kernel's order
+  int64_t range_tiles;  // of a task; the last range may be shorter
+  int64_t ranges;
+  int64_t task_chunks;   // the last task of a range may have fewer
+  int64_t splits;        // tasks that share a range
+  bool prefetches;       // the input of the next range: where a range is small and little else wants the cache
+  int64_t passes;        // how often the weights of an image come from memory: once where they stay in the cache
+  int64_t block_stride;  // of an input block in scratch; this and all below in elements
+  int64_t input_stride, product_stride, output_stride;              // of a point or of an output of a tile
+  int64_t line_stride;                                              // of a row point of a line
+  int64_t line_offset, zero_offset, product_offset, output_offset;  // in scratch
+  KernelWork work;
+};
+
+constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, const ConvSizes& sizes) {
+  // When the weights stay in the second-level cache the rest takes a part of it. Else it is for the rest, so that the
+  // weights are read for many tiles.
+  constexpr int64_t resident_weights = 1280 * 1024;
+  constexpr int64_t cached_weights = 8 * 1024 * 1024, least_groups = 3;
+  constexpr int64_t waiting_weights = 512 * 1024, few_groups = 12;
+  constexpr int64_t most_groups = 12, most_voxels = 1152, most_channels = 192, wished_tasks = 8;
+  constexpr int64_t element = static_cast<int64_t>(sizeof(float)), line = 64 / element;
+  // With eight lanes up to so many output channels are one task's: a second one would transform the input once more
+  // for the last few.
+  constexpr int64_t most_unsplit_channels = 288;
+  // Processors of eight lanes have 256 to 512 KiB of it, and a third level that is near.
+  const bool is_small = packing.lanes == 8;
+  const int64_t beside_weights = (is_small ? 256 : 384) * 1024;
+  const int64_t instead_of_weights = is_small ? 384 * 1024 : second_level_cache;
+  const WinogradForm form = packing.form();
+  const int64_t rows = winograd_rows(packing.lanes);
+  const bool is_resident = packing.size() * element <= resident_weights;
+  WinogradGeometry result{};
+  result.lattices = form.lattices(sizes.output).product();
+  result.tiles = form.tiles(sizes.output);
+  const int64_t lattices = sizes.batch * result.lattices;
+  const int64_t tiles = result.tiles.product();
+  const int64_t channels = packing.input_blocks() * packing.lanes;
+  const bool is_unsplit = is_small && packing.output_blocks() * packing.lanes <= most_unsplit_channels;
+  const int64_t most_task_chunks =
+      is_resident || is_unsplit ? packing.chunks() : smaller(packing.chunks(), most_channels / (2 * packing.lanes));
+  // Of a register tile's tiles, in a task of so many chunks.
+  const auto row_bytes = [&](int64_t chunks) {
+    return (packing.points_of(0) * (channels + 2 * packing.lanes) +
+            form.outputs().product() * chunks * 2 * packing.lanes) *
+           rows * element;
+  };
+  // The chunks of a task where there are so many ranges: few are split by output channels, which repeats the transform
+  // of the input, so no finer than two chunks.
+  const auto split_chunks = [&](int64_t ranges) {
+    const int64_t wished_splits = divide_up(wished_tasks, larger(1, lattices * ranges));
+    return larger(smaller(most_task_chunks, divide_up(packing.chunks(), wished_splits)), smaller(2, packing.chunks()));
+  };
+  const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs().product() * rows));
+  // A task of few chunks holds more tiles: if a single range holds all, the weights come once.
+  const bool is_single =
+      !is_resident && tiles <= smaller(instead_of_weights / row_bytes(split_chunks(1)), range_groups) * rows;
+  const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
+  const int64_t budget = is_resident ? beside_weights : instead_of_weights;
+  // Of a point's weights that come from memory a group fetches a quarter (conv_winograd.h), while the last point's wait
+  // for the rest: with few ranges the first has more groups.
+  const bool waits_for_weights =
+      is_resident && packing.size() * element > waiting_weights && tiles <= few_groups * rows;
+  const int64_t fitting_groups =
+      larger(waits_for_weights ? least_groups : 1, smaller(budget / task_bytes, range_groups));
+  // For more tasks ranges become shorter, as far as the weights come again from a cache.
+  const int64_t wished_groups = larger(least_groups, lattices * tiles / (wished_tasks * rows));
+  const int64_t groups =
+      packing.size() * element <= cached_weights ? smaller(fitting_groups, wished_groups) : fitting_groups;
+  result.ranges = divide_up(tiles, groups * rows);
+  result.range_tiles = result.ranges == 0 ? 0 : round_up(divide_up(tiles, result.ranges), rows);
+  result.ranges = result.ranges == 0 ? 0 : divide_up(tiles, result.range_tiles);
+  result.passes = is_resident ? 1 : result.ranges * result.lattices;
+  result.task_chunks = split_chunks(result.ranges);
+  result.splits = divide_up(packing.chunks(), result.task_chunks);
+
+  result.prefetches = is_resident && result.splits == 1 && !form.is_dilated();
+
+  const int64_t padded = winograd_padded_tiles(smaller(result.range_tiles, tiles), packing.lanes);
+  result.block_stride = padded * packing.lanes + line;
+  result.input_stride = packing.input_blocks() * result.block_stride + line;
+  result.product_stride = padded * 2 * packing.lanes + line;
+  result.output_stride = padded * 2 * packing.lanes * result.task_chunks + line;
+  result.line_offset = packing.points_of(0) * result.input_stride;
+  const int64_t line_columns = winograd_line_columns(form.column, smaller(result.range_tiles, result.tiles.w));
+  result.line_stride = line_columns * packing.lanes + line;
+  result.zero_offset = result.line_offset + (form.column.is_passed() ? 0 : packing.group_rows() * result.line_stride);
+  result.product_offset = result.zero_offset + line_columns * form.column.dilation * packing.lanes;
+  result.output_offset = result.product_offset + packing.points_of(0) * result.product_stride;
+  const int64_t elements = result.output_offset + form.outputs().product() * result.output_stride;
+  result.work = {lattices * result.ranges * result.splits, elements * element};
+  return result;
+}
+
+}  // namespace onnxc::kernels

@@ -1,0 +1,17 @@
+// The scalar operations of the loop IR (ir/loops/loops.h) as generated code for the CPU calls them: what all targets
+// share, the elementary functions, and what is said for a vec besides.
+#pragma once
+
+#include "kernels/cpu/vector/math.h"
+#include "kernels/shared/scalar.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+[[gnu::always_inline]] inline vec round_to_float16(vec a) {
+  return __builtin_convertvector(__builtin_convertvector(a, vec_float16), vec);
+}
+[[gnu::always_inline]] inline vec round_to_bfloat16(vec a) {
+  return __builtin_bit_cast(vec, __builtin_convertvector(detail::to_bfloat16_bits(a), vec_uint32) << 16);
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,95 @@
+// What the compiler, the host and the attention kernel of the GPU must agree on. Pure functions.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_geometry.h"
+
+namespace onnxc::kernels {
+
+// The kernel's template argument.
+struct FlashAttentionPlan {
+  int64_t depth;    // of a query and a key
+  int64_t columns;  // of a value
+  Products products = Products::float32;
+  bool scores_change_lanes = false;  // what is added to the scores is read with a key a lane (attention.h)
+
+  constexpr bool operator==(const FlashAttentionPlan&) const = default;
+
+  // Queries of a wavefront, and keys of a step: a tile of the matrix unit. A block has four wavefronts.
+  static constexpr int64_t tile = 32, block_queries = 4 * tile;
+
+  constexpr int64_t element_bytes() const { return is_half(products) ? 2 : 4; }
+  constexpr int64_t chunk_elements() const { return chunk_bytes / element_bytes(); }
+  // Chunks of a query or key, two at a time: one for each half of a wavefront. Four are a row of LDS.
+  constexpr int64_t depth_pairs() const { return divide_up(depth, 2 * chunk_elements()); }
+  constexpr int64_t column_tiles() const { return divide_up(columns, tile); }
+  // A column of the values has 32 keys, and 16 bytes of padding, against bank conflicts.
+  constexpr int64_t value_row_bytes() const { return tile * element_bytes() + 16; }
+  constexpr int64_t key_bytes() const { return divide_up(depth_pairs(), 2) * tile * lds_row_bytes; }
+  constexpr int64_t value_bytes() const { return column_tiles() * tile * value_row_bytes(); }
+  // Of each wavefront, rows of 16 queries.
+  static constexpr int64_t score_row_floats = tile + 4;
+  constexpr int64_t score_floats() const { return scores_change_lanes ? tile / 2 * score_row_floats : 1; }
+  constexpr int64_t lds_bytes() const { return key_bytes() + value_bytes() + 4 * score_floats() * 4; }
+
+  constexpr int64_t padded_depth() const { return depth_pairs() * 2 * chunk_elements(); }
+
+  // Elements of keys and values that a thread fetches for a step.
+  constexpr int64_t fetched_elements() const {
+    const int64_t key_chunks = depth_pairs() * 2 * tile, value_chunks = round_up(columns, 8) * tile / chunk_elements();
+    return (divide_up(key_chunks, nest_threads) + divide_up(value_chunks, nest_threads)) * chunk_elements();
+  }
+  // Registers: of queries, sums, what is fetched and where from, and others as they were counted. Scores that change
+  // lanes also have their biases' places.
+  constexpr int64_t registers() const {
+    return 4 * depth_pairs() + 16 * column_tiles() + 2 * fetched_elements() + (scores_change_lanes ? 144 : 88);
+  }
+  // The compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES).
+  static constexpr int64_t waves() { return 2; }
+  constexpr int64_t blocks_a_unit() const { return smaller(waves(), most_lds_bytes / lds_bytes()); }
+  constexpr bool fits() const {
+    const bool is_made_at_once = products == Products::float32 || is_half(products);
+    return is_made_at_once && depth > 0 && columns > 0 && depth_pairs() <= 8 && column_tiles() <= 4 &&
+           registers() <= 256 && 2 * lds_bytes() <= most_lds_bytes;
+  }
+};
+
+// Strides in elements. `row` and `element` are those of queries, keys, values and results: a value's element is a
+// column.
+struct FlashAttentionView {
+  int64_t batch, group, row, element;
+  // The kernel counts a tile of rows, and the elements of a row, in 32 bits.
+  constexpr bool fits() const {
+    constexpr int64_t most = int64_t{1} << 23;
+    return row < most && element < most;
+  }
+};
+
+struct FlashAttentionSizes {
+  int64_t batch, groups, queries, keys;
+
+  constexpr int64_t query_tiles() const { return divide_up(queries, FlashAttentionPlan::block_queries); }
+  constexpr int64_t blocks() const {
+    constexpr int64_t most = int64_t{1} << 30;
+    if (batch * groups * queries == 0) return 0;
+    return batch < most && groups < most && queries < most && keys < most && batch * groups * query_tiles() < most
+               ? batch * groups * query_tiles()
+               : INT64_MAX;
+  }
+};
+
+template <class T, class Output>
+struct FlashAttentionArguments {
+  const T *queries, *keys, *values;
+  Output* output;
+  FlashAttentionSizes sizes;
+  FlashAttentionView query_view, key_view, value_view, output_view;
+  Divisor query_tiles, groups;
+};
+
+// No launch is possible where strides do not fit.
+template <class T, class Output>
+constexpr int64_t attention_blocks(const FlashAttentionArguments<T, Output>& arguments) {
+  return arguments.key_view.fits() && arguments.value_view.fits() ? arguments.sizes.blocks() : INT64_MAX;
+}
+
+}  // namespace onnxc::kernels

@@ -1,0 +1,172 @@
+// The block of a matrix product: which tile, and which part of its reduction, it has, and where results are stored.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_tile.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Where a row of the tile is in the output, and whether it is inside.
+struct RowPlace {
+  int32_t d, h, w;
+  int32_t is_inside;
+};
+
+// Four elements as one store.
+template <size_t size>
+struct FourBits;
+template <>
+struct FourBits<2> {
+  using Element = uint16_t;
+  typedef uint16_t Type __attribute__((ext_vector_type(4)));
+};
+template <>
+struct FourBits<4> {
+  using Element = uint32_t;
+  using Type = Chunk;
+};
+template <class T, size_t alignment>
+struct __attribute__((packed, aligned(alignment))) StoredFour {
+  typename FourBits<sizeof(T)>::Type bits;
+};
+
+// `which` counts tiles, all those of one part of the reduction after the other.
+template <GemmPlan plan, class Input, class Weight, class Output>
+struct GemmBlock {
+  // References: an object would be a constant of the GPU's own, which the compiler does not look into.
+  static constexpr const ConvShape& shape = plan.shape;
+  static constexpr const GemmTile& tile = plan.tile;
+  using Product = GemmTileProduct<plan.products, tile>;
+
+  const GemmArguments<Input, Weight, Output>& arguments;
+  int64_t image;
+  int group, first_column;
+  int32_t part;
+  Axes residue;
+  uint32_t first_row;
+  RowPlace first_place;
+
+  __device__ GemmBlock(const GemmArguments<Input, Weight, Output>& arguments_, int64_t which) : arguments(arguments_) {
+    // HIP counts the threads of a launch in 32 bits: blocks and the rows of a tile fit as well.
+    auto rest = static_cast<uint32_t>(which);
+    auto take = [&rest](const Divisor& count) {
+      const uint32_t place = count.remainder(rest);
+      rest = count.quotient(rest);
+      return place;
+    };
+    first_column = static_cast<int>(take(Divisor::of(plan.column_tiles()))) * static_cast<int>(tile.columns);
+    place_first_row(take(arguments.launch.row_tiles) * static_cast<uint32_t>(tile.rows));
+    if constexpr (plan.transposed) {
+      residue.w = take(Divisor::of(shape.stride.w));
+      residue.h = take(Divisor::of(shape.stride.h));
+      residue.d = take(Divisor::of(shape.stride.d));
+    }
+    group = static_cast<int>(take(Divisor::of(shape.groups)));
+    image = plan.is_split ? take(arguments.launch.batch) : rest;
+    part = plan.is_split ? static_cast<int32_t>(rest) : 0;
+  }
+
+  // Where a row of the tile is, from where the first one is.
+  __device__ void place_first_row(uint32_t row) {
+    const Divisor &width = arguments.launch.width, &height = arguments.launch.height;
+    first_row = row;
+    const uint32_t line = width.quotient(row);
+    first_place = {static_cast<int32_t>(height.quotient(line)), static_cast<int32_t>(height.remainder(line)),
+                   static_cast<int32_t>(width.remainder(row)), 1};
+  }
+  __device__ RowPlace place_of(int index) const {
+    const Divisor &width = arguments.launch.width, &height = arguments.launch.height;
+    const uint32_t w = static_cast<uint32_t>(first_place.w + index);
+    const uint32_t h = static_cast<uint32_t>(first_place.h) + width.quotient(w);
+    RowPlace place = {first_place.d + static_cast<int32_t>(height.quotient(h)),
+                      static_cast<int32_t>(height.remainder(h)), static_cast<int32_t>(width.remainder(w)),
+                      first_row + static_cast<uint32_t>(index) < arguments.launch.rows};
+    if constexpr (plan.transposed) {
+      const Axes& output = arguments.sizes.output;
+      place.is_inside &= place.d * shape.stride.d + residue.d < output.d &&
+                         place.h * shape.stride.h + residue.h < output.h &&
+                         place.w * shape.stride.w + residue.w < output.w;
+    }
+    return place;
+  }
+
+  // Of products of 32 bits each.
+  __device__ static int64_t offset_of(int32_t d, int32_t h, int32_t w, const GemmView& view) {
+    auto product = [](int32_t position, int64_t stride) { return int64_t{position} * static_cast<int32_t>(stride); };
+    return product(d, view.d) + product(h, view.h) + product(w, view.w);
+  }
+
+  // Where the channels of the row lie in the output; in a planar one, those from the lane's first column on.
+  struct Voxel {
+    Output* channels;
+    int64_t d, h, w;
+  };
+  __device__ Voxel voxel_of(const RowPlace& place) const {
+    const GemmView& view = arguments.output_view;
+    Voxel voxel = {nullptr, place.d, place.h, place.w};
+    if constexpr (plan.transposed) {
+      voxel.d = voxel.d * shape.stride.d + residue.d;
+      voxel.h = voxel.h * shape.stride.h + residue.h;
+      voxel.w = voxel.w * shape.stride.w + residue.w;
+    }
+    voxel.channels =
+        arguments.output + image * view.batch + group * view.group +
+        offset_of(static_cast<int32_t>(voxel.d), static_cast<int32_t>(voxel.h), static_cast<int32_t>(voxel.w), view);
+    if constexpr (stores_planes) voxel.channels += Product::lane_column() == 0 ? 0 : 4 * view.block;
+    return voxel;
+  }
+
+  static constexpr bool stores_planes = plan.output_lanes == 1;
+  __device__ Output* channel_at(const Voxel& voxel, int channel) const {
+    constexpr auto lanes = static_cast<int>(plan.output_lanes);
+    return voxel.channels + (channel / lanes * arguments.output_view.block + channel % lanes);
+  }
+
+  // Four columns of a row, from `wave_column + lane_column` of the group; the first part is a multiple of 8, the same
+  // for the wavefront. The padding of the last block of channels is written too, with zeros. In a planar output the 32
+  // rows of half a wavefront are next to each other, in blocks its four columns.
+  template <class Epilogue>
+  __device__ void store_four(const Epilogue& epilogue, const Voxel& voxel, int wave_column, Float4 sums) const {
+    constexpr auto real_columns = static_cast<int>(shape.group_output_channels());
+    const int columns = plan.output_lanes == 1                             ? real_columns
+                        : plan.stores_fours() || group + 1 == shape.groups ? static_cast<int>(plan.group_columns())
+                                                                           : real_columns;
+    const int lane_column = Product::lane_column(), column = wave_column + lane_column;
+    if (column >= columns) return;
+    const int group_channel = plan.matrix_product ? 0 : group * real_columns;
+    using Bits = FourBits<sizeof(Output)>;
+    typename Bits::Type bits;
+#pragma clang loop unroll(full)
+    for (int e = 0; e < 4; ++e) {
+      const Output value = column + e < real_columns
+                               ? static_cast<Output>(epilogue(sums[e], image, group, group_channel + column + e,
+                                                              voxel.d, voxel.h, voxel.w))
+                               : static_cast<Output>(0.0f);
+      bits[e] = __builtin_bit_cast(typename Bits::Element, value);
+    }
+    if constexpr (plan.stores_fours()) {
+      // Eight columns that begin with a multiple of eight are of one block.
+      using Stored = StoredFour<Output, plan.matrix_product ? sizeof(Output) : 4 * sizeof(Output)>;
+      reinterpret_cast<Stored*>(channel_at(voxel, group_channel + wave_column) + lane_column)->bits = bits;
+    } else {
+      // In a planar tensor the product with the stride of channels is the same for the wavefront.
+      const int first = group_channel + (stores_planes ? wave_column : column);
+#pragma clang loop unroll(full)
+      for (int e = 0; e < 4; ++e)
+        if (column + e < columns)
+          *channel_at(voxel, first + e) = __builtin_bit_cast(Output, static_cast<typename Bits::Element>(bits[e]));
+    }
+  }
+
+  // The column of the group where the wavefront's eight begin that one of its threads' fours is in.
+  __device__ int wave_column(int four) const {
+    return first_column + Product::first_column() + four / 4 % Product::column_tiles * 32 + four % 4 * 8;
+  }
+
+  // Four sums of this thread in the workspace.
+  __device__ Float4& partial(int64_t tile_of_part, int four) const {
+    auto* const workspace = reinterpret_cast<Float4*>(arguments.workspace);
+    return workspace[(tile_of_part * plan.fours_a_thread() + four) * nest_threads + thread_index()];
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,130 @@
+// What the compiler, the host and the kernels of normalised rows must agree on. Pure functions.
+#pragma once
+
+#include "kernels/hip/wave/divisor.h"
+#include "kernels/hip/wave/launch.h"
+#include "kernels/shared/conv_shape.h"
+
+namespace onnxc::kernels {
+
+// What a row is normalised by: its largest element and the sum of the exponentials; the mean and the variance; the mean
+// of the squares.
+enum class RowKind : uint8_t { softmax, log_softmax, moments, mean_square };
+
+// The axes of a tensor in the order that they have in memory; those missing behind are 1.
+struct RowSizes {
+  static constexpr int most_axes = 6;
+
+  int64_t extents[most_axes];
+  int64_t channels;  // of a tensor in blocks of channels
+};
+
+struct RowLaunch {
+  int64_t outer, columns, inner;
+  Divisor inner_tiles, chunks;
+  Divisor extents[RowSizes::most_axes];
+};
+
+// Rows stand along the axes that are normalised together; in front of these the outer axes, behind them the inner ones
+// count rows. A block of 256 threads has as many rows as `lanes`, next to each other along the inner axes, times as
+// many of the outer ones as leave `threads` for each row. The template argument of the kernels.
+struct RowPlan {
+  RowKind kind;
+  int outer_axes, row_axes;
+  int64_t columns = 0;      // of a row; 0: only a run knows
+  int64_t lanes = 1;        // a power of two; 1: rows are contiguous
+  int64_t threads = 1;      // of a row; a power of two
+  int64_t vector = 1;       // elements that a thread loads at once, of contiguous rows with known columns
+  int64_t held = 1;         // such loads of a thread, which are kept in registers
+  int64_t group_lanes = 1;  // neighbouring rows with common statistics
+  // Blocks of 16 channels: the last of the outer axes counts blocks, the inner axis is the lanes of a block.
+  bool is_blocked = false;
+
+  constexpr bool operator==(const RowPlan&) const = default;
+
+  constexpr int64_t rows_a_block() const { return nest_threads / (lanes * threads); }  // along the outer axes
+  // Elements of a row that a block holds at once.
+  constexpr int64_t capacity() const { return threads * vector * held; }
+  constexpr bool always_fits() const { return columns > 0 && columns <= capacity(); }
+  // Wavefronts that share a row exchange two numbers for each thread.
+  constexpr bool uses_lds() const { return threads > 1 && lanes * threads > 64; }
+  constexpr int64_t lds_bytes() const { return uses_lds() ? 2 * nest_threads * 4 : 0; }
+
+  static constexpr int64_t product(const RowSizes& sizes, int first, int end) {
+    int64_t result = 1;
+    for (int axis = first; axis < end; ++axis) result *= sizes.extents[axis];
+    return result;
+  }
+  constexpr int64_t outer(const RowSizes& sizes) const { return product(sizes, 0, outer_axes); }
+  constexpr int64_t row_columns(const RowSizes& sizes) const {
+    return product(sizes, outer_axes, outer_axes + row_axes);
+  }
+  constexpr int64_t inner(const RowSizes& sizes) const {
+    return product(sizes, outer_axes + row_axes, RowSizes::most_axes);
+  }
+
+  constexpr int64_t inner_tiles(const RowSizes& sizes) const { return divide_up(inner(sizes), lanes); }
+  constexpr int64_t tiles(const RowSizes& sizes) const {
+    return divide_up(outer(sizes), rows_a_block()) * inner_tiles(sizes);
+  }
+  constexpr int64_t chunks(const RowSizes& sizes) const { return divide_up(row_columns(sizes), capacity()); }
+
+  // Rows and blocks are counted in 31 bits, and so are the elements from the first to the last of a block's rows.
+  constexpr bool fits(const RowSizes& sizes) const {
+    constexpr int64_t most = int64_t{1} << 30;
+    const int64_t rows = row_columns(sizes), behind = inner(sizes), count = tiles(sizes);
+    return outer(sizes) < most && rows < most && behind < most && rows * behind < most / rows_a_block() &&
+           count < most && (count == 0 || chunks(sizes) < most / 16 / count);
+  }
+  constexpr bool is_empty(const RowSizes& sizes) const { return product(sizes, 0, RowSizes::most_axes) == 0; }
+  // None possible where the sizes do not fit.
+  constexpr int64_t blocks(const RowSizes& sizes) const {
+    if (is_empty(sizes)) return 0;
+    return fits(sizes) ? tiles(sizes) : INT64_MAX;
+  }
+  // Of the first kernel of moments, each for a chunk.
+  constexpr int64_t chunk_blocks(const RowSizes& sizes) const {
+    if (is_empty(sizes)) return 0;
+    return fits(sizes) ? tiles(sizes) * chunks(sizes) : INT64_MAX;
+  }
+
+  constexpr RowLaunch launch(const RowSizes& sizes) const {
+    RowLaunch result = {outer(sizes),
+                        row_columns(sizes),
+                        inner(sizes),
+                        Divisor::of(inner_tiles(sizes)),
+                        Divisor::of(chunks(sizes)),
+                        {}};
+    for (int axis = 0; axis < RowSizes::most_axes; ++axis) result.extents[axis] = Divisor::of(sizes.extents[axis]);
+    return result;
+  }
+};
+
+template <class Input, class Output>
+struct RowArguments {
+  const Input* input;
+  Output* output;
+  float epsilon;  // is added to the variance, or to the mean of the squares
+  RowSizes sizes;
+  RowLaunch launch;
+};
+
+// Of a chunk of a row: the rounded mean, and the sums of the differences from it and of their squares.
+inline constexpr int64_t partial_values = 3;
+
+// Partial results stand as [outer][chunk][value][inner].
+constexpr int64_t partial_count(const RowPlan& plan, const RowSizes& sizes) {
+  return plan.outer(sizes) * plan.chunks(sizes) * partial_values * plan.inner(sizes);
+}
+
+template <class Input>
+struct MomentsArguments {
+  const Input* input;
+  float* moments;  // [3][images * groups]: the mean rounded, what the rounding lost, and the population variance
+  float* partial;
+  RowSizes sizes;
+  int64_t images, groups;
+  RowLaunch launch;
+};
+
+}  // namespace onnxc::kernels

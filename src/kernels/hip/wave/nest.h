@@ -1,0 +1,42 @@
+// What the kernels that are printed from loop nests share.
+#pragma once
+
+#include "kernels/hip/wave/elementary.h"
+#include "kernels/hip/wave/launch.h"
+
+// What both targets read has no word of HIP's in it: it is meant for the device too. After the elementary functions,
+// which its templates call.
+#pragma clang force_cuda_host_device begin
+#include "kernels/shared/scalar.h"
+#pragma clang force_cuda_host_device end
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// a / b of numbers that are not negative. The hardware has no division: one of 64 bits takes several times the
+// instructions of one of 32, which is nearly always enough.
+__device__ inline int64_t quotient(int64_t a, int64_t b) {
+  if (static_cast<uint64_t>(a | b) >> 32 == 0)
+    return static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b));
+  return a / b;
+}
+
+// The index, or the last below `end`.
+__device__ inline int within(int index, int end) { return index < end ? index : end - 1; }
+
+// The values of all threads of the block as one, in an order that does not depend on the machine; every thread has the
+// result. All threads of the block must come here.
+template <class T, class Fold>
+__device__ inline T fold_block(T value, Fold fold) {
+  __shared__ T partial[nest_threads];
+  const int thread = thread_index();
+  barrier();  // the block may still be reading what an earlier call left
+  partial[thread] = value;
+  for (int width = nest_threads / 2; width > 0; width /= 2) {
+    barrier();
+    if (thread < width) partial[thread] = fold(partial[thread], partial[thread + width]);
+  }
+  barrier();
+  return partial[0];
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

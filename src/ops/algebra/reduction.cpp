@@ -1,0 +1,229 @@
+// Reductions over axes, the positions of extremes, and running sums and products.
+#include <algorithm>
+
+#include "ops/axes.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace onnxc {
+namespace {
+
+// ------------------------------------------------------------------------------------------------------- Reduce*
+
+// The axes stand in attribute 'axes', or in input 1 (ReduceSum since version 13, the others since 18). None given means
+// all of them, or none at all where attribute 'noop_with_empty_axes' says so.
+FoldedAxes reduced_axes(const NodeReader& node) {
+  size_t rank = node.rank(0);
+  std::optional<std::vector<Expr>> axes = node.integers_from(1, "axes");
+  if (!axes || axes->empty())
+    return {node.shape(0), std::vector<bool>(rank, node.integer("noop_with_empty_axes", 0) == 0)};
+  std::vector<bool> folded(rank, false);
+  for (const Expr& value : *axes) {
+    std::optional<int64_t> number = value.constant();
+    node.check(number.has_value(), "axis {} must be known when the model is compiled", value.to_string());
+    size_t axis = node.axis(*number, rank);
+    node.check(!folded[axis], "axis {} is named twice in 'axes'", axis);
+    folded[axis] = true;
+  }
+  return {node.shape(0), std::move(folded)};
+}
+
+bool keeps_dims(const NodeReader& node) { return node.integer("keepdims", 1) != 0; }
+
+Shape reduced_shape(const NodeReader& node, const FoldedAxes& axes) {
+  return keeps_dims(node) ? axes.shape_with_ones() : axes.kept_shape();
+}
+
+template <Types types>
+void infer_reduction(InferContext& c) {
+  expect_type(c, 0, types);
+  c.output(0, c.dtype(0), reduced_shape(c, reduced_axes(c)));
+}
+
+// ReduceMax and ReduceMin take booleans too since version 20: or, and.
+void infer_extreme(InferContext& c) {
+  expect_type(c, 0, Types::any);
+  c.check(c.dtype(0) != DType::boolean || c.version() >= 20, "bool inputs are reduced since operator set 20, found {}",
+          c.version());
+  c.output(0, c.dtype(0), reduced_shape(c, reduced_axes(c)));
+}
+
+// A loop over the kept axes of input 0, with its other axes as reduce axes.
+class ReductionNest {
+ public:
+  ReductionNest(DefineContext& c, std::string role, const FoldedAxes& axes)
+      : c_(c),
+        axes_(axes),
+        nest_(std::move(role)),
+        kept_(nest_.parallel(axes.kept_shape())),
+        folded_(nest_.reduce(axes.folded_shape())) {}
+
+  const std::vector<Expr>& kept() const { return kept_; }
+  const std::vector<Expr>& folded() const { return folded_; }
+  Scalar element() const { return c_.in(0).compute(axes_.join(kept_, folded_)); }
+  Scalar fold(ReduceKind kind, const Scalar& element, const Expr& position = 0) {
+    return nest_.accumulate(kind, element, position);
+  }
+
+  // Stores for each combination of the kept axes, with or without a dim of 1 for the others.
+  void store(const Operand& output, const Scalar& value) {
+    bool with_ones = output.rank() != kept_.size();
+    nest_.store(output, with_ones ? axes_.join(kept_, std::vector<Expr>(folded_.size(), 0)) : kept_, value);
+    c_.emit(std::move(nest_));
+  }
+
+ private:
+  DefineContext& c_;
+  const FoldedAxes& axes_;
+  NestBuilder nest_;
+  std::vector<Expr> kept_, folded_;
+};
+
+// How a reduction is made of a sum or another fold: what is folded, and what becomes of the result. Roots and
+// logarithms of integers are taken in float64.
+struct ReductionFormula {
+  ReduceKind kind;
+  Scalar (*element)(const Scalar& x) = nullptr;
+  ScalarOp finish = ScalarOp::cast;  // cast: nothing more is done
+  bool divides_by_count = false;
+};
+
+Scalar square(const Scalar& x) { return x * x; }
+
+constexpr ReductionFormula sum_formula{ReduceKind::sum};
+constexpr ReductionFormula mean_formula{ReduceKind::sum, nullptr, ScalarOp::cast, true};
+constexpr ReductionFormula product_formula{ReduceKind::product};
+constexpr ReductionFormula l1_formula{ReduceKind::sum, absolute};
+constexpr ReductionFormula l2_formula{ReduceKind::sum, square, ScalarOp::square_root};
+constexpr ReductionFormula log_sum_formula{ReduceKind::sum, nullptr, ScalarOp::logarithm};
+constexpr ReductionFormula sum_square_formula{ReduceKind::sum, square};
+
+template <const ReductionFormula& formula>
+void define_reduction(DefineContext& c) {
+  FoldedAxes axes = reduced_axes(c);
+  ReductionNest nest(c, c.node().origin.type, axes);
+  Scalar x = nest.element();
+  DType dtype = x.dtype();
+  if (formula.finish != ScalarOp::cast && is_integer(dtype)) x = scalar::cast(DType::float64, x);
+  Scalar result = nest.fold(formula.kind, formula.element != nullptr ? formula.element(x) : x);
+  if (formula.divides_by_count)
+    result = result / scalar::cast(result.dtype(), scalar::index(product(axes.folded_shape())));
+  if (formula.finish != ScalarOp::cast) result = scalar::unary(formula.finish, result);
+  nest.store(c.out(0), scalar::cast(dtype, result));
+}
+
+template <ReduceKind numbers, ReduceKind booleans>
+void define_extreme(DefineContext& c) {
+  FoldedAxes axes = reduced_axes(c);
+  ReductionNest nest(c, c.node().origin.type, axes);
+  Scalar x = nest.element();
+  nest.store(c.out(0), nest.fold(x.dtype() == DType::boolean ? booleans : numbers, x));
+}
+
+// log(sum of e^x) = m + log(sum of e^(x - m)) with m the largest x, so that nothing overflows; m is taken as 0 where it
+// is infinite.
+void define_log_sum_exp(DefineContext& c) {
+  FoldedAxes axes = reduced_axes(c);
+  DType compute = is_integer(c.dtype(0)) ? DType::float64 : info(c.dtype(0)).compute;
+  Operand largest = c.temporary("largest", compute, axes.kept_shape());
+  {
+    ReductionNest nest(c, "log_sum_exp_largest", axes);
+    Scalar m = nest.fold(ReduceKind::maximum, scalar::cast(compute, nest.element()));
+    Scalar infinite = scalar::unary(ScalarOp::is_infinite, m);
+    nest.store(largest, scalar::select(infinite, number(m, 0), m));
+  }
+  ReductionNest nest(c, "log_sum_exp", axes);
+  Scalar m = largest(nest.kept());
+  Scalar sum = nest.fold(ReduceKind::sum, exponential(scalar::cast(compute, nest.element()) - m));
+  nest.store(c.out(0), scalar::cast(info(c.dtype(0)).compute, m + logarithm(sum)));
+}
+
+// ----------------------------------------------------------------------------------------------- ArgMax and ArgMin
+
+FoldedAxes argument_axis(const NodeReader& node) {
+  return FoldedAxes::one(node.shape(0), node.axis(node.integer("axis", 0), node.rank(0)));
+}
+
+void infer_argument(InferContext& c) {
+  expect_type(c, 0, Types::numeric);
+  FoldedAxes axes = argument_axis(c);
+  c.at_least(axes.folded_shape()[0], 1, "the dim in which a position is looked for");
+  c.output(0, DType::int64, reduced_shape(c, axes));
+}
+
+template <ReduceKind first, ReduceKind last>
+void define_argument(DefineContext& c) {
+  FoldedAxes axes = argument_axis(c);
+  ReductionNest nest(c, c.node().origin.type, axes);
+  ReduceKind kind = c.integer("select_last_index", 0) != 0 ? last : first;
+  nest.store(c.out(0), nest.fold(kind, nest.element(), nest.folded()[0]));
+}
+
+// ------------------------------------------------------------------------------------------- CumSum and CumProd
+
+size_t running_axis(const NodeReader& node) {
+  std::optional<std::vector<Expr>> axis = node.elements(1);
+  node.check(axis && axis->size() == 1 && axis->front().constant(),
+             "input 1 (axis) must be one number that is known when the model is compiled");
+  return node.axis(*axis->front().constant(), node.rank(0));
+}
+
+void infer_running(InferContext& c) {
+  expect_type(c, 0, Types::numeric);
+  running_axis(c);
+  c.output(0, c.dtype(0), c.shape(0));
+}
+
+// y[k] = y[k - 1] op x[k], along one axis in order; 'exclusive' leaves out x[k] itself, 'reverse' starts at the end.
+// Half types run in a float32 temporary, so that errors do not add up.
+template <ScalarOp op>
+void define_running(DefineContext& c) {
+  Operand x = c.in(0), y = c.out(0);
+  size_t axis = running_axis(c);
+  bool exclusive = c.integer("exclusive", 0) != 0, reverse = c.integer("reverse", 0) != 0;
+  DType compute = info(x.dtype).compute;
+  Operand running = compute == x.dtype ? y : c.temporary("running", compute, y.shape);
+
+  NestBuilder nest(c.node().origin.type);
+  std::vector<Expr> indices(x.rank());
+  for (size_t i = 0; i < x.rank(); ++i)
+    if (i != axis) indices[i] = nest.parallel(x.shape[i]);
+  Expr step = nest.ordered(x.shape[axis]);
+  auto at = [&](const Expr& position) {
+    std::vector<Expr> result = indices;
+    result[axis] = reverse ? x.shape[axis] - 1 - position : position;
+    return result;
+  };
+  Scalar neutral = scalar::constant(compute, op == ScalarOp::add ? 0 : 1);
+  Scalar is_first = scalar::binary(ScalarOp::equal, scalar::index(step), scalar::index(0));
+  Scalar before = running(at(step - 1));
+  Scalar value = exclusive ? scalar::select(is_first, neutral, scalar::binary(op, before, x.compute(at(step - 1))))
+                           : scalar::binary(op, scalar::select(is_first, neutral, before), x.compute(at(step)));
+  nest.store(running, at(step), value);
+  c.emit(std::move(nest));
+  if (running.buffer != y.buffer) c.elementwise([&](const std::vector<Expr>& i) { return running(i); });
+}
+
+using enum ReduceKind;
+
+constexpr OpRow rows[] = {
+    {"", "ReduceSum", infer_reduction<Types::numeric>, define_reduction<sum_formula>},
+    {"", "ReduceMean", infer_reduction<Types::numeric>, define_reduction<mean_formula>},
+    {"", "ReduceProd", infer_reduction<Types::numeric>, define_reduction<product_formula>},
+    {"", "ReduceL1", infer_reduction<Types::numeric>, define_reduction<l1_formula>},
+    {"", "ReduceL2", infer_reduction<Types::numeric>, define_reduction<l2_formula>},
+    {"", "ReduceLogSum", infer_reduction<Types::numeric>, define_reduction<log_sum_formula>},
+    {"", "ReduceLogSumExp", infer_reduction<Types::numeric>, define_log_sum_exp},
+    {"", "ReduceSumSquare", infer_reduction<Types::numeric>, define_reduction<sum_square_formula>},
+    {"", "ReduceMax", infer_extreme, define_extreme<ReduceKind::maximum, any>},
+    {"", "ReduceMin", infer_extreme, define_extreme<ReduceKind::minimum, all>},
+    {"", "ArgMax", infer_argument, define_argument<argument_maximum, last_argument_maximum>},
+    {"", "ArgMin", infer_argument, define_argument<argument_minimum, last_argument_minimum>},
+    {"", "CumSum", infer_running, define_running<ScalarOp::add>},
+    {"", "CumProd", infer_running, define_running<ScalarOp::multiply>},
+};
+
+}  // namespace
+
+std::span<const OpRow> reduction_ops() { return rows; }
+
+}  // namespace onnxc

@@ -1,0 +1,330 @@
+// Operators that choose elements by their values, so that only a run knows how many: NonZero, Compress, Unique, TopK.
+//
+// The places of what is chosen come from running counts, and the order of a sort from counting the elements that stand
+// before each: loops as all others, whose result does not depend on threads. Limit: Unique and TopK compare each
+// element with each other one of its line, so their time grows with the square of its length.
+#include <algorithm>
+
+#include "ops/elementwise/elementwise.h"
+
+namespace onnxc {
+namespace {
+
+Scalar whole(int64_t value) { return scalar::integer_constant(DType::int64, value); }
+Scalar as_count(const Scalar& condition) { return scalar::cast(DType::int64, condition); }
+Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
+Scalar any_of(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::logical_or, a, b); }
+Scalar less_than(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::less, a, b); }
+Scalar equal_to(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::equal, a, b); }
+
+Expr element_count(const Operand& x) { return product(x.shape); }
+
+// The row-major position of an element.
+Expr flat_index(const Shape& shape, const std::vector<Expr>& indices) {
+  Expr position = 0;
+  for (size_t i = 0; i < shape.size(); ++i) position = position * shape[i] + indices[i];
+  return position;
+}
+
+// How many of the first elements are chosen, up to each: counts[i] = counts[i - 1] + chosen(i).
+Operand running_count(DefineContext& c, const Expr& extent, const std::function<Scalar(const Expr& i)>& chosen) {
+  Operand counts = c.temporary("counts", DType::int64, {extent});
+  NestBuilder nest("running_count");
+  Expr i = nest.ordered(extent);
+  Scalar is_first = equal_to(scalar::index(i), whole(0));
+  nest.store(counts, {i}, scalar::select(is_first, whole(0), counts({i - 1})) + as_count(chosen(i)));
+  c.emit(std::move(nest));
+  return counts;
+}
+
+// The last of the counts, 0 where there is none.
+Scalar total(const Operand& counts) {
+  const Expr& extent = counts.shape[0];
+  return scalar::select(less(0, extent), counts({max(extent - 1, 0)}), whole(0));
+}
+
+// The place of a chosen element among those chosen.
+Expr place_of(NestBuilder& nest, const Operand& counts, const Expr& i) { return nest.let(counts({i}) - whole(1)); }
+
+// ----------------------------------------------------------------------------------------------------- NonZero
+
+Scalar is_nonzero(const Scalar& value) {
+  if (value.dtype() == DType::boolean) return value;
+  return negated(equal_to(value, scalar::constant(value.dtype(), 0)));
+}
+
+// ONNX NonZero: one column of indices an element that is not 0, in row-major order. A scalar counts as a vector.
+void infer_non_zero(InferContext& c) {
+  c.output(0, DType::int64, {Expr(static_cast<int64_t>(std::max<size_t>(c.rank(0), 1))), c.run_time_dim(0, 1)});
+}
+
+void define_non_zero(DefineContext& c) {
+  Operand x = c.in(0), y = c.out(0);
+  Operand flat = c.reshaped(x, {element_count(x)});
+  auto chosen = [&](const Expr& i) { return is_nonzero(flat.compute({i})); };
+  Operand counts = running_count(c, element_count(x), chosen);
+  c.bind({y.shape[1]}, {total(counts)});
+
+  NestBuilder nest("NonZero");
+  std::vector<Expr> indices = nest.parallel(x.shape);
+  Expr place = place_of(nest, counts, flat_index(x.shape, indices));
+  Scalar is_chosen = is_nonzero(x.compute(indices));
+  for (size_t axis = 0; axis < indices.size(); ++axis)
+    nest.store(y, {Expr(static_cast<int64_t>(axis)), place}, scalar::index(indices[axis]), StoreKind::assign,
+               is_chosen);
+  if (indices.empty()) nest.store(y, {0, place}, whole(0), StoreKind::assign, is_chosen);
+  c.emit(std::move(nest));
+}
+
+// ---------------------------------------------------------------------------------------------------- Compress
+
+// The input along the attribute 'axis'; as one vector where there is none.
+std::optional<size_t> chosen_axis(const NodeReader& c) {
+  if (!c.has_attribute("axis")) return std::nullopt;
+  return c.axis(c.integer("axis"), c.rank(0));
+}
+
+// ONNX Compress: what stands at the places along the axis for which the condition, which may be shorter, holds.
+void infer_compress(InferContext& c) {
+  c.check(c.dtype(1) == DType::boolean && c.rank(1) == 1, "a vector of booleans is expected as condition, found {}{}",
+          info(c.dtype(1)).name, to_string(c.shape(1)));
+  const std::optional<size_t> axis = chosen_axis(c);
+  Shape shape = axis ? c.shape(0) : Shape{0};
+  shape[axis.value_or(0)] = c.run_time_dim(0, axis.value_or(0));
+  c.output(0, c.dtype(0), shape);
+}
+
+void define_compress(DefineContext& c) {
+  const std::optional<size_t> axis = chosen_axis(c);
+  Operand x = axis ? c.in(0) : c.reshaped(c.in(0), {element_count(c.in(0))});
+  Operand condition = c.in(1), y = c.out(0);
+  const size_t along = axis.value_or(0);
+  const Expr extent = min(x.shape[along], condition.shape[0]);
+  Operand counts = running_count(c, extent, [&](const Expr& i) { return condition({i}); });
+  c.bind({y.shape[along]}, {total(counts)});
+
+  NestBuilder nest("Compress");
+  Shape visited = x.shape;
+  visited[along] = extent;
+  std::vector<Expr> from = nest.parallel(visited), to = from;
+  to[along] = place_of(nest, counts, from[along]);
+  nest.store(y, to, x(from), StoreKind::assign, condition({from[along]}));
+  c.emit(std::move(nest));
+}
+
+// ------------------------------------------------------------------------------------------------------ Unique
+
+// a before b in ascending order, false before true, NaN last.
+Scalar ascending(const Scalar& a, const Scalar& b) {
+  if (a.dtype() == DType::boolean) return both(negated(a), b);
+  if (!is_floating(a.dtype())) return less_than(a, b);
+  auto is_nan = [](const Scalar& x) { return scalar::unary(ScalarOp::is_nan, x); };
+  return any_of(less_than(a, b), both(is_nan(b), negated(is_nan(a))));
+}
+
+// The input as slices along an axis: [outer, extent, inner], of which slice i is all [_, i, _].
+struct Slices {
+  Operand data;  // of rank 3
+  Expr count() const { return data.shape[1]; }
+};
+
+Slices slices_of(DefineContext& c) {
+  Operand x = c.in(0);
+  const std::optional<size_t> axis = chosen_axis(c);
+  if (!axis) return {c.reshaped(x, {1, element_count(x), 1})};
+  const auto at = x.shape.begin() + static_cast<std::ptrdiff_t>(*axis);
+  return {c.reshaped(x, {product(Shape(x.shape.begin(), at)), *at, product(Shape(at + 1, x.shape.end()))})};
+}
+
+// ONNX Unique: Y, and of each of its elements the first index in X, of each in X the index in Y, and how often it
+// stands in X.
+void infer_unique(InferContext& c) {
+  const std::optional<size_t> axis = chosen_axis(c);
+  // The outputs may be left out, but not all of them.
+  size_t output = 0;
+  while (output < 4 && !c.has_output(output)) ++output;
+  c.check(output < 4, "it has no output");
+  const Expr count = c.run_time_dim(output, output == 0 ? axis.value_or(0) : 0);
+  c.check(output != 2, "the output inverse_indices needs Y to be an output as well");
+  const Expr extent = axis ? c.shape(0)[*axis] : product(c.shape(0));
+  Shape shape = axis ? c.shape(0) : Shape{0};
+  shape[axis.value_or(0)] = count;
+  c.output(0, c.dtype(0), shape);
+  c.output(1, DType::int64, {count});
+  c.output(2, DType::int64, {extent});
+  c.output(3, DType::int64, {count});
+}
+
+// Where slices i and j first differ, as a position in row-major order of a slice; 0 where they do not.
+Operand first_difference(DefineContext& c, const Slices& slices) {
+  const Shape& shape = slices.data.shape;
+  Operand places = c.temporary("first_difference", DType::int64, {slices.count(), slices.count()});
+  NestBuilder nest("first_difference");
+  Expr i = nest.parallel(slices.count()), j = nest.parallel(slices.count());
+  Expr outer = nest.reduce(shape[0]), inner = nest.reduce(shape[2]);
+  Scalar differs = negated(equal_to(slices.data.compute({outer, i, inner}), slices.data.compute({outer, j, inner})));
+  nest.store(places, {i, j},
+             nest.accumulate(ReduceKind::argument_maximum, as_count(differs), outer * shape[2] + inner));
+  c.emit(std::move(nest));
+  return places;
+}
+
+// The order of slices: compares elements i and j at the first place where their slices differ.
+class SliceOrder {
+ public:
+  SliceOrder(DefineContext& c, const Slices& slices) : slices_(slices) {
+    const Shape& shape = slices.data.shape;
+    if (!shape[0].is_constant(1) || !shape[2].is_constant(1)) differences_ = first_difference(c, slices);
+  }
+
+  // The elements that decide between slices i and j.
+  std::pair<Scalar, Scalar> deciding(NestBuilder& nest, const Expr& i, const Expr& j) const {
+    Expr outer = 0, inner = 0;
+    if (differences_) {
+      Expr place = nest.let((*differences_)({i, j}));
+      outer = floor_div(place, max(slices_.data.shape[2], 1));
+      inner = mod(place, max(slices_.data.shape[2], 1));
+    }
+    return {slices_.data.compute({outer, i, inner}), slices_.data.compute({outer, j, inner})};
+  }
+
+ private:
+  const Slices& slices_;
+  std::optional<Operand> differences_;
+};
+
+// The first slice that equals slice i, for each.
+Operand first_equals(DefineContext& c, const Slices& slices, const SliceOrder& order) {
+  Operand firsts = c.temporary("first_equal", DType::int64, {slices.count()});
+  NestBuilder nest("first_equal");
+  Expr i = nest.parallel(slices.count()), j = nest.reduce(slices.count());
+  auto [a, b] = order.deciding(nest, i, j);
+  // A NaN equals nothing, not even itself: it is unique.
+  Scalar is_equal = any_of(equal_to(a, b), equal_to(scalar::index(i), scalar::index(j)));
+  nest.store(firsts, {i}, nest.accumulate(ReduceKind::argument_maximum, as_count(is_equal), j));
+  c.emit(std::move(nest));
+  return firsts;
+}
+
+// The place among the unique slices, of each slice: sorted, or in the order of their first appearance.
+Operand places_in_result(DefineContext& c, const Slices& slices, const SliceOrder& order, const Operand& firsts,
+                         const Operand& counts) {
+  Operand places = c.temporary("places", DType::int64, {slices.count()});
+  NestBuilder nest("places");
+  Expr i = nest.parallel(slices.count());
+  if (c.integer("sorted", 1) == 0) {
+    nest.store(places, {i}, counts({nest.let(firsts({i}))}) - whole(1));
+  } else {
+    Expr j = nest.reduce(slices.count());
+    auto [a, b] = order.deciding(nest, j, i);
+    Scalar is_first = equal_to(firsts({j}), scalar::index(j));
+    // Of several NaN, each unique, the earlier ones stand before.
+    Scalar is_before = ascending(a, b);
+    if (is_floating(a.dtype())) {
+      Scalar are_nan = both(scalar::unary(ScalarOp::is_nan, a), scalar::unary(ScalarOp::is_nan, b));
+      is_before = any_of(is_before, both(are_nan, less(j, i)));
+    }
+    nest.store(places, {i}, nest.accumulate(ReduceKind::sum, as_count(both(is_first, is_before))));
+  }
+  c.emit(std::move(nest));
+  return places;
+}
+
+void define_unique(DefineContext& c) {
+  const Slices slices = slices_of(c);
+  const SliceOrder order(c, slices);
+  Operand firsts = first_equals(c, slices, order);
+  auto is_first = [&](const Expr& i) { return equal_to(firsts({i}), scalar::index(i)); };
+  Operand counts = running_count(c, slices.count(), is_first);
+  const size_t known_by = c.has_output(0) ? 0 : c.has_output(1) ? 1 : 3;
+  const Expr count = known_by == 0 ? c.out(0).shape[chosen_axis(c).value_or(0)] : c.out(known_by).shape[0];
+  c.bind({count}, {total(counts)});
+  Operand places = places_in_result(c, slices, order, firsts, counts);
+
+  if (c.has_output(0)) {
+    Operand y = c.out(0);
+    const size_t along = chosen_axis(c).value_or(0);
+    Operand x = chosen_axis(c) ? c.in(0) : c.reshaped(c.in(0), {slices.count()});
+    NestBuilder nest("Unique");
+    std::vector<Expr> from = nest.parallel(x.shape), to = from;
+    to[along] = nest.let(places({from[along]}));
+    nest.store(y, to, x(from), StoreKind::assign, is_first(from[along]));
+    c.emit(std::move(nest));
+  }
+  if (c.has_output(1)) {
+    NestBuilder nest("unique_indices");
+    Expr i = nest.parallel(slices.count());
+    nest.store(c.out(1), {nest.let(places({i}))}, scalar::index(i), StoreKind::assign, is_first(i));
+    c.emit(std::move(nest));
+  }
+  if (c.has_output(2)) c.elementwise([&](const std::vector<Expr>& i) { return places(i); }, 2);
+  if (c.has_output(3)) {
+    c.elementwise([](const std::vector<Expr>&) { return whole(0); }, 3);
+    NestBuilder nest("unique_counts");
+    Expr i = nest.ordered(slices.count());
+    nest.store(c.out(3), {nest.let(places({i}))}, whole(1), StoreKind::add);
+    c.emit(std::move(nest));
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------- TopK
+
+size_t top_axis(const NodeReader& c) { return c.axis(c.integer("axis", -1), c.rank(0)); }
+
+void infer_top_k(InferContext& c) {
+  const size_t axis = top_axis(c);
+  Expr k = c.version() < 10 ? Expr(c.integer("k")) : Expr(0);
+  if (c.version() >= 10) {
+    std::vector<Expr> given = c.needed_elements(1, "K");
+    c.check(given.size() == 1, "one number is expected as K, found {}", given.size());
+    k = given.front();
+  }
+  c.at_least(k, 0, "K");
+  c.at_least(c.shape(0)[axis], k, "K may not be more than the axis has");
+  Shape shape = c.shape(0);
+  shape[axis] = k;
+  c.output(0, c.dtype(0), shape);
+  c.output(1, DType::int64, shape);
+}
+
+// The place of each element in its line: how many come before it. Of equal ones the first comes first, and NaN counts
+// as the largest.
+void define_top_k(DefineContext& c) {
+  Operand x = c.in(0);
+  const size_t axis = top_axis(c);
+  const bool largest = c.integer("largest", 1) != 0;
+  Operand places = c.temporary("places", DType::int64, x.shape);
+  {
+    NestBuilder nest("places");
+    std::vector<Expr> at = nest.parallel(x.shape), other = at;
+    other[axis] = nest.reduce(x.shape[axis]);
+    Scalar a = x.compute(other), b = x.compute(at);
+    Scalar before = largest ? ascending(b, a) : ascending(a, b), after = largest ? ascending(a, b) : ascending(b, a);
+    Scalar comes_before = any_of(before, both(negated(after), less(other[axis], at[axis])));
+    nest.store(places, at, nest.accumulate(ReduceKind::sum, as_count(comes_before)));
+    c.emit(std::move(nest));
+  }
+  for (size_t output : {0, 1}) {
+    if (!c.has_output(output)) continue;
+    Operand y = c.out(output);
+    NestBuilder nest("TopK");
+    std::vector<Expr> from = nest.parallel(x.shape), to = from;
+    to[axis] = nest.let(places(from));
+    nest.store(y, to, output == 0 ? x(from) : scalar::index(from[axis]), StoreKind::assign,
+               less(to[axis], y.shape[axis]));
+    c.emit(std::move(nest));
+  }
+}
+
+constexpr OpRow rows[] = {
+    {"", "NonZero", infer_non_zero, define_non_zero},
+    {"", "Compress", infer_compress, define_compress},
+    {"", "Unique", infer_unique, define_unique},
+    {"", "TopK", infer_top_k, define_top_k},
+};
+
+}  // namespace
+
+std::span<const OpRow> selection_ops() { return rows; }
+
+}  // namespace onnxc

@@ -1,0 +1,88 @@
+#include "passes/graph/define_node.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/interpreter/interpreter.h"
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+std::vector<Value*> distinct(const std::vector<Value*>& values) {
+  std::vector<Value*> result;
+  for (Value* value : values)
+    if (value != nullptr && std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
+  return result;
+}
+
+bool has_constant_shape(const Value* value) { return value->shape && constant_dims(*value->shape).has_value(); }
+
+// How often the innermost bodies of the loops run; nothing when they are not all loops of constant extents.
+std::optional<double> count_steps(const Program& program) {
+  double total = 0;
+  for (const Step& step : program.steps) {
+    const auto* nest = std::get_if<LoopNest>(&step.work);
+    if (nest == nullptr) return std::nullopt;
+    double rounds = 1;
+    for (const Axis& axis : nest->axes) {
+      std::optional<int64_t> extent = axis.extent.constant();
+      if (!extent) return std::nullopt;
+      rounds *= static_cast<double>(*extent);
+    }
+    total += rounds;
+  }
+  return total;
+}
+
+}  // namespace
+
+void do_naming(const Node& node, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    const std::string text = error.what(), name = node.describe();
+    throw UserError(text.starts_with(name) ? text : name + ": " + text);
+  }
+}
+
+std::vector<Value*> distinct_inputs(const Node& node) { return distinct(node.inputs); }
+std::vector<Value*> distinct_outputs(const Node& node) { return distinct(node.outputs); }
+
+Program define_node(const Node& node) {
+  Program program;
+  std::map<const Value*, BufferId> buffers;
+  auto add = [&](const Value* value, BufferKind kind, std::vector<BufferId>& list) {
+    internal_check(value->shape.has_value(), "shapes are inferred before a node is defined");
+    Buffer buffer;
+    buffer.name = value->name;
+    buffer.dtype = value->dtype;
+    buffer.shape = *value->shape;
+    buffer.layout = Layout::row_major(buffer.shape.size());
+    buffer.kind = kind;
+    BufferId id = program.add(std::move(buffer));
+    buffers.emplace(value, id);
+    list.push_back(id);
+  };
+  for (const Value* input : distinct_inputs(node)) add(input, BufferKind::input, program.inputs);
+  for (const Value* output : distinct_outputs(node)) add(output, BufferKind::output, program.outputs);
+  DefineContext context(node, program, [&](const Value& value) { return buffers.at(&value); });
+  node.op->define(context);
+  return program;
+}
+
+std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, int64_t maximum_steps) {
+  std::vector<Tensor> inputs;
+  for (const Value* input : distinct_inputs(node)) {
+    if (!input->constant) return std::nullopt;
+    inputs.push_back(*input->constant);
+  }
+  if (node.op->define == nullptr) return std::nullopt;
+  if (!std::ranges::all_of(distinct_outputs(node), has_constant_shape)) return std::nullopt;
+  Program program = define_node(node);
+  std::optional<double> steps = count_steps(program);
+  if (!steps || *steps > static_cast<double>(maximum_steps)) return std::nullopt;
+  return interpret(program, {}, inputs);
+}
+
+}  // namespace onnxc

@@ -1,0 +1,148 @@
+#include "passes/graph/infer_shapes.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/interpreter/symbolic_evaluation.h"
+#include "ops/control/control_flow.h"
+#include "ops/op.h"
+#include "passes/graph/define_node.h"
+
+namespace onnxc {
+namespace {
+
+bool is_small(const Value& value) {
+  std::optional<std::vector<int64_t>> dims = constant_dims(*value.shape);
+  return dims && checked_product(*dims) <= Value::maximum_elements;
+}
+
+bool is_whole_number(const Value& value) { return is_integer(value.dtype) || value.dtype == DType::boolean; }
+
+// Small outputs of constant inputs become constants: shapes may depend on their values, whatever their type.
+void fold_small(Graph& graph, const Node& node) {
+  constexpr int64_t maximum_steps = 1 << 20;
+  std::vector<Value*> outputs = distinct_outputs(node);
+  if (!std::all_of(outputs.begin(), outputs.end(), [](const Value* value) { return is_small(*value); })) return;
+  std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, maximum_steps);
+  if (!results) return;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Value* folded = graph.add_constant(outputs[i]->name, (*results)[i]);
+    outputs[i]->elements = folded->elements;
+    // The value itself stays where the model gives it out.
+    for (const Use& use : std::vector<Use>(outputs[i]->uses)) graph.set_input(use.node, use.index, folded);
+  }
+}
+
+// Elements of values that are no integers, on their way between nodes: exporters scale sizes in floats
+// (Cast -> Mul -> Floor -> Cast in front of a Resize).
+using RealElements = std::unordered_map<const Value*, SymbolicElements>;
+
+std::optional<SymbolicElements> known_elements(const Value& value, const RealElements& reals) {
+  if (value.elements) {
+    SymbolicElements elements;
+    for (const Expr& element : *value.elements) elements.push_back({element});
+    return elements;
+  }
+  if (value.constant && is_small(value)) return symbolic_elements(*value.constant);
+  auto found = reals.find(&value);
+  return found == reals.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::vector<Expr>> integers(const SymbolicElements& elements) {
+  std::vector<Expr> result;
+  for (const SymbolicNumber& element : elements) {
+    if (!element.integer()) return std::nullopt;
+    result.push_back(*element.integer());
+  }
+  return result;
+}
+
+// The elements of small outputs, as expressions: what Shape, Gather, Mul, Concat… hand on to a Reshape.
+void infer_elements(const Node& node, RealElements& reals) {
+  // What a state is after the rounds does not follow from one of them.
+  if (node.op->domain == control_flow_domain) return;
+  std::vector<Value*> outputs = distinct_outputs(node);
+  auto carries = [](const Value* value) { return is_small(*value) && !value->elements; };
+  if (outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), carries)) return;
+  std::vector<std::optional<SymbolicElements>> inputs;
+  for (const Value* input : distinct_inputs(node)) inputs.push_back(known_elements(*input, reals));
+  if (std::none_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.has_value(); })) return;
+  auto results = evaluate_symbolically(define_node(node), inputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!results[i]) continue;
+    if (is_whole_number(*outputs[i]))
+      outputs[i]->elements = integers(*results[i]);
+    else
+      reals.emplace(outputs[i], *results[i]);
+  }
+}
+
+// A tensor whose bytes cannot be counted cannot be computed either; later stages would only name the sizes.
+void check_bytes(const Value& output) {
+  if (std::optional<std::vector<int64_t>> dims = constant_dims(*output.shape))
+    static_cast<void>(checked_multiply(checked_product(*dims), info(output.dtype).size));
+}
+
+void infer_node(Graph& graph, Node& node, RealElements& reals) {
+  InferContext context(graph, node);
+  node.op->infer(context);
+  for (const Value* output : distinct_outputs(node)) {
+    internal_check(output->shape.has_value() && output->dtype != DType::undefined,
+                   "a shape rule that sets every output");
+    check_bytes(*output);
+  }
+  fold_small(graph, node);
+  infer_elements(node, reals);
+}
+
+// Whether a node runs, as a product of 0 and 1 of the branches that it stands in. Those that are known to be taken are
+// dropped: their conditions leave the graph.
+Expr condition_of(Graph& graph, std::shared_ptr<const Branch>& branch) {
+  if (branch == nullptr) return 1;
+  std::shared_ptr<const Branch> outer = branch->outer;
+  const Expr runs = condition_of(graph, outer);
+  if (runs.is_constant(0)) return 0;
+  Expr holds = InferContext::truth(graph, *branch->condition);
+  if (!branch->when) holds = 1 - holds;
+  branch = holds.is_constant(1) ? outer : std::make_shared<const Branch>(branch->condition, branch->when, outer);
+  return runs * holds;
+}
+
+// An If whose condition is known is the branch that it takes; that one's last values take the names of its outputs.
+bool take_known_branch(Graph& graph, Node& node) {
+  const std::optional<std::vector<Value*>> taken = known_branch(node);
+  if (!taken) return false;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == nullptr) continue;
+    if (graph.is_output(node.outputs[i])) std::swap(node.outputs[i]->name, (*taken)[i]->name);
+    graph.replace_uses(node.outputs[i], (*taken)[i]);
+  }
+  return true;
+}
+
+// Sizes in a branch that is not taken may be anything: what its nodes demand counts only where they run.
+void infer_in_branch(Graph& graph, Node& node, RealElements& reals) {
+  const size_t guards = graph.guards.size();
+  infer_node(graph, node, reals);
+  for (size_t i = guards; i < graph.guards.size(); ++i) graph.guards[i].condition *= node.condition;
+}
+
+}  // namespace
+
+void infer_shapes(Graph& graph) {
+  RealElements reals;
+  bool takes_branches = false;
+  for (const auto& node : graph.nodes()) {
+    user_check(node->op != nullptr, "{}: onnxc does not compile this operator", node->describe());
+    do_naming(*node, [&] {
+      node->condition = condition_of(graph, node->branch);
+      if (node->condition.is_constant(0) || take_known_branch(graph, *node))
+        takes_branches = true;
+      else
+        infer_in_branch(graph, *node, reals);
+    });
+  }
+  if (takes_branches) graph.erase_unused();
+}
+
+}  // namespace onnxc

@@ -1,0 +1,147 @@
+#include "passes/graph/recognize_operators.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+bool same_shape(const Value& a, const Value& b) {
+  return std::equal(a.shape->begin(), a.shape->end(), b.shape->begin(), b.shape->end(), proven_equal);
+}
+
+// The dims of `other`, which broadcasts to `viewed`, in a tensor of `shape`: equal to `viewed` but for axes of 1.
+// Nothing where the two differ in more, or where a dim is not constant.
+std::optional<std::vector<int64_t>> dims_without_view(const Shape& shape, const Shape& viewed, const Shape& other) {
+  const auto axes = axes_but_ones(shape, viewed);
+  if (!axes) return std::nullopt;
+  const size_t missing = viewed.size() - other.size();
+  std::vector<int64_t> dims;
+  for (const std::optional<size_t>& axis : *axes) {
+    const std::optional<int64_t> size = !axis || *axis < missing ? 1 : other[*axis - missing].constant();
+    if (!size) return std::nullopt;
+    dims.push_back(*size);
+  }
+  return dims;
+}
+
+// The node that alone uses the value.
+const Node* only_user(const Graph& graph, const Value& value) {
+  return value.uses.size() == 1 && !graph.is_output(&value) ? value.uses.front().node : nullptr;
+}
+
+// Puts a node in the place of `old`, whose first output it gives.
+void replace(Graph& graph, Node* old, std::string_view type, int version, std::vector<Value*> inputs,
+             std::vector<NamedAttribute> attributes, Value* old_result) {
+  auto node = std::make_unique<Node>();
+  node->op = find_op("", type, version);
+  node->origin = old->origin;
+  node->condition = old->condition;
+  node->origin.type = type;
+  node->origin.version = version;
+  node->inputs = std::move(inputs);
+  node->attributes = std::move(attributes);
+  Value* result = graph.add_value(old_result->name);
+  result->dtype = old_result->dtype;
+  result->shape = old_result->shape;
+  node->outputs = {result};
+  graph.insert(std::move(node), old);
+  graph.replace_uses(old_result, result);
+}
+
+// An element for each channel instead of each group.
+Value* repeat(Graph& graph, const Value& parameter, int64_t times) {
+  const Tensor& tensor = *parameter.constant;
+  const auto size = static_cast<size_t>(info(tensor.dtype()).size);
+  Tensor repeated = Tensor::zeros(tensor.dtype(), {checked_multiply(tensor.size(), times)});
+  std::byte* to = repeated.mutable_bytes();
+  for (size_t from = 0; from < tensor.bytes().size(); from += size)
+    for (int64_t i = 0; i < times; ++i, to += size) std::memcpy(to, &tensor.bytes()[from], size);
+  return graph.add_constant(parameter.name + "/repeated", std::move(repeated));
+}
+
+void recognize_group_normalization(Graph& graph, Node* normalization) {
+  const Node* before = normalization->inputs[0]->producer;
+  const Node* after = only_user(graph, *normalization->outputs[0]);
+  if (!is_operator(before, "Reshape") || !is_operator(after, "Reshape")) return;
+  Value* x = before->inputs[0];
+  const Shape& shape = *x->shape;
+  const Shape& grouped = *normalization->inputs[0]->shape;
+  if (shape.size() < 3 || grouped.size() != 3 || !same_shape(*x, *after->outputs[0])) return;
+  const std::optional<int64_t> channels = shape[1].constant(), groups = grouped[1].constant();
+  if (!channels || !groups || *groups == 0 || *channels % *groups != 0 || !proven_equal(shape[0], grouped[0])) return;
+  std::vector<Value*> inputs{x};
+  for (size_t i : {size_t{1}, size_t{2}}) {
+    const Value* parameter = normalization->inputs[i];
+    if (!parameter->constant) return;
+    inputs.push_back(repeat(graph, *parameter, *channels / *groups));
+  }
+  const float epsilon = NodeReader(*normalization).real("epsilon", 1e-5F);
+  replace(graph, normalization, "GroupNormalization", 21, std::move(inputs),
+          {{"num_groups", *groups}, {"epsilon", epsilon}}, after->outputs[0]);
+}
+
+// A Reshape of the value, before a node and under its condition.
+Value* reshape(Graph& graph, Value* value, const std::vector<int64_t>& dims, const Node* before) {
+  const std::vector<int64_t> rank{static_cast<int64_t>(dims.size())};
+  auto node = std::make_unique<Node>();
+  node->op = find_op("", "Reshape", 21);
+  node->origin = before->origin;
+  node->origin.type = "Reshape";
+  node->origin.version = 21;
+  node->condition = before->condition;
+  node->inputs = {value, graph.add_constant(value->name + "/dims", Tensor::of(DType::int64, rank, dims))};
+  Value* result = graph.add_value(value->name + "/reshaped");
+  result->dtype = value->dtype;
+  result->shape = Shape(dims.begin(), dims.end());
+  node->outputs = {result};
+  graph.insert(std::move(node), before);
+  return result;
+}
+
+void recognize_add_of_view(Graph& graph, Node* add) {
+  const Node* after = only_user(graph, *add->outputs[0]);
+  if (!is_operator(after, "Reshape")) return;
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const Node* before = add->inputs[side]->producer;
+    if (!is_operator(before, "Reshape")) continue;
+    Value *x = before->inputs[0], *other = add->inputs[1 - side];
+    if (!same_shape(*x, *after->outputs[0]) || !same_shape(*add->inputs[side], *add->outputs[0])) continue;
+    const auto dims = dims_without_view(*x->shape, *add->outputs[0]->shape, *other->shape);
+    if (!dims) continue;
+    std::vector<Value*> inputs{x, reshape(graph, other, *dims, add)};
+    if (side == 1) std::swap(inputs[0], inputs[1]);
+    replace(graph, add, "Add", add->origin.version, std::move(inputs), {}, after->outputs[0]);
+    return;
+  }
+}
+
+void recognize_global_average_pool(Graph& graph, Node* mean) {
+  const NodeReader reader(*mean);
+  const size_t rank = reader.rank(0);
+  if (rank < 3 || !is_floating(reader.dtype(0)) || reader.integer("keepdims", 1) == 0) return;
+  const std::optional<std::vector<Expr>> axes = reader.integers_from(1, "axes");
+  if (!axes || axes->size() != rank - 2) return;
+  std::vector<bool> folded(rank, false);
+  for (const Expr& axis : *axes) {
+    if (!axis.constant()) return;
+    folded[reader.axis(*axis.constant(), rank)] = true;
+  }
+  if (folded[0] || folded[1]) return;
+  replace(graph, mean, "GlobalAveragePool", 22, {mean->inputs[0]}, {}, mean->outputs[0]);
+}
+
+}  // namespace
+
+void recognize_operators(Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    if (is_operator(node.get(), "InstanceNormalization")) recognize_group_normalization(graph, node.get());
+    if (is_operator(node.get(), "Add")) recognize_add_of_view(graph, node.get());
+    if (is_operator(node.get(), "ReduceMean")) recognize_global_average_pool(graph, node.get());
+  }
+  graph.erase_unused();
+}
+
+}  // namespace onnxc

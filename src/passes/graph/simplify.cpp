@@ -1,0 +1,72 @@
+#include "passes/graph/simplify.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+bool same_shape(const Value& a, const Value& b) {
+  return a.shape && b.shape && a.shape->size() == b.shape->size() &&
+         std::equal(a.shape->begin(), a.shape->end(), b.shape->begin(), proven_equal);
+}
+
+bool keeps_order(const NodeReader& node) {
+  std::vector<int64_t> order = node.integers("perm");
+  return !order.empty() && std::is_sorted(order.begin(), order.end());
+}
+
+// Whether the first output is the first input, element by element.
+bool does_nothing(const Node& node) {
+  constexpr std::array shape_changers = {std::string_view("Reshape"), std::string_view("Flatten"),
+                                         std::string_view("Squeeze"), std::string_view("Unsqueeze"),
+                                         std::string_view("Expand")};
+  if (!node.op->domain.empty() || node.inputs.empty() || node.inputs[0] == nullptr) return false;
+  if (node.outputs.empty() || node.outputs[0] == nullptr) return false;
+  const Value &input = *node.inputs[0], &output = *node.outputs[0];
+  if (input.dtype != output.dtype) return false;
+  NodeReader reader(node);
+  std::string_view type = node.op->name;
+  if (type == "Identity" || type == "Cast" || type == "CastLike") return true;
+  if (type == "Dropout") {
+    bool has_mask = node.outputs.size() > 1 && node.outputs[1] != nullptr && !node.outputs[1]->uses.empty();
+    bool trains = node.inputs.size() > 2 && node.inputs[2] != nullptr;
+    return !has_mask && !trains;
+  }
+  if (type == "Transpose") return keeps_order(reader);
+  if (type == "Concat" || type == "Sum" || type == "Max" || type == "Min") return node.inputs.size() == 1;
+  return std::find(shape_changers.begin(), shape_changers.end(), type) != shape_changers.end() &&
+         same_shape(input, output);
+}
+
+bool is_graph_input(const Graph& graph, const Value* value) {
+  return std::find(graph.inputs.begin(), graph.inputs.end(), value) != graph.inputs.end();
+}
+
+// The output's name is the one that users of the model know, so where an inner value becomes an output it takes that
+// name; that cannot be when it is an input, a constant or an output already.
+bool may_become_output(const Graph& graph, const Value* value) {
+  return !is_graph_input(graph, value) && !value->constant && !graph.is_output(value);
+}
+
+}  // namespace
+
+void simplify(Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    if (!does_nothing(*node)) continue;
+    Value *input = node->inputs[0], *output = node->outputs[0];
+    // Sizes are read from this very tensor.
+    if (output->elements_at_run_time) continue;
+    if (graph.is_output(output)) {
+      if (!may_become_output(graph, input)) continue;
+      std::swap(input->name, output->name);
+    }
+    graph.replace_uses(output, input);
+  }
+  graph.erase_unused();
+}
+
+}  // namespace onnxc

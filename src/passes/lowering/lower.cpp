@@ -1,0 +1,214 @@
+#include "passes/lowering/lower.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ops/op.h"
+#include "passes/graph/define_node.h"
+#include "passes/lowering/target.h"
+
+namespace onnxc {
+
+// -------------------------------------------------------------------------------------------------------- layouts
+
+namespace {
+
+using Demands = std::map<const Value*, LayoutDemand>;
+
+// One reader that wants blocks decides: for it alone a copy would be made.
+LayoutDemand together(LayoutDemand a, LayoutDemand b) { return std::max(a, b); }
+
+// What the readers of each value ask of its layout; an operator that follows any hands on what those of its outputs
+// ask.
+Demands find_demands(const Graph& graph, const Target& target) {
+  Demands demands;
+  const auto& nodes = graph.nodes();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    const LayoutDemand own = target.demand(**node);
+    LayoutDemand demand = own;
+    if (own == LayoutDemand::none && (*node)->op->layout == LayoutRule::follows)
+      for (const Value* output : (*node)->outputs)
+        if (output != nullptr && !graph.is_output(output)) demand = together(demand, demands[output]);
+    for (const Value* input : (*node)->inputs) {
+      demands[input] = together(demands[input], demand);
+      if (own != LayoutDemand::none) break;  // the others are its weights
+    }
+  }
+  return demands;
+}
+
+}  // namespace
+
+LayoutMap assign_layouts(const Graph& graph, const Target& target) {
+  LayoutMap layouts;
+  Demands demands = find_demands(graph, target);
+  auto blocks = [](const Value* value) { return value != nullptr && value->shape && value->shape->size() >= 3; };
+  for (const auto& node : graph.nodes()) {
+    const bool has_template = target.prefers_blocked(*node);
+    bool blocked = has_template;
+    if (!blocked && node->op->layout == LayoutRule::follows && !node->outputs.empty() && blocks(node->outputs[0])) {
+      blocked = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
+        return layouts.contains(input) && input->shape->size() == node->outputs[0]->shape->size();
+      });
+    }
+    if (!blocked) continue;
+    const bool can_give_rows = has_template && target.can_give_rows(*node);
+    for (const Value* output : node->outputs) {
+      if (!blocks(output) || graph.is_output(output)) continue;
+      const LayoutDemand demand = demands[output];
+      const bool in_rows =
+          has_template ? can_give_rows && demand != LayoutDemand::blocks : demand == LayoutDemand::rows;
+      if (!in_rows) layouts.emplace(output, target.blocked_layout(output->shape->size()));
+    }
+  }
+  return layouts;
+}
+
+// -------------------------------------------------------------------------------------------------------- buffers
+
+LoweringContext::LoweringContext(const Graph& graph, Program& program, LayoutMap layouts)
+    : graph_(graph), program_(program), layouts_(std::move(layouts)) {}
+
+BufferId LoweringContext::buffer(const Value& value) {
+  auto found = buffers_.find(&value);
+  if (found != buffers_.end()) return found->second;
+  internal_check(value.shape.has_value(), "shapes are inferred before lowering");
+  Buffer buffer;
+  buffer.name = value.name;
+  buffer.dtype = value.dtype;
+  buffer.shape = *value.shape;
+  auto layout = layouts_.find(&value);
+  buffer.layout = layout != layouts_.end() ? layout->second : Layout::row_major(buffer.shape.size());
+  if (value.constant) {
+    buffer.kind = BufferKind::constant;
+    buffer.constant = value.constant;
+  } else if (std::find(graph_.inputs.begin(), graph_.inputs.end(), &value) != graph_.inputs.end()) {
+    buffer.kind = BufferKind::input;
+  } else if (graph_.is_output(&value)) {
+    buffer.kind = BufferKind::output;
+  }
+  BufferId id = program_.add(std::move(buffer));
+  buffers_.emplace(&value, id);
+  return id;
+}
+
+void LoweringContext::copy(BufferId from, BufferId to, const Origin& origin) {
+  const Buffer &source = program_.buffer(from), &destination = program_.buffer(to);
+  NestBuilder nest(copy_nest_name);
+  std::vector<Expr> indices = nest.parallel(source.shape);
+  Operand input{from, source.dtype, source.shape}, output{to, destination.dtype, destination.shape};
+  nest.store(output, indices, input(indices));
+  program_.steps.push_back({nest.take(), {origin}});
+}
+
+BufferId LoweringContext::buffer_as(const Value& value, const Layout& layout, const Origin& origin) {
+  BufferId own = buffer(value);
+  if (program_.buffer(own).layout == layout) return own;
+  auto [found, is_new] = copies_.try_emplace({own, layout.to_string() + place_}, -1);
+  if (is_new) {
+    Buffer converted = program_.buffer(own);
+    converted.kind = BufferKind::temporary;
+    converted.constant.reset();
+    converted.layout = layout;
+    found->second = program_.add(std::move(converted));
+    copy(own, found->second, origin);
+  }
+  return found->second;
+}
+
+void LoweringContext::emit_kernel(KernelCall call, const Value& output, const Layout& layout, const Origin& origin) {
+  BufferId own = buffer(output);
+  call.output = own;
+  if (!(program_.buffer(own).layout == layout)) {
+    Buffer written = program_.buffer(own);
+    written.kind = BufferKind::temporary;
+    written.layout = layout;
+    call.output = program_.add(std::move(written));
+  }
+  BufferId written = call.output;
+  program_.steps.push_back({std::move(call), {origin}});
+  if (own != written) copy(written, own, origin);
+}
+
+// -------------------------------------------------------------------------------------------------------- lowering
+
+namespace {
+
+// The model's outputs in their order. One that is an input, a constant or another output as well is copied, since each
+// is memory of the caller's own.
+void lower_outputs(const Graph& graph, LoweringContext& context) {
+  Program& program = context.program();
+  for (const Value* output : graph.outputs) {
+    BufferId id = context.buffer(*output);
+    bool taken = std::find(program.outputs.begin(), program.outputs.end(), id) != program.outputs.end();
+    if (program.buffer(id).kind == BufferKind::output && !taken) {
+      program.outputs.push_back(id);
+      continue;
+    }
+    Buffer copy = program.buffer(id);
+    copy.kind = BufferKind::output;
+    copy.constant.reset();
+    BufferId own = program.add(std::move(copy));
+    NestBuilder nest(copy_nest_name);
+    std::vector<Expr> indices = nest.parallel(*output->shape);
+    Operand from{id, output->dtype, *output->shape}, to{own, output->dtype, *output->shape};
+    nest.store(to, indices, from(indices));
+    program.steps.push_back({nest.take(), {{output->name, "Identity", "", 0}}});
+    program.outputs.push_back(own);
+  }
+}
+
+void lower_node(const Node& node, const Target& target, bool use_templates, LoweringContext& context) {
+  if (use_templates && target.lower(node, context)) return;
+  DefineContext define(node, context.program(), [&](const Value& value) { return context.buffer(value); });
+  internal_check(node.op->define != nullptr, "a row with a definition");
+  node.op->define(define);
+}
+
+// Sizes that stand in the elements of a value: known once it is computed.
+void bind_elements(const Value* value, LoweringContext& context) {
+  if (value == nullptr || !value->elements_at_run_time) return;
+  SymbolBinding binding;
+  for (const Expr& element : *value->elements) binding.symbols.push_back(*element.as_symbol());
+  if (binding.symbols.empty()) return;
+  binding.buffer = context.buffer(*value);
+  const Origin origin = value->producer != nullptr ? value->producer->origin : Origin{value->name, "Input", "", 0};
+  context.program().steps.push_back({std::move(binding), {origin}});
+}
+
+// What the guards of nodes say that were folded away speaks of sizes that nobody computes.
+void drop_unbound_guards(const Graph& graph, Program& program) {
+  const std::map<Symbol, size_t> bound = binding_steps(program);
+  std::set<Symbol> unbound;
+  for (const RunTimeSymbol& each : graph.run_time_symbols)
+    if (!bound.contains(each.symbol)) unbound.insert(each.symbol);
+  std::erase_if(program.guards, [&](const Guard& guard) {
+    std::set<Symbol> used = (guard.left - guard.right).symbols();
+    used.merge(guard.condition.symbols());
+    return std::ranges::any_of(used, [&](const Symbol& symbol) { return unbound.contains(symbol); });
+  });
+}
+
+}  // namespace
+
+Program lower(const Graph& graph, const Target& target, bool use_templates) {
+  Program program;
+  program.guards = graph.guards;
+  program.size_rules = graph.size_rules;
+  LoweringContext context(graph, program, use_templates ? assign_layouts(graph, target) : LayoutMap{});
+  for (const Value* input : graph.inputs) program.inputs.push_back(context.buffer(*input));
+  for (const Value* input : graph.inputs) bind_elements(input, context);
+  for (const auto& node : graph.nodes()) {
+    const size_t first = program.steps.size();
+    context.set_condition(node->condition);
+    do_naming(*node, [&] { lower_node(*node, target, use_templates, context); });
+    for (const Value* output : node->outputs) bind_elements(output, context);
+    for (size_t i = first; i < program.steps.size(); ++i) program.steps[i].condition = node->condition;
+  }
+  context.set_condition(1);
+  lower_outputs(graph, context);
+  drop_unbound_guards(graph, program);
+  return program;
+}
+
+}  // namespace onnxc

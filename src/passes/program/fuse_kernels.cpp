@@ -1,0 +1,82 @@
+#include "passes/program/fuse_kernels.h"
+
+#include "passes/lowering/target.h"
+#include "passes/program/program_uses.h"
+
+namespace onnxc {
+namespace {
+
+class KernelFusion {
+ public:
+  KernelFusion(Program& program, const Target& target)
+      : program_(program), target_(target), uses_(program), loops_(enclosing_loops(program)) {}
+
+  void run() {
+    for (size_t i = 0; i < program_.steps.size(); ++i) fuse(i);
+    uses_.sweep();
+  }
+
+ private:
+  const KernelCall* kernel(size_t step) const {
+    return uses_.is_removed(step) ? nullptr : std::get_if<KernelCall>(&program_.steps[step].work);
+  }
+
+  // The kernel that alone reads what the kernel of a step computes.
+  std::optional<size_t> next(size_t step) const {
+    const BufferId id = kernel(step)->output;
+    const Buffer& buffer = program_.buffer(id);
+    if (buffer.kind != BufferKind::temporary || buffer.view || buffer.alias || uses_.has_views(id)) return std::nullopt;
+    if (uses_.readers(id).size() != 1 || uses_.writers(id).size() != 1) return std::nullopt;
+    const size_t reader = *uses_.readers(id).begin();
+    if (kernel(reader) == nullptr || loops_[reader] != loops_[step]) return std::nullopt;
+    if (program_.steps[reader].condition != program_.steps[step].condition) return std::nullopt;
+    return reader;
+  }
+
+  // Nothing that the step reads is written between it and a later one: a state of a loop may be.
+  bool inputs_stay_until(size_t step, size_t later) const {
+    for (BufferId id : reads(program_.steps[step])) {
+      const std::set<size_t>& writers = uses_.storage_writers(program_.storage(id));
+      const auto next_writer = writers.upper_bound(step);
+      if (next_writer != writers.end() && *next_writer < later) return false;
+    }
+    return true;
+  }
+
+  void fuse(size_t first) {
+    if (kernel(first) == nullptr) return;
+    const std::optional<size_t> second = next(first);
+    if (!second) return;
+    if (auto call = target_.pooled_convolution(program_, *kernel(first), *kernel(*second)))
+      return replace({first, *second}, std::move(*call));
+    const std::optional<size_t> third = next(*second);
+    if (!third) return;
+    if (auto call = target_.attention(program_, *kernel(first), *kernel(*second), *kernel(*third)))
+      replace({first, *second, *third}, std::move(*call));
+  }
+
+  // Puts one call in the place of steps that follow one another: the last one's, since everything that the kernel reads
+  // has been computed there, if it is still the same.
+  void replace(const std::vector<size_t>& steps, KernelCall call) {
+    const size_t last = steps.back();
+    if (!inputs_stay_until(steps.front(), last)) return;
+    std::vector<Origin> origins;
+    for (size_t step : steps)
+      origins.insert(origins.end(), program_.steps[step].origins.begin(), program_.steps[step].origins.end());
+    program_.steps[last] = {std::move(call), std::move(origins), program_.steps[last].condition};
+    for (size_t step : steps)
+      if (step != last) uses_.remove(step);
+    uses_.refresh(last);
+  }
+
+  Program& program_;
+  const Target& target_;
+  ProgramUses uses_;
+  const std::vector<std::optional<size_t>> loops_;
+};
+
+}  // namespace
+
+void fuse_kernels(Program& program, const Target& target) { KernelFusion(program, target).run(); }
+
+}  // namespace onnxc

@@ -1,0 +1,296 @@
+#include "passes/program/fuse_nests.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "passes/program/program_uses.h"
+
+namespace onnxc {
+namespace {
+
+// Larger expressions gain nothing from growing further, and generated functions stay readable.
+constexpr size_t maximum_loads = 12;
+
+struct Cost {
+  size_t loads = 0;
+  bool computes = false;  // does arithmetic, as opposed to moving data
+};
+
+Cost cost_of(const LoopNest& nest) {
+  Cost cost;
+  auto count = [&](const ScalarNode& node) {
+    switch (node.op) {
+      case ScalarOp::load:
+        ++cost.loads;
+        break;
+      case ScalarOp::constant:
+      case ScalarOp::index:
+      case ScalarOp::select:
+      case ScalarOp::cast:
+      case ScalarOp::logical_and:
+      case ScalarOp::less:
+      case ScalarOp::less_or_equal:
+        break;
+      default:
+        cost.computes = true;
+    }
+  };
+  for (const Let& let : nest.lets) visit(let.value, count);
+  for (const Store& store : nest.stores) visit(store.value, count);
+  return cost;
+}
+
+// Whether the nest stores each element of one temporary once, at the indices that its axes name.
+bool stores_whole_temporary(const Program& program, const LoopNest& nest) {
+  if (nest.stores.size() != 1 || !nest.accumulators.empty()) return false;
+  const Store& store = nest.stores.front();
+  const Buffer& buffer = program.buffer(store.buffer);
+  if (buffer.kind != BufferKind::temporary || buffer.view || buffer.alias) return false;
+  if (store.kind != StoreKind::assign || store.condition || store.indices.size() != nest.axes.size()) return false;
+  for (size_t i = 0; i < nest.axes.size(); ++i) {
+    const Axis& axis = nest.axes[i];
+    if (axis.kind != AxisKind::parallel || !(store.indices[i] == Expr(axis.symbol)) ||
+        !proven_equal(axis.extent, buffer.shape[i]))
+      return false;
+  }
+  return true;
+}
+
+Expr iterations(const LoopNest& nest) {
+  Expr count = 1;
+  for (const Axis& axis : nest.axes) count *= axis.extent;
+  return count;
+}
+
+// Whether the nest makes something too large for a cache of tensors that are much smaller, in few simple operations: a
+// mask of the tokens that belong to one region. Reading that takes longer than computing it, for each reader again.
+bool is_mask_of_small_tensors(const Program& program, const LoopNest& nest) {
+  constexpr int64_t least_elements = 1 << 16, times_as_large = 16;
+  constexpr int most_operators = 8;
+  const Expr elements = iterations(nest);
+  if (!nest.lets.empty() || !proven_at_least(elements, least_elements)) return false;
+  int operators = 0;
+  bool is_simple = true;
+  visit(nest.stores.front().value, [&](const ScalarNode& node) {
+    operators += node.operands.empty() ? 0 : 1;
+    switch (node.op) {
+      case ScalarOp::load:
+        is_simple &= proven_at_least(elements, product(program.buffer(node.buffer).shape) * times_as_large);
+        break;
+      case ScalarOp::constant:
+      case ScalarOp::add:
+      case ScalarOp::subtract:
+      case ScalarOp::multiply:
+      case ScalarOp::equal:
+      case ScalarOp::less:
+      case ScalarOp::less_or_equal:
+      case ScalarOp::logical_not:
+      case ScalarOp::logical_and:
+      case ScalarOp::logical_or:
+      case ScalarOp::select:
+        break;
+      default:
+        is_simple = false;
+    }
+  });
+  return is_simple && operators <= most_operators;
+}
+
+// Where a load of an alias reads the tensor behind it; nothing where they differ in more than axes of extent 1.
+std::optional<std::vector<Expr>> indices_behind_alias(const Shape& alias, const std::vector<Expr>& indices,
+                                                      const Shape& behind) {
+  const auto axes = axes_but_ones(behind, alias);
+  if (!axes) return std::nullopt;
+  std::vector<Expr> result;
+  for (const std::optional<size_t>& axis : *axes) result.push_back(axis ? indices[*axis] : Expr(0));
+  return result;
+}
+
+// Calls `apply` on every scalar of the nest, replacing it by the result.
+template <class Apply>
+void rewrite_scalars(LoopNest& nest, const Apply& apply) {
+  for (Let& let : nest.lets) let.value = apply(let.value);
+  for (Accumulator& accumulator : nest.accumulators) accumulator.element = apply(accumulator.element);
+  for (Store& store : nest.stores) {
+    store.value = apply(store.value);
+    if (store.condition) store.condition = apply(store.condition);
+  }
+}
+
+size_t count_loads(const LoopNest& nest, BufferId buffer) {
+  std::set<std::vector<Expr>> distinct;
+  auto count = [&](const ScalarNode& node) {
+    if (node.op == ScalarOp::load && node.buffer == buffer) distinct.insert(node.indices);
+  };
+  for (const Let& let : nest.lets) visit(let.value, count);
+  for (const Accumulator& accumulator : nest.accumulators) visit(accumulator.element, count);
+  for (const Store& store : nest.stores) {
+    visit(store.value, count);
+    if (store.condition) visit(store.condition, count);
+  }
+  return distinct.size();
+}
+
+// Replaces the consumer's loads of what the producer stores by the producer's value at the indices loaded.
+void inline_producer(const LoopNest& producer, LoopNest& consumer) {
+  const Store& store = producer.stores.front();
+  std::vector<Let> lets;  // of the copies, in front of the consumer's own
+  std::map<std::vector<Expr>, Scalar> copies;
+  auto copy_at = [&](const std::vector<Expr>& indices) -> Scalar {
+    auto found = copies.find(indices);
+    if (found != copies.end()) return found->second;
+    std::map<Symbol, Expr> at;
+    for (size_t i = 0; i < producer.axes.size(); ++i) at.emplace(producer.axes[i].symbol, indices[i]);
+    for (const Let& let : producer.lets) {
+      Symbol fresh = Symbol::index(fmt::format("j{}", consumer.lets.size() + lets.size()));
+      lets.push_back({fresh, substitute(let.value, at)});
+      at.emplace(let.symbol, fresh);
+    }
+    return copies.emplace(indices, substitute(store.value, at)).first->second;
+  };
+  rewrite_scalars(consumer, [&](const Scalar& scalar) {
+    return replace_loads(
+        scalar, [&](const ScalarNode& load) { return load.buffer == store.buffer ? copy_at(load.indices) : Scalar(); });
+  });
+  // A let of the producer may use axes of the consumer but none of its lets, unless it is loaded at one: then it must
+  // stand behind. Lets are sorted by what they use.
+  std::vector<Let> ordered;
+  std::vector<Let> waiting = std::move(lets);
+  waiting.insert(waiting.end(), consumer.lets.begin(), consumer.lets.end());
+  std::set<Symbol> pending;
+  for (const Let& let : waiting) pending.insert(let.symbol);
+  while (!waiting.empty()) {
+    auto ready = std::find_if(waiting.begin(), waiting.end(), [&](const Let& let) {
+      bool free = true;
+      visit(let.value, [&](const ScalarNode& node) {
+        std::set<Symbol> used = node.expr.symbols();
+        for (const Expr& index : node.indices) used.merge(index.symbols());
+        for (const Symbol& symbol : used) free = free && !pending.contains(symbol);
+      });
+      return free;
+    });
+    internal_check(ready != waiting.end(), "lets without a cycle");
+    pending.erase(ready->symbol);
+    ordered.push_back(*ready);
+    waiting.erase(ready);
+  }
+  consumer.lets = std::move(ordered);
+}
+
+class Fusion {
+ public:
+  explicit Fusion(Program& program) : program_(program), uses_(program), loops_(enclosing_loops(program)) {}
+
+  void run() {
+    inline_all();
+    // When all that they consist of stands in one nest: in each of its readers it would be computed apart.
+    takes_masks_ = true;
+    inline_all();
+    uses_.sweep();
+  }
+
+ private:
+  // In program order, so that a chain collapses from its head; again while that joins readers, since what had two may
+  // then have one (t * sigmoid(t)).
+  void inline_all() {
+    for (bool inlined = true; inlined;) {
+      inlined = false;
+      for (size_t i = 0; i < program_.steps.size(); ++i) {
+        if (uses_.is_removed(i)) continue;
+        const auto* producer = std::get_if<LoopNest>(&program_.steps[i].work);
+        if (producer != nullptr && stores_whole_temporary(program_, *producer)) inlined |= try_inline(i);
+      }
+    }
+  }
+
+  // Returns whether the nest is gone into its readers.
+  bool try_inline(size_t position) {
+    Step& step = program_.steps[position];
+    const LoopNest& producer = std::get<LoopNest>(step.work);
+    BufferId buffer = producer.stores.front().buffer;
+    if (uses_.has_views(buffer) && is_mask(producer)) read_behind_aliases(buffer);
+    std::set<size_t> readers = uses_.readers(buffer);
+    if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(producer, buffer, readers)) return false;
+    for (size_t reader : readers)
+      if (loops_[position] != loops_[reader] || !inputs_stay_until(step, position, reader)) return false;
+    for (size_t reader : readers) {
+      Step& consumer = program_.steps[reader];
+      inline_producer(producer, std::get<LoopNest>(consumer.work));
+      consumer.origins.insert(consumer.origins.begin(), step.origins.begin(), step.origins.end());
+      uses_.refresh(reader);
+    }
+    uses_.remove(position);
+    return true;
+  }
+
+  bool is_mask(const LoopNest& nest) const { return takes_masks_ && is_mask_of_small_tensors(program_, nest); }
+
+  bool may_inline(const LoopNest& producer, BufferId buffer, const std::set<size_t>& readers) const {
+    // Somebody who sees the buffer under another name needs it in memory.
+    for (BufferId view : uses_.views(buffer))
+      if (program_.buffer(view).kind != BufferKind::temporary || uses_.has_views(view) ||
+          !uses_.readers(view).empty() || !uses_.writers(view).empty())
+        return false;
+    for (size_t reader : readers)
+      if (!std::holds_alternative<LoopNest>(program_.steps[reader].work)) return false;
+    Cost cost = cost_of(producer);
+    if (cost.loads == 0 && producer.lets.empty() && !cost.computes) return true;
+    if (is_mask(producer))
+      return std::ranges::all_of(
+          readers, [&](size_t reader) { return is_in_any_order(std::get<LoopNest>(program_.steps[reader].work)); });
+    if (readers.size() > 1) return false;
+    const LoopNest& consumer = std::get<LoopNest>(program_.steps[*readers.begin()].work);
+    if (!is_in_any_order(consumer)) return false;
+    if (cost.loads + cost_of(consumer).loads > maximum_loads) return false;
+    Expr elements = product(program_.buffer(buffer).shape);
+    return count_loads(consumer, buffer) == 1 && proven_at_least(elements, iterations(consumer));
+  }
+
+  // A scatter or an ordered nest reads what it writes; its loads stay as they are.
+  static bool is_in_any_order(const LoopNest& nest) {
+    return std::ranges::none_of(nest.axes, [](const Axis& axis) { return axis.kind == AxisKind::ordered; });
+  }
+
+  // Nests that read the buffer with axes of extent 1 more or less read itself.
+  void read_behind_aliases(BufferId buffer) {
+    for (BufferId alias : uses_.views(buffer)) {
+      if (!program_.buffer(alias).alias) continue;
+      const std::set<size_t> readers = uses_.readers(alias);
+      for (size_t reader : readers) {
+        auto* nest = std::get_if<LoopNest>(&program_.steps[reader].work);
+        if (nest == nullptr) continue;
+        rewrite_scalars(*nest, [&](const Scalar& scalar) {
+          return replace_loads(scalar, [&](const ScalarNode& load) {
+            if (load.buffer != alias) return Scalar();
+            const auto indices =
+                indices_behind_alias(program_.buffer(alias).shape, load.indices, program_.buffer(buffer).shape);
+            return indices ? scalar::load(load.dtype, buffer, *indices) : Scalar();
+          });
+        });
+        uses_.refresh(reader);
+      }
+    }
+  }
+
+  // Nothing that the producer reads is written between it and the reader.
+  bool inputs_stay_until(const Step& step, size_t position, size_t reader) const {
+    for (BufferId id : reads(step)) {
+      const std::set<size_t>& writers = uses_.storage_writers(program_.storage(id));
+      auto next = writers.upper_bound(position);
+      if (next != writers.end() && *next <= reader) return false;
+    }
+    return true;
+  }
+
+  Program& program_;
+  ProgramUses uses_;
+  const std::vector<std::optional<size_t>> loops_;
+  bool takes_masks_ = false;
+};
+
+}  // namespace
+
+void fuse_nests(Program& program) { Fusion(program).run(); }
+
+}  // namespace onnxc

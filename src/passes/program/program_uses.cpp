@@ -1,0 +1,73 @@
+#include "passes/program/program_uses.h"
+
+#include <utility>
+
+namespace onnxc {
+
+ProgramUses::ProgramUses(Program& program)
+    : program_(program),
+      uses_(program.steps.size()),
+      removed_(program.steps.size(), false),
+      readers_(program.buffers.size()),
+      writers_(program.buffers.size()),
+      storage_writers_(program.buffers.size()) {
+  for (size_t step = 0; step < program.steps.size(); ++step) enter(step);
+  collect_views();
+}
+
+void ProgramUses::collect_views() {
+  children_.assign(program_.buffers.size(), {});
+  for (size_t id = 0; id < program_.buffers.size(); ++id) {
+    const Buffer& buffer = program_.buffers[id];
+    if (!buffer.view && !buffer.alias) continue;
+    BufferId parent = buffer.view ? buffer.view->parent : buffer.alias->parent;
+    children_[static_cast<size_t>(parent)].push_back(static_cast<BufferId>(id));
+  }
+}
+
+void ProgramUses::enter(size_t step) {
+  StepUse& use = uses_[step];
+  use = {reads(program_.steps[step]), writes(program_.steps[step]), {}};
+  for (BufferId id : use.writes) use.storages.push_back(program_.storage(id));
+  for (BufferId id : use.reads) readers_[static_cast<size_t>(id)].insert(step);
+  for (BufferId id : use.writes) writers_[static_cast<size_t>(id)].insert(step);
+  for (BufferId id : use.storages) storage_writers_[static_cast<size_t>(id)].insert(step);
+}
+
+void ProgramUses::leave(size_t step) {
+  for (BufferId id : uses_[step].reads) readers_[static_cast<size_t>(id)].erase(step);
+  for (BufferId id : uses_[step].writes) writers_[static_cast<size_t>(id)].erase(step);
+  for (BufferId id : uses_[step].storages) storage_writers_[static_cast<size_t>(id)].erase(step);
+  uses_[step] = {};
+}
+
+void ProgramUses::refresh(size_t step) {
+  leave(step);
+  enter(step);
+}
+
+void ProgramUses::remove(size_t step) {
+  leave(step);
+  removed_[step] = true;
+}
+
+void ProgramUses::refresh_storage(BufferId changed) {
+  collect_views();
+  std::vector<BufferId> pending{changed};
+  while (!pending.empty()) {
+    BufferId id = pending.back();
+    pending.pop_back();
+    std::set<size_t> steps = writers_[static_cast<size_t>(id)];
+    for (size_t step : steps) refresh(step);
+    pending.insert(pending.end(), views(id).begin(), views(id).end());
+  }
+}
+
+void ProgramUses::sweep() {
+  std::vector<Step> kept;
+  for (size_t step = 0; step < program_.steps.size(); ++step)
+    if (!removed_[step]) kept.push_back(std::move(program_.steps[step]));
+  program_.steps = std::move(kept);
+}
+
+}  // namespace onnxc

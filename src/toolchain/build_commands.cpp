@@ -1,0 +1,115 @@
+#include "toolchain/build_commands.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "support/text.h"
+
+namespace onnxc {
+
+namespace fs = std::filesystem;
+
+BuildParts installed_parts(const fs::path& prefix) {
+  return {{prefix / "share/onnxc/include"}, prefix / "lib/onnxc/libonnxc_runtime_cpu.a"};
+}
+
+std::vector<std::string> compile_command(const std::string& compiler, const CpuArchitecture& architecture,
+                                         const BuildParts& parts, const std::string& source,
+                                         const std::string& object) {
+  std::vector<std::string> command{compiler, "-c", source, "-o", object, "-march=" + architecture.march};
+  if (architecture.lanes == 16) command.emplace_back("-mprefer-vector-width=512");
+  for (const char* argument : {"-std=c++20", "-O3", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
+                               "-ffp-contract=on", "-fno-math-errno", "-fno-trapping-math", "-ffunction-sections",
+                               "-fno-asynchronous-unwind-tables", "-fno-ident", "-Wno-everything"})
+    command.emplace_back(argument);
+  for (const fs::path& include : parts.include_folders) command.push_back("-I" + include.string());
+  return command;
+}
+
+std::vector<std::string> assemble_command(const std::string& compiler, const std::string& assembly,
+                                          const std::string& object) {
+  return {compiler, "-c", assembly, "-o", object};
+}
+
+// Without a map of the output file: a full disk would end lld by a signal instead of a message.
+std::vector<std::string> link_command(const std::string& compiler, const std::vector<std::string>& objects,
+                                      const std::string& output) {
+  std::vector<std::string> command{compiler, "-fuse-ld=lld-19", "-Wl,--no-mmap-output-file", "-nostdlib", "-r"};
+  command.insert(command.end(), objects.begin(), objects.end());
+  command.insert(command.end(), {"-o", output});
+  return command;
+}
+
+std::vector<std::string> link_shared_command(const std::string& compiler, const std::vector<std::string>& objects,
+                                             const BuildParts& parts, const std::string& output) {
+  std::vector<std::string> command{compiler,
+                                   "-fuse-ld=lld-19",
+                                   "-Wl,--no-mmap-output-file",
+                                   "-shared",
+                                   "-nostdlib++",
+                                   "-Wl,--as-needed",
+                                   "--rtlib=compiler-rt",
+                                   "--unwindlib=none",
+                                   "-Wl,--no-undefined",
+                                   "-Wl,-z,relro",
+                                   "-Wl,-z,now",
+                                   "-Wl,-z,noexecstack",
+                                   "-Wl,--gc-sections",
+                                   "-Wl,--undefined=onnxc_get_api",
+                                   "-Wl,--build-id=none"};
+  command.insert(command.end(), objects.begin(), objects.end());
+  command.insert(command.end(), {parts.runtime.string(), "-lm", "-o", output});
+  return command;
+}
+
+std::vector<std::string> dry_run(std::vector<std::string> command) {
+  command.emplace_back("-###");
+  return command;
+}
+
+// A line of words in quotes, where a backslash stands before a character that means itself.
+std::vector<std::string> command_of_dry_run(const std::string& shown) {
+  const size_t begin = shown.rfind("\n \"");
+  std::vector<std::string> words;
+  if (begin == std::string::npos) return words;
+  bool is_inside = false;
+  for (size_t i = begin + 1; i < shown.size() && shown[i] != '\n'; ++i) {
+    if (shown[i] == '"') {
+      is_inside = !is_inside;
+      if (is_inside) words.emplace_back();
+    } else if (is_inside) {
+      if (shown[i] == '\\' && i + 1 < shown.size()) ++i;
+      words.back() += shown[i];
+    }
+  }
+  return words;
+}
+
+// A file's bytes as a section of their own that may pass 2 GiB: .lrodata is outside of the range of the code's
+// addresses. Code objects want the alignment of a page.
+std::string data_assembly(const std::string& symbol, const std::string& file) {
+  return fmt::format(
+      ".section .lrodata, \"al\", @progbits\n"
+      ".balign 4096\n"
+      ".globl {0}\n"
+      ".hidden {0}\n"
+      "{0}:\n"
+      ".incbin {1}\n"
+      ".byte 0\n"
+      ".section .note.GNU-stack, \"\", @progbits\n",
+      symbol, c_string_literal(file));
+}
+
+std::vector<std::string> build_lines(const CpuArchitecture& architecture) {
+  const BuildParts parts = installed_parts("$PREFIX");
+  const std::vector<std::string> objects{"$SOURCE.o", "$SOURCE.data.o"};
+  std::vector<std::string> lines;
+  for (const std::vector<std::string>& command :
+       {compile_command(default_compiler, architecture, parts, "$SOURCE", objects[0]),
+        assemble_command(default_compiler, "$SOURCE.data.s", objects[1]),
+        link_shared_command(default_compiler, objects, parts, "model.so")})
+    lines.push_back(fmt::format("{}", fmt::join(command, " ")));
+  return lines;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,24 @@
+// From device source to a code object, with clang and AMD's device libraries: neither ROCm nor a GPU is needed.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace onnxc {
+
+// AMD's device libraries that kernels are linked with, in the order that clang wants, without ".bc".
+std::vector<std::string> device_library_names(const std::string& architecture);
+// The options that link them. UserError when they are not there, saying what to install.
+std::vector<std::string> device_libraries(const std::string& architecture);
+
+// The command that compiles `source` for a GPU into the code object `output`.
+std::vector<std::string> device_compile_command(const std::string& compiler, const std::string& architecture,
+                                                const std::vector<std::string>& libraries,
+                                                const std::vector<std::filesystem::path>& include_folders,
+                                                const std::string& source, const std::string& output);
+
+// How a person builds the code object of what write_source wrote: lines for the head of the device source.
+std::vector<std::string> device_build_lines(const std::string& architecture);
+
+}  // namespace onnxc

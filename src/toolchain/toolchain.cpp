@@ -1,0 +1,246 @@
+#include "toolchain/toolchain.h"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <list>
+
+#include "support/diagnostics.h"
+#include "support/parallel.h"
+#include "support/safe_file.h"
+#include "support/subprocess.h"
+#include "support/temporary_folder.h"
+#include "support/text.h"
+#include "toolchain/build_commands.h"
+#include "toolchain/device_commands.h"
+
+namespace onnxc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* install_hint = "onnxc compiles with clang 19 and lld 19: apt-get install clang-19 lld-19";
+
+std::string compiler() {
+  const char* chosen = std::getenv("ONNXC_CXX");
+  return chosen != nullptr && *chosen != '\0' ? chosen : default_compiler;
+}
+
+// --------------------------------------------------------------------------------------------------- architecture
+
+struct Feature {
+  std::string_view macro;  // that clang defines when it may use the feature
+  const char* name;        // of __builtin_cpu_supports
+};
+
+constexpr std::array features = {
+    Feature{"__AVX2__", "avx2"},
+    Feature{"__FMA__", "fma"},
+    Feature{"__F16C__", "f16c"},
+    Feature{"__BMI2__", "bmi2"},
+    Feature{"__AVX512F__", "avx512f"},
+    Feature{"__AVX512BW__", "avx512bw"},
+    Feature{"__AVX512DQ__", "avx512dq"},
+    Feature{"__AVX512VL__", "avx512vl"},
+    Feature{"__AVX512VNNI__", "avx512vnni"},
+    Feature{"__AVX512BF16__", "avx512bf16"},
+    Feature{"__AVX512FP16__", "avx512fp16"},
+    Feature{"__AVXVNNI__", "avxvnni"},
+};
+
+std::string native_level() {
+  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  user_check(v3, "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
+  bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return v4 ? "x86-64-v4" : "x86-64-v3";
+}
+
+// The levels that "native" becomes: asking clang for them would take a tenth of a small model's compile.
+std::optional<CpuArchitecture> known_level(const std::string& march) {
+  CpuArchitecture v3{"x86-64-v3", 8, {"avx2", "fma", "f16c", "bmi2"}};
+  CpuArchitecture v4{"x86-64-v4", 16, v3.features};
+  for (const char* feature : {"avx512f", "avx512bw", "avx512dq", "avx512vl"}) v4.features.emplace_back(feature);
+  for (const CpuArchitecture& level : {v3, v4})
+    if (march == level.march) return level;
+  return std::nullopt;
+}
+
+// ------------------------------------------------------------------------------------------------------ compiling
+
+class Build {
+ public:
+  Build(const EmittedModel& model, const ToolchainOptions& options)
+      : model_(model), options_(options), parts_(find_parts()) {}
+
+  // Compiles everything and links it; returns what the compilers said.
+  std::string run(bool shared, const fs::path& output) {
+    compile_all(shared);
+    OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
+    std::vector<std::string> command = linker_.empty() ? link_command_of(shared) : linker_;
+    std::ranges::replace(command, linked_path(), file.temporary_path().string());
+    run(command);
+    file.commit();
+    return said_;
+  }
+
+ private:
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+
+  void compile_all(bool shared) {
+    const fs::path source = path("model.cpp");
+    write_file(source, model_.source);
+    for (int part = 0; part < model_.parts; ++part) compile(source, part);
+    add_data("onnxc_model_weights", model_.weights);
+    if (model_.device) {
+      write_file(path("device.hip"), model_.device->source);
+      commands_.push_back(device_compile_command(compiler(), model_.device->architecture,
+                                                 device_libraries(model_.device->architecture), parts_.include_folders,
+                                                 path("device.hip").string(), path("device.co").string()));
+      if (options_.reports_kernels) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
+      add_data("onnxc_device_weights", model_.device->weights);
+    }
+    if (model_.device) {
+      said_ = fmt::format("{}", fmt::join(run_all(), ""));
+      commands_.clear();
+      // The code object is data of the host's file.
+      add_assembly("onnxc_device_code", path("device.co"));
+    }
+    // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
+    // its inputs.
+    for (const std::string& object : objects_)
+      if (!fs::exists(object)) write_file(object, "");
+    commands_.push_back(dry_run(link_command_of(shared)));
+    std::vector<std::string> said = run_all();
+    linker_ = command_of_dry_run(said.back());
+    said.pop_back();
+    said_ += fmt::format("{}", fmt::join(said, ""));
+  }
+
+  // What the link command calls its output until that has a name.
+  std::string linked_path() const { return path("linked").string(); }
+  std::vector<std::string> link_command_of(bool shared) const {
+    return shared ? link_shared_command(compiler(), objects_, parts_, linked_path())
+                  : link_command(compiler(), objects_, linked_path());
+  }
+
+  void compile(const fs::path& source, int part) {
+    objects_.push_back(path(fmt::format("model{}.o", part)).string());
+    commands_.push_back(compile_command(compiler(), options_.architecture, parts_, source.string(), objects_.back()));
+    if (model_.parts > 1) commands_.back().push_back(fmt::format("-DONNXC_PART={}", part));
+  }
+
+  void add_assembly(const std::string& symbol, const fs::path& file) {
+    const fs::path assembly = path(symbol + ".s");
+    write_file(assembly, data_assembly(symbol, file.string()));
+    objects_.push_back(path(symbol + ".o").string());
+    commands_.push_back(assemble_command(compiler(), assembly.string(), objects_.back()));
+  }
+
+  void add_data(const std::string& symbol, const WeightBytes& bytes) {
+    OutputFile file(path(symbol + ".bin"));
+    bytes.write(file);
+    file.commit();
+    add_assembly(symbol, path(symbol + ".bin"));
+  }
+
+  // Returns what the compiler said.
+  std::string run(const std::vector<std::string>& command) {
+    ProcessResult result = run_process(command, {std::nullopt, install_hint});
+    if (result.succeeded()) return std::move(result.errors);
+    if (result.errors.find("No space left on device") != std::string::npos)
+      user_error("the disk is full: {}", printable_message(result.errors));
+    if (options_.keeps_refused) folder_.keep();
+    const std::string next = options_.keeps_refused
+                                 ? fmt::format("The source is kept; repeat with:\n{}", fmt::join(command, " "))
+                                 : "With --keep-refused its source is kept.";
+    throw InternalError(fmt::format("the C++ compiler refused generated code ({}):\n{}\n{}", result.describe(),
+                                    printable_message(result.errors), next));
+  }
+
+  // Runs the commands, `jobs` at once; the first failure, in their order, is thrown. Returns what each said.
+  std::vector<std::string> run_all() {
+    std::vector<std::string> said(commands_.size());
+    const auto run_one = [&](int64_t i) { said[static_cast<size_t>(i)] = run(commands_[static_cast<size_t>(i)]); };
+    parallel_for(static_cast<int64_t>(commands_.size()), run_one, options_.jobs);
+    return said;
+  }
+
+  const EmittedModel& model_;
+  const ToolchainOptions& options_;
+  BuildParts parts_;
+  TemporaryFolder folder_{"build"};
+  std::vector<std::vector<std::string>> commands_;
+  std::vector<std::string> objects_;
+  std::vector<std::string> linker_;  // its command, where the driver showed one
+  std::string said_;                 // by the compilers, in the order of their commands
+};
+
+}  // namespace
+
+BuildParts find_parts() {
+  BuildParts installed = installed_parts(fs::read_symlink("/proc/self/exe").parent_path().parent_path());
+  if (fs::exists(installed.runtime)) return installed;
+  fs::path source = ONNXC_SOURCE_FOLDER;
+  BuildParts built{{source / "src", source / "runtime/include", source / "runtime"}, ONNXC_RUNTIME_LIBRARY};
+  user_check(fs::exists(built.runtime), "the runtime library {} is missing; build or install onnxc again",
+             quote(built.runtime.string()));
+  return built;
+}
+
+CpuArchitecture resolve_march(const std::string& march) {
+  const std::string resolved = march == "native" ? native_level() : march;
+  const std::optional<CpuArchitecture> known = known_level(resolved);
+  return known ? *known : ask_compiler(resolved);
+}
+
+CpuArchitecture ask_compiler(const std::string& march) {
+  CpuArchitecture architecture;
+  architecture.march = march;
+  ProcessResult result =
+      run_process({compiler(), "-march=" + architecture.march, "-dM", "-E", "-x", "c++", "/dev/null"},
+                  {std::nullopt, install_hint});
+  user_check(result.succeeded(), "--march {}: clang does not know this CPU: {}", quote(march),
+             printable_message(result.errors));
+  auto defines = [&](std::string_view macro) {
+    return result.output.find(fmt::format("#define {} ", macro)) != std::string::npos;
+  };
+  user_check(defines("__AVX2__") && defines("__FMA__") && defines("__F16C__"),
+             "--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march));
+  for (const Feature& feature : features)
+    if (defines(feature.macro)) architecture.features.emplace_back(feature.name);
+  bool is_wide =
+      defines("__AVX512F__") && defines("__AVX512BW__") && defines("__AVX512VL__") && defines("__AVX512DQ__");
+  architecture.lanes = is_wide ? 16 : 8;
+  return architecture;
+}
+
+std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
+  return Build(model, options).run(true, output);
+}
+
+std::string build_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
+  return Build(model, options).run(false, output);
+}
+
+void write_source(const EmittedModel& model, const fs::path& output) {
+  const std::string name = output.filename().string();
+  std::string data = data_assembly("onnxc_model_weights", name + ".weights");
+  std::list<OutputFile> files;
+  const auto open = [&](const char* suffix) -> OutputFile& { return files.emplace_back(output.string() + suffix); };
+  model.weights.write(open(".weights"));
+  if (model.device) {
+    open(".device.hip").write(model.device->source);
+    model.device->weights.write(open(".device.weights"));
+    data += data_assembly("onnxc_device_weights", name + ".device.weights");
+    data += data_assembly("onnxc_device_code", name + ".device.co");
+  }
+  open(".data.s").write(data);
+  open("").write(model.source);
+  // Nothing is left behind when one of them cannot be written.
+  for (OutputFile& file : files) file.commit();
+}
+
+}  // namespace onnxc

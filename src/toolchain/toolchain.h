@@ -1,0 +1,59 @@
+// From emitted source to an object or a shared object, with clang and lld.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/hip/emit.h"
+#include "codegen/host/weights.h"
+
+namespace onnxc {
+
+// What a model is compiled for, resolved from --march.
+struct CpuArchitecture {
+  std::string march;                  // as clang spells it: "x86-64-v4"
+  int lanes = 8;                      // floats in a vector
+  std::vector<std::string> features;  // what the machine that runs it must have, as __builtin_cpu_supports spells it
+};
+
+// "native" becomes x86-64-v4 or x86-64-v3, by what this machine has, so that the result does not depend on finer
+// differences. UserError when the CPU, or the architecture asked for, has less than AVX2, FMA and F16C, or when clang
+// does not know the name.
+CpuArchitecture resolve_march(const std::string& march);
+// The same for a name of clang's, by its own macros.
+CpuArchitecture ask_compiler(const std::string& march);
+
+struct EmittedModel {
+  std::string source;  // one C++ file
+  WeightBytes weights;
+  std::optional<EmittedDevice> device;  // whose host part `source` holds
+  // The file may be compiled in so many parts at once, each with ONNXC_PART defined as its number; 1: as a whole.
+  int parts = 1;
+};
+
+struct ToolchainOptions {
+  CpuArchitecture architecture;
+  int jobs = 0;  // 0: as many as there are cores
+  int optimization = 3;
+  bool reports_kernels = false;
+  bool keeps_refused = false;  // the sources, where a compiler refuses them
+};
+
+// Writes `output` by a temporary file and a rename. UserError when there is no compiler or the disk is full;
+// InternalError when the compiler refuses our source; with `keeps_refused` it is kept, and the text has the command
+// that repeats it. They return what the compilers said; with `reports_kernels` also what each kernel of a GPU needs
+// (codegen/hip/kernel_report.h reads it).
+std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options,
+                                const std::filesystem::path& output);
+std::string build_object(const EmittedModel& model, const ToolchainOptions& options,
+                         const std::filesystem::path& output);
+
+// `output` is the source; the weights stand beside it as output + ".weights", the GPU's as output + ".device.hip" and
+// output + ".device.weights". output + ".data.s" makes objects of what is data; how all of it is built is said in the
+// source's header.
+void write_source(const EmittedModel& model, const std::filesystem::path& output);
+
+}  // namespace onnxc

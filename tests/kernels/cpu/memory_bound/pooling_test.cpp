@@ -1,0 +1,158 @@
+#include "kernels/cpu/memory_bound/pooling.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/cpu/conv/conv_harness.h"
+#include "kernels/cpu/isa_suite.h"
+
+namespace onnxc::kernels {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// The definition, in double.
+PlainTensor reference_pool(const PoolShape& shape, const PoolSizes& sizes, const PlainTensor& input) {
+  PlainTensor output(sizes.batch, sizes.channels, sizes.output);
+  for (int64_t n = 0; n < sizes.batch; ++n)
+    for (int64_t c = 0; c < sizes.channels; ++c)
+      for_each_voxel(sizes.output, [&](int64_t d, int64_t h, int64_t w) {
+        double sum = 0.0, largest = -infinity, count = 0.0;
+        for_each_voxel(shape.kernel, [&](int64_t kd, int64_t kh, int64_t kw) {
+          const int64_t id = d * shape.stride.d - sizes.begin_pads.d + kd * shape.dilation.d;
+          const int64_t ih = h * shape.stride.h - sizes.begin_pads.h + kh * shape.dilation.h;
+          const int64_t iw = w * shape.stride.w - sizes.begin_pads.w + kw * shape.dilation.w;
+          const bool inside =
+              id >= 0 && id < sizes.input.d && ih >= 0 && ih < sizes.input.h && iw >= 0 && iw < sizes.input.w;
+          const bool in_padding = id >= -sizes.begin_pads.d && id < sizes.input.d + sizes.end_pads.d &&
+                                  ih >= -sizes.begin_pads.h && ih < sizes.input.h + sizes.end_pads.h &&
+                                  iw >= -sizes.begin_pads.w && iw < sizes.input.w + sizes.end_pads.w;
+          if (shape.kind == PoolKind::average_with_padding ? in_padding : inside) count += 1.0;
+          if (!inside) return;
+          const double element = input.at(n, c, id, ih, iw);
+          sum += element;
+          if (element > largest || std::isnan(element)) largest = element;
+        });
+        output.values[static_cast<size_t>(output.index(n, c, d, h, w))] =
+            static_cast<float>(shape.kind == PoolKind::maximum ? largest : sum / count);
+      });
+  return output;
+}
+
+// With `ceil_mode` the last window may begin inside the input or its begin padding and reach past everything.
+PoolSizes pool_sizes(const PoolShape& shape, int64_t channels, const Axes& input, const Axes& begin, const Axes& end,
+                     bool ceil_mode = false) {
+  auto extent = [&](int64_t in, int64_t before, int64_t after, int64_t kernel, int64_t stride, int64_t dilation) {
+    const int64_t room = in + before + after - dilation * (kernel - 1) - 1;
+    int64_t size = (ceil_mode ? divide_up(room, stride) : room / stride) + 1;
+    if (ceil_mode && (size - 1) * stride >= in + before) --size;
+    return size;
+  };
+  return {2,
+          channels,
+          input,
+          {extent(input.d, begin.d, end.d, shape.kernel.d, shape.stride.d, shape.dilation.d),
+           extent(input.h, begin.h, end.h, shape.kernel.h, shape.stride.h, shape.dilation.h),
+           extent(input.w, begin.w, end.w, shape.kernel.w, shape.stride.w, shape.dilation.w)},
+          begin,
+          end};
+}
+
+// Small integers: the sums are exact, and a mean is rounded once whichever way it is computed.
+template <PoolShape shape, class Input = float, class Output = float>
+void check_kind(const PoolSizes& sizes) {
+  PlainTensor input(sizes.batch, sizes.channels, sizes.input);
+  PlainTensor residual(sizes.batch, sizes.channels, sizes.output);
+  std::vector<float> bias(static_cast<size_t>(sizes.channels));
+  fill_with_integers(input.values, 1);
+  fill_with_integers(bias, 2);
+  fill_with_integers(residual.values, 3);
+  for (float& value : input.values) value -= 5.0f;  // all below zero: the neutral element must not be it
+
+  PlainTensor expected = reference_pool(shape, sizes, input);
+  apply_position_epilogue(expected, bias, residual);
+
+  BlockedTensor<Input> blocked_input(sizes.batch, sizes.channels, sizes.input);
+  BlockedTensor<Output> blocked_residual(sizes.batch, sizes.channels, sizes.output);
+  BlockedTensor<Output> output(sizes.batch, sizes.channels, sizes.output);
+  blocked_input.fill_from(input);
+  blocked_residual.fill_from(residual);
+  bias.resize(static_cast<size_t>(round_up(sizes.channels, lanes)), std::numeric_limits<float>::quiet_NaN());
+  using Kernel = Pool<shape, Input, Output, PositionEpilogue<Output>>;
+  run_tasks_backwards<Kernel>({blocked_input.data(), output.data(), sizes, blocked_input.view, output.view},
+                              PositionEpilogue<Output>{bias.data(), blocked_residual.data()});
+  // The epilogue adds integers to the mean; that sum, below 64, is rounded in another order.
+  output.expect_equal(expected, shape.kind == PoolKind::maximum ? 0.0 : 4 * 0x1p-18);
+}
+
+template <Axes kernel, Axes stride, Axes dilation = Axes{1, 1, 1}>
+void check(int64_t channels, const Axes& input, const Axes& begin, const Axes& end, bool ceil_mode = false) {
+  constexpr PoolShape maximum{PoolKind::maximum, kernel, stride, dilation};
+  constexpr PoolShape average{PoolKind::average, kernel, stride, dilation};
+  constexpr PoolShape with_padding{PoolKind::average_with_padding, kernel, stride, dilation};
+  const PoolSizes sizes = pool_sizes(maximum, channels, input, begin, end, ceil_mode);
+  check_kind<maximum>(sizes);
+  check_kind<average>(sizes);
+  check_kind<with_padding>(sizes);
+}
+
+TEST(ISA_SUITE(Pool), EveryWidthAroundTheTile) {
+  for (int64_t width = 2; width <= 14; ++width)
+    check<Axes{1, 2, 2}, Axes{1, 1, 1}>(lanes, {2, 3, width}, {0, 0, 1}, {0, 0, 0});
+}
+
+TEST(ISA_SUITE(Pool), WindowsOfVideoAndSegmentationNetworks) {
+  check<Axes{2, 2, 2}, Axes{2, 2, 2}>(lanes + 3, {4, 6, 10}, {0, 0, 0}, {0, 0, 0});
+  check<Axes{3, 3, 3}, Axes{2, 2, 2}>(2 * lanes, {5, 7, 19}, {1, 1, 1}, {1, 1, 1});
+  check<Axes{1, 3, 3}, Axes{1, 2, 2}>(5, {3, 8, 9}, {0, 1, 1}, {0, 1, 1});
+}
+
+TEST(ISA_SUITE(Pool), DilationAndPadsThatDifferByAxis) {
+  check<Axes{2, 3, 4}, Axes{3, 1, 2}, Axes{3, 2, 2}>(lanes - 1, {9, 8, 21}, {1, 2, 3}, {0, 3, 1});
+}
+
+TEST(ISA_SUITE(Pool), OverhangOfCeilMode) {
+  check<Axes{2, 3, 3}, Axes{2, 2, 3}>(lanes, {5, 6, 11}, {0, 1, 1}, {1, 0, 1}, true);
+  check<Axes{3, 2, 4}, Axes{3, 3, 3}>(lanes, {4, 5, 9}, {0, 0, 0}, {0, 0, 0}, true);
+}
+
+TEST(ISA_SUITE(Pool), ManyTasks) {
+  constexpr PoolShape shape{PoolKind::average, {1, 2, 2}, {1, 2, 2}};
+  const PoolSizes sizes = pool_sizes(shape, lanes, {9, 40, 100}, {0, 0, 0}, {0, 0, 0});
+  ASSERT_GT(pool_geometry(sizes, lanes).ranges, 1);
+  check_kind<shape>(sizes);
+}
+
+TEST(ISA_SUITE(Pool), HalfTypes) {
+  constexpr PoolShape shape{PoolKind::maximum, {1, 2, 3}, {1, 2, 2}};
+  const PoolSizes sizes = pool_sizes(shape, lanes + 1, {2, 5, 9}, {0, 1, 1}, {0, 0, 1});
+  check_kind<shape, float16_t, float>(sizes);
+  check_kind<shape, bfloat16_t, float>(sizes);
+  check_kind<shape, float, float16_t>(sizes);  // small integers are exact
+}
+
+TEST(ISA_SUITE(Pool), NanIsTheLargestAndPaddingNever) {
+  constexpr PoolShape shape{PoolKind::maximum, {1, 1, 3}, {1, 1, 1}};
+  const PoolSizes sizes{1, 1, {1, 1, 8}, {1, 1, 8}, {0, 0, 1}, {0, 0, 1}};
+  PlainTensor input(1, 1, sizes.input);
+  input.values = {-3.0f, -2.0f, std::numeric_limits<float>::quiet_NaN(), 4.0f, 1.0f, -infinity, -infinity, -infinity};
+  BlockedTensor<float> blocked(1, 1, sizes.input), output(1, 1, sizes.output);
+  blocked.fill_from(input);
+  run_tasks_backwards<Pool<shape, float, float, NoEpilogue>>(
+      {blocked.data(), output.data(), sizes, blocked.view, output.view}, NoEpilogue{});
+  auto at = [&](int64_t w) { return output.data()[output.offset(0, 0, 0, 0, w)]; };
+  EXPECT_EQ(at(0), -2.0f);
+  for (int64_t w : {1, 2, 3}) EXPECT_TRUE(std::isnan(at(w))) << w;
+  EXPECT_EQ(at(4), 4.0f);
+  EXPECT_EQ(at(6), -infinity);
+  EXPECT_EQ(at(7), -infinity);
+}
+
+TEST(ISA_SUITE(Pool), NothingToDo) {
+  EXPECT_EQ(pool_geometry({1, 3, {4, 4, 4}, {0, 4, 4}, {}, {}}, lanes).work.tasks, 0);
+  EXPECT_EQ(pool_geometry({1, 0, {4, 4, 4}, {4, 4, 4}, {}, {}}, lanes).work.tasks, 0);
+}
+
+}  // namespace
+}  // namespace onnxc::kernels

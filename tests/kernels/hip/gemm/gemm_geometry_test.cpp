@@ -1,0 +1,152 @@
+// The implicit-GEMM kernel's geometry as pure functions: every element of the reduction has one place, every block of a
+// launch is one tile, and what is chosen fits the GPU.
+#include "kernels/hip/gemm/gemm_geometry.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "codegen/hip/gemm/gemm_choice.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::GemmPlan;
+using kernels::InputOrder;
+using kernels::Products;
+
+kernels::ConvSizes rows(int64_t count) { return {1, {1, 1, count}, {1, 1, count}, {0, 0, 0}}; }
+
+std::vector<GemmPlan> plans() {
+  std::vector<GemmPlan> plans;
+  for (const Products products : {Products::float32, Products::bf16x3, Products::float16})
+    for (const int64_t channels : {1, 3, 16, 17, 32, 48, 112, 144})
+      for (const kernels::Axes& kernel : {kernels::Axes{1, 1, 1}, kernels::Axes{3, 3, 3}, kernels::Axes{1, 2, 5}})
+        for (const InputOrder order : {InputOrder::blocks, InputOrder::elements, InputOrder::planar})
+          for (const bool transposed : {false, true}) {
+            if (transposed && order != InputOrder::blocks) continue;
+            plans.push_back({.shape = {channels, 24, 1, kernel, {2, 2, 2}, {1, 1, 1}},
+                             .transposed = transposed,
+                             .products = products,
+                             .input_order = order});
+          }
+  return plans;
+}
+
+TEST(GemmGeometry, EachTapAndChannelHasOnePlaceInTheReduction) {
+  for (const GemmPlan& plan : plans()) {
+    std::set<std::pair<int32_t, int32_t>> seen;
+    for (int32_t step = 0; step < plan.steps(); ++step)
+      for (int32_t k = 0; k < plan.depth(); ++k) {
+        const GemmPlan::Place at = plan.place(step, k);
+        if (plan.is_inside(at)) EXPECT_TRUE(seen.emplace(at.tap, at.channel).second);
+      }
+    EXPECT_EQ(static_cast<int64_t>(seen.size()), plan.taps() * plan.shape.input_channels);
+  }
+}
+
+TEST(GemmGeometry, EvenPartsOfAStepAreAtOneTapWhereTheKernelCountsOn) {
+  for (const GemmPlan& plan : plans()) {
+    if (plan.input_order != InputOrder::blocks || !plan.pairs_blocks()) continue;
+    for (int32_t step = 0; step < plan.steps(); ++step)
+      for (int32_t k = 0; k < plan.depth(); ++k) EXPECT_EQ(plan.place(step, k).tap, step % plan.taps());
+  }
+}
+
+TEST(GemmGeometry, BlocksAreDealtToXcdsOnceEach) {
+  for (const uint32_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
+    std::set<uint32_t> seen;
+    for (uint32_t dealt = 0; dealt < blocks; ++dealt) {
+      const uint32_t block = kernels::block_of_xcd(dealt, blocks);
+      EXPECT_LT(block, blocks);
+      seen.insert(block);
+    }
+    EXPECT_EQ(seen.size(), blocks);
+  }
+  // Those that one XCD gets follow one another.
+  EXPECT_EQ(kernels::block_of_xcd(8, 80), kernels::block_of_xcd(0, 80) + 1);
+}
+
+TEST(GemmGeometry, SizesBeyond32BitsGiveNoLaunch) {
+  const GemmPlan plan{.shape = {16, 16}};
+  const int64_t large = int64_t{1} << 31;
+  EXPECT_EQ(plan.blocks({1, {1, 1, large}, {1, 1, large}, {0, 0, 0}}), INT64_MAX);
+  EXPECT_EQ(plan.blocks({1, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}), 8);
+  EXPECT_EQ(plan.blocks({0, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}), 0);
+}
+
+TEST(GemmGeometry, PartsFillTheGpuAndAreNotTooShort) {
+  GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}, .tile = {64, 64}};
+  EXPECT_EQ(plan.parts(16), 1);
+  plan.is_split = true;
+  for (const int64_t tiles : {1, 5, 16, 52, 196, 304, 305, 608, 609, 100000}) {
+    const int64_t parts = plan.parts(tiles);
+    EXPECT_GE(parts, 1);
+    EXPECT_TRUE(parts == 1 || parts * tiles <= kernels::blocks_of_parts);
+    EXPECT_LE(parts * kernels::least_part_steps, plan.steps());
+    EXPECT_EQ(plan.workspace_count(tiles), parts == 1 ? 0 : parts * tiles * 64 * 64);
+    EXPECT_LE(plan.workspace_count(tiles), plan.most_workspace_count());
+  }
+  EXPECT_EQ(plan.parts(52), 11);
+  EXPECT_EQ(plan.parts(305), 1);
+  EXPECT_EQ(plan.blocks(rows(13 * 64)), 52 * 11);
+  EXPECT_EQ(plan.combining_blocks(rows(13 * 64)), 52 * 4);
+  EXPECT_EQ(plan.combining_blocks(rows(1 << 20)), 0);
+  EXPECT_EQ(plan.blocks(rows(0)), 0);
+}
+
+TEST(GemmChoice, FitsTheLimitsForEveryShape) {
+  for (const GemmPlan& plan : plans())
+    for (const int64_t count : {0, 1, 63, 64, 65, 4096, 1 << 20}) {
+      for (const bool are_known : {true, false}) {
+        const GemmChoice choice = choose_gemm(plan, {rows(count), are_known});
+        EXPECT_LE(choice.lds_bytes, 65536);
+        EXPECT_LE(choice.threads, 1024);
+        EXPECT_GT(choice.estimate.microseconds, 0);
+        EXPECT_EQ(choice.lds_bytes, kernels::gemm_lds_bytes(choice.plan.tile));
+        EXPECT_EQ(choice.workspace_count, are_known ? choice.plan.workspace_count(choice.plan.tiles(rows(count)))
+                                                    : choice.plan.most_workspace_count());
+      }
+    }
+}
+
+TEST(GemmChoice, TakesLargeTilesForLargeProductsAndSmallOnesForSmall) {
+  auto tile = [](int64_t channels, int64_t filters, int64_t count, Products products) {
+    const GemmPlan plan{.shape = {channels, filters, 1, {3, 3, 3}}, .products = products};
+    return choose_gemm(plan, {rows(count), true}).plan.tile;
+  };
+  EXPECT_EQ(tile(512, 512, 1 << 20, Products::float16), (kernels::GemmTile{256, 128}));
+  EXPECT_EQ(tile(512, 512, 256, Products::float32), (kernels::GemmTile{64, 64}));
+  EXPECT_EQ(tile(64, 64, 1 << 20, Products::float32).columns, 64);
+  EXPECT_EQ(tile(32, 32, 1 << 20, Products::float32).columns, 32);
+}
+
+TEST(GemmChoice, CutsTheReductionWhereTilesAreFew) {
+  const GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}};
+  EXPECT_TRUE(choose_gemm(plan, {rows(784), true}).plan.is_split);
+  EXPECT_FALSE(choose_gemm(plan, {rows(1 << 20), true}).plan.is_split);
+  EXPECT_TRUE(choose_gemm(plan, {rows(1 << 20), false}).plan.is_split);
+  const GemmPlan pointwise{.shape = {64, 64}};
+  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), true}).plan.is_split);
+  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), false}).plan.is_split);
+}
+
+TEST(GemmChoice, ADynamicBoundIsNamed) {
+  const GemmPlan pointwise{.shape = {16, 16, 1, {1, 1, 1}}, .products = Products::float16};
+  EXPECT_EQ(choose_gemm(pointwise, {rows(1 << 26), true}).estimate.bound, GpuBound::latency);
+  const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
+  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}).estimate.bound, GpuBound::mfma);
+}
+
+TEST(GemmPlan, CountsOnFewerWavefrontsWhereHalvesAreLoadedOneByOne) {
+  GemmPlan plan{.shape = {343, 12, 3, {1, 1, 1}}, .products = Products::float16, .tile = {128, 32}};
+  EXPECT_EQ(plan.waves(), 6);
+  plan.input_order = InputOrder::elements;
+  EXPECT_EQ(plan.waves(), 5);  // of an odd depth clang takes 89 registers
+  plan.products = Products::float32;
+  EXPECT_EQ(plan.waves(), 6);
+}
+
+}  // namespace
+}  // namespace onnxc

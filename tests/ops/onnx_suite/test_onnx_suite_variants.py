@@ -1,0 +1,50 @@
+"""ONNX's node tests again: with dims that the compiler does not know, and with inputs that it does.
+
+A model of unknown dims is right for whatever sizes a run brings, also where two of them happen to be equal or 1; one
+whose inputs are all constants is computed by the compiler itself.
+"""
+
+import re
+from dataclasses import replace
+
+from tests.ops.case import Case
+from tests.ops.onnx_suite.test_onnx_suite import CASES
+from tests.ops.table import table_test
+
+# Operands whose dims say what loops or what rank there is: a kernel, the length of an index, and a list of sizes.
+KNOWN_DIMS = {
+    "Conv": (1, 2), "ConvTranspose": (1, 2), "GatherND": (1,), "ScatterND": (1,), "ConstantOfShape": (0,),
+    "Expand": (1,), "Pad": (1,), "Reshape": (1,), "Slice": (1, 2), "Split": (1,), "Tile": (1,), "TopK": (1,),
+}  # fmt: skip
+
+# The scale follows from the sizes as a number of floating point, not as an expression of them.
+NEEDS_SIZES = r"resize_.*_not_(larger|smaller)"
+
+
+def with_unknown_dims(one: Case) -> Case:
+    (node,) = one.nodes
+    known = {node.inputs[i] for i in KNOWN_DIMS.get(node.op_type, ()) if i < len(node.inputs)}
+    return replace(one, unknown=frozenset(one.inputs) - known)
+
+
+def with_constant_inputs(one: Case) -> Case:
+    return replace(one, inputs={}, constants={**one.constants, **one.inputs})
+
+
+def with_constant_weights(one: Case) -> Case:
+    """A convolution as networks have it: the filter is constant, the volume of any size."""
+    (node,) = one.nodes
+    weights = {name: one.inputs[name] for name in node.inputs[1:] if name in one.inputs}
+    volume = {name: array for name, array in one.inputs.items() if name not in weights}
+    return replace(
+        one, name=f"{one.name} of constant weights", inputs=volume, constants=weights, unknown=frozenset(volume)
+    )
+
+
+UNKNOWN = [with_unknown_dims(one) for one in CASES if not re.search(NEEDS_SIZES, one.name)]
+CONVOLUTIONS = [with_constant_weights(one) for one in CASES if one.nodes[0].op_type in ("Conv", "ConvTranspose")]
+
+test_unknown_dims = table_test("onnx_suite_unknown_dims", UNKNOWN + CONVOLUTIONS, ["default"])
+test_constant_inputs = table_test(
+    "onnx_suite_constant_inputs", [with_constant_inputs(one) for one in CASES], ["default"]
+)

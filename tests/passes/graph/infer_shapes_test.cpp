@@ -1,0 +1,118 @@
+#include "passes/graph/infer_shapes.h"
+
+#include <gtest/gtest.h>
+
+#include "passes/graph_text.h"
+
+namespace onnxc {
+namespace {
+
+std::string inferred(const std::string& before) {
+  const std::unique_ptr<Graph> graph = read_graph(before);
+  infer_shapes(*graph);
+  verify(*graph);
+  return to_string(*graph);
+}
+
+// How exporters write view(x.shape[0], -1, 2 * x.shape[2]).
+TEST(InferShapes, FollowsShapeArithmeticIntoReshape) {
+  EXPECT_EQ(inferred(R"((float[N, 4, D] x) => (y)
+      <int64 first = {0}, int64 last = {-1}, int64 two = {2}, int64[1] axes = {0}, int64[1] rest = {2}> {
+    shape = Shape(x)
+    n = Gather(shape, first)
+    batch = Unsqueeze(n, axes)
+    d = Gather(shape, last)
+    doubled = Mul(d, two)
+    depth = Unsqueeze(doubled, axes)
+    target = Concat <axis = 0> (batch, rest, depth)
+    y = Reshape(x, target)
+  })"),
+            R"(input %x: float32[N, 4, D]
+constant %first: int64[] = {0}
+constant %last: int64[] = {-1}
+constant %two: int64[] = {2}
+constant %axes: int64[1] = {0}
+constant %rest: int64[1] = {2}
+%shape: int64[3] = Shape(%x) {start=0}  # [N, 4, D]
+%n: int64[] = Gather(%shape, %first) {axis=0}  # [N]
+%batch: int64[1] = Unsqueeze(%n, %axes)  # [N]
+%d: int64[] = Gather(%shape, %last) {axis=0}  # [D]
+%doubled: int64[] = Mul(%d, %two)  # [2*D]
+%depth: int64[1] = Unsqueeze(%doubled, %axes)  # [2*D]
+%target: int64[3] = Concat(%batch, %rest, %depth) {axis=0}  # [N, 2, 2*D]
+%y: float32[N, 2, 2*D] = Reshape(%x, %target) {allowzero=0}
+output %y
+)");
+}
+
+TEST(InferShapes, FollowsSlicesOfShapes) {
+  EXPECT_EQ(inferred(R"((float[N, 3, D, H] x) => (y)
+      <int64[1] from = {2}, int64[1] to = {1000}, int64[1] one = {1}, float[1] zero = {0}> {
+    shape = Shape(x)
+    space = Slice(shape, from, to)
+    target = Concat <axis = 0> (one, space)
+    y = Expand(zero, target)
+  })"),
+            R"(input %x: float32[N, 3, D, H]
+constant %from: int64[1] = {2}
+constant %to: int64[1] = {1000}
+constant %one: int64[1] = {1}
+constant %zero: float32[1] = {0}
+%shape: int64[4] = Shape(%x) {start=0}  # [N, 3, D, H]
+%space: int64[2] = Slice(%shape, %from, %to)  # [D, H]
+%target: int64[3] = Concat(%one, %space) {axis=0}  # [1, D, H]
+%y: float32[1, D, H] = Expand(%zero, %target)
+output %y
+)");
+}
+
+// How the older exporter writes interpolate(x, scale_factor=(2, 0.5)) with dynamic sizes.
+TEST(InferShapes, FollowsScaledSizesThroughFloats) {
+  EXPECT_EQ(inferred(R"((float[N, 3, D, H] x) => (y)
+      <int64[1] from = {2}, int64[1] to = {4}, float[2] scales = {2, 0.5}> {
+    shape = Shape(x)
+    space = Slice(shape, from, to)
+    real = Cast <to = 1> (space)
+    scaled = Mul(real, scales)
+    floor = Floor(scaled)
+    size = Cast <to = 7> (floor)
+    y = ConstantOfShape(size)
+  })"),
+            R"(input %x: float32[N, 3, D, H]
+constant %from: int64[1] = {2}
+constant %to: int64[1] = {4}
+constant %scales: float32[2] = {2, 0.5}
+%shape: int64[4] = Shape(%x) {start=0}  # [N, 3, D, H]
+%space: int64[2] = Slice(%shape, %from, %to)  # [D, H]
+%real: float32[2] = Cast(%space) {to=1, saturate=1}
+%scaled: float32[2] = Mul(%real, %scales)
+%floor: float32[2] = Floor(%scaled)
+%size: int64[2] = Cast(%floor) {to=7, saturate=1}  # [2*D, H//2]
+%y: float32[2*D, H//2] = ConstantOfShape(%size)
+output %y
+)");
+}
+
+// Expand's idiom: Where(Equal(target, -1), 1, target).
+TEST(InferShapes, FollowsWhere) {
+  EXPECT_EQ(inferred(R"((float[N, 1] x) => (y) <int64[1] free = {-1}, int64[3] ones = {1, 1, 1}> {
+    shape = Shape(x)
+    target = Concat <axis = 0> (free, shape)
+    is_free = Equal(target, free)
+    chosen = Where(is_free, ones, target)
+    y = Expand(x, chosen)
+  })"),
+            R"(input %x: float32[N, 1]
+constant %free: int64[1] = {-1}
+constant %ones: int64[3] = {1, 1, 1}
+%shape: int64[2] = Shape(%x) {start=0}  # [N, 1]
+%target: int64[3] = Concat(%free, %shape) {axis=0}  # [-1, N, 1]
+%is_free: bool[3] = Equal(%target, %free)  # [1, 0, 0]
+%chosen: int64[3] = Where(%is_free, %ones, %target)  # [1, N, 1]
+%y: float32[1, N, 1] = Expand(%x, %chosen)
+output %y
+)");
+}
+
+}  // namespace
+}  // namespace onnxc

@@ -1,0 +1,129 @@
+#include "passes/graph/recognize_operators.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/cpu/cpu_target.h"
+#include "ir/interpreter/interpreter.h"
+#include "passes/graph_text.h"
+#include "passes/lowering/lower.h"
+
+namespace onnxc {
+namespace {
+
+using testing::FloatNear;
+using testing::Pointwise;
+
+// What the interpreter makes of the first output.
+std::vector<float> results(const Graph& graph) {
+  const Program program = lower(graph, CpuTarget(8), false);
+  const std::vector<int64_t> dims = *constant_dims(*graph.inputs[0]->shape);
+  std::vector<float> values(static_cast<size_t>(checked_product(dims)));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 17) - 3;
+  const std::vector<Tensor> inputs{Tensor::of(DType::float32, dims, values)};
+  const Tensor result = interpret(program, {}, inputs).front();
+  return {result.values<float>().begin(), result.values<float>().end()};
+}
+
+// The graph after the pass, whose results must be those before it.
+std::string recognized(const std::string& before) {
+  return after(before, [](Graph& graph) {
+    const std::vector<float> expected = results(graph);
+    recognize_operators(graph);
+    EXPECT_THAT(results(graph), Pointwise(FloatNear(1e-5F), expected));
+  });
+}
+
+TEST(RecognizeOperators, AnInstanceNormalizationBetweenReshapesIsOneOfGroups) {
+  EXPECT_EQ(recognized(R"((float[2, 6, 3, 5] x) => (y)
+      <int64[3] groups = {0, 3, -1}, int64[4] channels = {2, 6, 3, 5},
+       float[3] scale = {1, 2, 3}, float[3] bias = {4, 5, 6}, float[6, 1, 1] w = {1, 2, 3, 4, 5, 6}> {
+    grouped = Reshape(x, groups)
+    normalized = InstanceNormalization(grouped, scale, bias)
+    back = Reshape(normalized, channels)
+    y = Mul(back, w)
+  })"),
+            R"(input %x: float32[2, 6, 3, 5]
+constant %w: float32[6, 1, 1] = {1, 2, 3, 4, 5, 6}
+constant %scale/repeated: float32[6] = {1, 1, 2, 2, 3, 3}
+constant %bias/repeated: float32[6] = {4, 4, 5, 5, 6, 6}
+%back: float32[2, 6, 3, 5] = GroupNormalization(%x, %scale/repeated, %bias/repeated) {num_groups=3, epsilon=1.e-05}
+%y: float32[2, 6, 3, 5] = Mul(%back, %w)
+output %y
+)");
+}
+
+TEST(RecognizeOperators, AMeanOverSpaceIsAGlobalPool) {
+  EXPECT_EQ(recognized("(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {-1, 2}> { y = ReduceMean(x, axes) }"),
+            R"(input %x: float32[2, 6, 3, 5]
+%y: float32[2, 6, 1, 1] = GlobalAveragePool(%x)
+output %y
+)");
+}
+
+TEST(RecognizeOperators, AMaskAddedToAViewIsAddedToTheScores) {
+  EXPECT_EQ(recognized(R"((float[6, 2, 1, 4] x) => (y)
+      <int64[5] view = {1, 6, 2, 1, 4}, int64[4] back = {6, 2, 1, 4}, float[6, 1, 1, 4] mask> {
+    viewed = Reshape(x, view)
+    masked = Add(mask, viewed)
+    y = Reshape(masked, back)
+  })"),
+            R"(input %x: float32[6, 2, 1, 4]
+constant %mask: float32[6, 1, 1, 4]
+constant %mask/dims: int64[4] = {6, 1, 1, 4}
+%mask/reshaped: float32[6, 1, 1, 4] = Reshape(%mask, %mask/dims)
+%y: float32[6, 2, 1, 4] = Add(%mask/reshaped, %x)
+output %y
+)");
+}
+
+struct Case {
+  const char* name;
+  const char* before;
+};
+
+class RecognizeOperatorsKeeps : public testing::TestWithParam<Case> {};
+
+TEST_P(RecognizeOperatorsKeeps, TheGraph) {
+  EXPECT_EQ(recognized(GetParam().before), to_string(*read_shaped_graph(GetParam().before)));
+}
+
+const Case kept[] = {
+    {"ReshapesThatDoNotGroupChannels", R"((float[2, 6, 3, 5] x) => (y)
+        <int64[3] groups = {1, 12, -1}, int64[4] channels = {2, 6, 3, 5}, float[12] scale, float[12] bias> {
+      grouped = Reshape(x, groups)
+      normalized = InstanceNormalization(grouped, scale, bias)
+      y = Reshape(normalized, channels)
+    })"},
+    {"AGroupedTensorThatIsUsedElsewhere", R"((float[2, 6, 3, 5] x) => (y, normalized)
+        <int64[3] groups = {0, 3, -1}, int64[4] channels = {2, 6, 3, 5},
+         float[3] scale = {1, 2, 3}, float[3] bias = {4, 5, 6}> {
+      grouped = Reshape(x, groups)
+      normalized = InstanceNormalization(grouped, scale, bias)
+      y = Reshape(normalized, channels)
+    })"},
+    {"AMeanOverOtherAxes", R"((float[2, 6, 3, 5] x) => (y) <int64[1] last = {3}, int64[2] others = {1, 2}> {
+      part = ReduceMean(x, last)
+      y = ReduceMean <keepdims = 0> (part, others)
+    })"},
+    {"AnAddOfAViewWithOtherAxes", R"((float[6, 2, 4] x) => (y)
+        <int64[4] view = {3, 2, 2, 4}, int64[3] back = {6, 2, 4}, float[2, 1, 4] mask> {
+      viewed = Reshape(x, view)
+      masked = Add(viewed, mask)
+      y = Reshape(masked, back)
+    })"},
+    {"AnAddThatBroadcastsTheView", R"((float[2, 4] x) => (y)
+        <int64[3] view = {2, 1, 4}, int64[2] back = {2, 4}, float[2, 1, 1] mask, int64[1] axes = {1}> {
+      viewed = Reshape(x, view)
+      masked = Add(viewed, mask)
+      y = ReduceSum <keepdims = 0> (masked, axes)
+    })"},
+    {"AMeanThatDropsItsAxes",
+     "(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {2, 3}> { y = ReduceMean <keepdims = 0> (x, axes) }"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Graphs, RecognizeOperatorsKeeps, testing::ValuesIn(kept),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace onnxc

@@ -1,0 +1,369 @@
+#include "passes/program/fuse_nests.h"
+
+#include <gtest/gtest.h>
+
+#include "passes/program_text.h"
+
+namespace onnxc {
+namespace {
+
+std::string fused(std::string_view before) { return steps_of(after(before, fuse_nests)); }
+
+TEST(FuseNests, ComputesAChainWhereItIsRead) {
+  EXPECT_EQ(fused(R"(b0 input float32 [N, 3] "x"
+b1 constant float32 [N] "w"
+b2 temporary float32 [N, 3] "t"
+b3 output float32 [3, N] "y"
+inputs b0
+outputs b3
+# "exp1" Exp-13
+nest Exp  axes i<N, j<3
+  b2[i, j] = exp(b0[i, j])
+# "mul1" Mul-14
+nest Mul  axes k<3, l<N
+  b3[k, l] = b2[l, k] * b1[l]
+)"),
+            R"(# "exp1" Exp-13
+# "mul1" Mul-14
+nest Mul  axes k<3, l<N
+  b3[k, l] = exp(b0[l, k]) * b1[l]
+)");
+}
+
+TEST(FuseNests, ComputesWhatTwoReadersReadOnceTheyHaveBecomeOne) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 temporary float32 [4] "e"
+b3 output float32 [4] "y"
+inputs b0
+outputs b3
+nest double  axes i<4
+  b1[i] = b0[i] * 2.0
+nest Exp  axes i<4
+  b2[i] = exp(b1[i])
+nest Mul  axes i<4
+  b3[i] = b1[i] * b2[i]
+)"),
+            R"(nest Mul  axes i<4
+  t0 = b0[i] * 2.0
+  b3[i] = t0 * exp(t0)
+)");
+}
+
+TEST(FuseNests, ComputesWhatAReductionReadsOnce) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4, D] "x"
+b1 temporary float32 [4, D] "t"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+nest square  axes i<4, j<D
+  b1[i, j] = b0[i, j] * b0[i, j]
+nest sum  axes i<4  reduce k<D
+  acc0: float32 = sum b1[i, k]
+  b2[i] = acc0
+)"),
+            R"(nest sum  axes i<4  reduce k<D
+  acc0: float32 = sum b0[i, k] * b0[i, k]
+  b2[i] = acc0
+)");
+}
+
+// Results do not change by a bit: what a float16 temporary lost stays lost.
+TEST(FuseNests, KeepsTheRoundingOfTheTemporary) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+b1 temporary float16 [4] "t"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+nest narrow  axes i<4
+  b1[i] = float16(b0[i] * 3.0)
+nest widen  axes i<4
+  b2[i] = float32(b1[i]) - b0[i]
+)"),
+            R"(nest widen  axes i<4
+  b2[i] = float32(float16(b0[i] * 3.0)) - b0[i]
+)");
+}
+
+TEST(FuseNests, RepeatsAConstantForEveryReader) {
+  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "zeros"
+b2 output float32 [4] "y"
+b3 output float32 [4] "z"
+inputs b0
+outputs b2, b3
+nest fill  axes i<4
+  b1[i] = 0.0
+nest maximum  axes i<4
+  b2[i] = max(b0[i], b1[i])
+nest minimum  axes i<4
+  b3[i] = min(b0[i], b1[i])
+)"),
+            R"(nest maximum  axes i<4
+  b2[i] = max(b0[i], 0.0)
+nest minimum  axes i<4
+  b3[i] = min(b0[i], 0.0)
+)");
+}
+
+TEST(FuseNests, GivesTheReaderTheLets) {
+  EXPECT_EQ(fused(R"(b0 input float32 [9] "x"
+b1 input int64 [4] "index"
+b2 temporary float32 [4] "picked"
+b3 output float32 [4] "y"
+inputs b0, b1
+outputs b3
+nest gather  axes i<4
+  let j0 = b1[i]
+  b2[i] = b0[j0]
+nest negate  axes i<4
+  b3[i] = -b2[i]
+)"),
+            R"(nest negate  axes i<4
+  let j0 = b1[i]
+  b3[i] = -b0[j0]
+)");
+}
+
+// What a branch computes becomes part of where the If takes it, under the condition of that.
+// For each of the heads again, and through shapes that differ in axes of extent 1.
+TEST(FuseNests, ComputesALargeMaskOfSmallTensorsWhereItIsRead) {
+  EXPECT_EQ(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
+b1 constant float32 [3, 1, 300] "regions"
+b2 temporary float32 [3, 300, 300] "mask"
+b3 temporary float32 [1, 3, 1, 300, 300] alias b2 "mask reshaped"
+b4 temporary float32 [3, 1, 300, 300] "unsqueezed"
+b5 output float32 [3, 4, 300, 300] "masked"
+inputs b0
+outputs b5
+nest mask  axes w<3, i<300, j<300
+  b2[w, i, j] = select(b1[w, 0, i] == b1[w, 0, j], 0.0, -100.0)
+nest Unsqueeze  axes w<3, h<1, i<300, j<300
+  b4[w, h, i, j] = b3[0, w, h, i, j]
+nest add  axes w<3, h<4, i<300, j<300
+  b5[w, h, i, j] = b0[w, h, i, j] + b4[w, 0, i, j]
+)"),
+            R"(nest add  axes w<3, h<4, i<300, j<300
+  b5[w, h, i, j] = b0[w, h, i, j] + select(b1[w, 0, i] == b1[w, 0, j], 0.0, -100.0)
+)");
+}
+
+// What the mask's parts share stays shared.
+TEST(FuseNests, ComputesALargeMaskOnce) {
+  EXPECT_EQ(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
+b1 constant float32 [3, 300, 1] "regions"
+b2 constant float32 [3, 1, 300] "regions of keys"
+b3 temporary float32 [3, 300, 300] "difference"
+b4 temporary bool [3, 300, 300] "equal"
+b5 temporary float32 [3, 300, 300] "mask"
+b6 output float32 [3, 4, 300, 300] "masked"
+inputs b0
+outputs b6
+nest Sub  axes w<3, i<300, j<300
+  b3[w, i, j] = b1[w, i, 0] - b2[w, 0, j]
+nest Equal  axes w<3, i<300, j<300
+  b4[w, i, j] = b3[w, i, j] == 0.0
+nest Where  axes w<3, i<300, j<300
+  b5[w, i, j] = select(b4[w, i, j], 0.0, b3[w, i, j])
+nest add  axes w<3, h<4, i<300, j<300
+  b6[w, h, i, j] = b0[w, h, i, j] + b5[w, i, j]
+)"),
+            R"(nest add  axes w<3, h<4, i<300, j<300
+  t0 = b1[w, i, 0] - b2[w, 0, j]
+  b6[w, h, i, j] = b0[w, h, i, j] + select(t0 == 0.0, 0.0, t0)
+)");
+}
+
+TEST(FuseNests, ComputesABranchWhereItIsTaken) {
+  EXPECT_EQ(fused(R"(dim c 0..1
+b0 input bool [1] "c"
+b1 input float32 [4] "x"
+b2 temporary float32 [4] "a"
+b3 output float32 [4] "y"
+inputs b0, b1
+outputs b3
+bind c = b0
+when c
+nest exp  axes i<4
+  b2[i] = exp(b1[i])
+nest If  axes i<4
+  b3[i] = b2[i] if index(c) == 1
+nest If  axes i<4
+  b3[i] = b1[i] if !(index(c) == 1)
+)"),
+            R"(bind c = b0
+nest If  axes i<4
+  b3[i] = exp(b1[i]) if index(c) == 1
+nest If  axes i<4
+  b3[i] = b1[i] if !(index(c) == 1)
+)");
+}
+
+TEST(FuseNests, FusesWithinALoop) {
+  EXPECT_EQ(fused(R"(dim round ..
+b0 input float32 [N, 4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [N, 4] "y"
+inputs b0
+outputs b2
+loop round < N
+nest exp  axes i<4
+  b1[i] = exp(b0[round, i])
+nest collect  axes i<4
+  b2[round, i] = b1[i]
+end loop
+)"),
+            R"(loop round < N
+nest collect  axes i<4
+  b2[round, i] = exp(b0[round, i])
+end loop
+)");
+}
+
+// What must stay as it is.
+class FuseNestsLeaves : public testing::TestWithParam<const char*> {};
+
+TEST_P(FuseNestsLeaves, Alone) { EXPECT_EQ(after(GetParam(), fuse_nests), GetParam()); }
+
+constexpr const char* two_readers = R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [4] "y"
+b3 output float32 [4] "z"
+inputs b0
+outputs b2, b3
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+nest negate  axes i<4
+  b2[i] = -b1[i]
+nest double  axes i<4
+  b3[i] = b1[i] + b1[i]
+)";
+
+constexpr const char* read_for_every_row = R"(b0 input float32 [4] "x"
+b1 input float32 [3, 4] "m"
+b2 temporary float32 [4] "t"
+b3 output float32 [3, 4] "y"
+inputs b0, b1
+outputs b3
+nest exp  axes i<4
+  b2[i] = exp(b0[i])
+nest add  axes j<3, i<4
+  b3[j, i] = b1[j, i] + b2[i]
+)";
+
+// As large as what it is made of, or so small that a cache has it.
+constexpr const char* a_large_operand = R"(b0 input float32 [4, 300, 300] "x"
+b1 input float32 [300, 300] "m"
+b2 temporary float32 [300, 300] "t"
+b3 output float32 [4, 300, 300] "y"
+inputs b0, b1
+outputs b3
+nest mask  axes i<300, j<300
+  b2[i, j] = select(b1[i, j] == 0.0, 0.0, -100.0)
+nest add  axes h<4, i<300, j<300
+  b3[h, i, j] = b0[h, i, j] + b2[i, j]
+)";
+
+constexpr const char* a_small_mask = R"(b0 input float32 [4, 200, 200] "x"
+b1 input float32 [200] "m"
+b2 temporary float32 [200, 200] "t"
+b3 output float32 [4, 200, 200] "y"
+inputs b0, b1
+outputs b3
+nest mask  axes i<200, j<200
+  b2[i, j] = select(b1[i] == b1[j], 0.0, -100.0)
+nest add  axes h<4, i<200, j<200
+  b3[h, i, j] = b0[h, i, j] + b2[i, j]
+)";
+
+// Another order of the elements than rows of the mask have.
+constexpr const char* a_mask_in_another_shape = R"(b0 input float32 [4, 90000] "x"
+b1 input float32 [300] "m"
+b2 temporary float32 [300, 300] "t"
+b3 temporary float32 [90000] alias b2 "flat"
+b4 output float32 [4, 90000] "y"
+inputs b0, b1
+outputs b4
+nest mask  axes i<300, j<300
+  b2[i, j] = select(b1[i] == b1[j], 0.0, -100.0)
+nest add  axes h<4, i<90000
+  b4[h, i] = b0[h, i] + b3[i]
+)";
+
+constexpr const char* seen_under_another_shape = R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [2, 3] "t"
+b2 temporary float32 [6] alias b1 "flat"
+b3 output float32 [6] "y"
+inputs b0
+outputs b3
+nest exp  axes i<2, j<3
+  b1[i, j] = exp(b0[i, j])
+nest negate  axes k<6
+  b3[k] = -b2[k]
+)";
+
+constexpr const char* input_is_overwritten = R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "state"
+b2 temporary float32 [4] "before"
+b3 output float32 [4] "y"
+inputs b0
+outputs b3
+nest copy  axes i<4
+  b1[i] = b0[i] + 1.0
+nest before  axes i<4
+  b2[i] = -b1[i]
+nest scatter  axes i<2
+  b1[2*i] = 0.0
+nest add  axes i<4
+  b3[i] = b2[i] + b1[i]
+)";
+
+constexpr const char* a_reduction = R"(b0 input float32 [4, 5] "x"
+b1 temporary float32 [4] "sum"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+nest sum  axes i<4  reduce k<5
+  acc0: float32 = sum b0[i, k]
+  b1[i] = acc0
+nest negate  axes i<4
+  b2[i] = -b1[i]
+)";
+
+// Inside it would be computed in each round.
+constexpr const char* computed_before_a_loop = R"(dim round ..
+b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [N, 4] "y"
+inputs b0
+outputs b2
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+loop round < N
+nest collect  axes i<4
+  b2[round, i] = b1[i]
+end loop
+)";
+
+// After the loop it would be another value, and with no round there is none.
+constexpr const char* computed_in_a_loop = R"(dim round ..
+b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [4] "y"
+inputs b0
+outputs b2
+loop round < N
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+end loop
+nest negate  axes i<4
+  b2[i] = -b1[i]
+)";
+
+INSTANTIATE_TEST_SUITE_P(Programs, FuseNestsLeaves,
+                         testing::Values(two_readers, read_for_every_row, a_large_operand, a_small_mask,
+                                         a_mask_in_another_shape, seen_under_another_shape, input_is_overwritten,
+                                         a_reduction, computed_before_a_loop, computed_in_a_loop));
+
+}  // namespace
+}  // namespace onnxc

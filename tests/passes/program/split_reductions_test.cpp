@@ -1,0 +1,81 @@
+#include "passes/program/split_reductions.h"
+
+#include <gtest/gtest.h>
+
+#include "passes/program_text.h"
+
+namespace onnxc {
+namespace {
+
+TEST(SplitReductions, OuterAxesOfALongReductionBecomeParallel) {
+  EXPECT_EQ(after(R"(b0 input float32 [N, 3, 16, 17, 18] "x"
+b1 output float32 [N, 3] "y"
+inputs b0
+outputs b1
+nest mean  axes n<N, c<3  reduce d<16, h<17, w<18
+  acc0: float32 = sum b0[n, c, d, h, w]
+  b1[n, c] = acc0 / 4896.0
+)",
+                  split_reductions),
+            R"(b0 input float32 [N, 3, 16, 17, 18] "x"
+b1 output float32 [N, 3] "y"
+b2 temporary float32 [16, N, 3] "mean_parts.0"
+inputs b0
+outputs b1
+nest mean_parts  axes d<16, n<N, c<3  reduce h<17, w<18
+  acc0: float32 = sum b0[n, c, d, h, w]
+  b2[d, n, c] = acc0
+nest mean  axes n<N, c<3  reduce d<16
+  acc0: float32 = sum b2[d, n, c]
+  b1[n, c] = acc0 / 4896.0
+)");
+}
+
+void expect_unchanged(const std::string& text) { EXPECT_EQ(after(text, split_reductions), text); }
+
+TEST(SplitReductions, ShortOnesStay) {
+  expect_unchanged(R"(b0 input float32 [N, 3, 15, 16, 17] "x"
+b1 output float32 [N, 3] "y"
+inputs b0
+outputs b1
+nest sum  axes n<N, c<3  reduce d<15, h<16, w<17
+  acc0: float32 = sum b0[n, c, d, h, w]
+  b1[n, c] = acc0
+)");
+}
+
+TEST(SplitReductions, ThoseOfManyResultsStay) {
+  expect_unchanged(R"(b0 input float32 [100, 50, 64, 128] "x"
+b1 output float32 [100, 50] "y"
+inputs b0
+outputs b1
+nest sum  axes n<100, c<50  reduce h<64, w<128
+  acc0: float32 = sum b0[n, c, h, w]
+  b1[n, c] = acc0
+)");
+}
+
+TEST(SplitReductions, AnAxisThatLeavesTooLittleStays) {
+  expect_unchanged(R"(b0 input float32 [3, 64, 128] "x"
+b1 output float32 [3] "y"
+inputs b0
+outputs b1
+nest sum  axes n<3  reduce h<64, w<128
+  acc0: float32 = sum b0[n, h, w]
+  b1[n] = acc0
+)");
+}
+
+TEST(SplitReductions, PositionsOfExtremesStay) {
+  expect_unchanged(R"(b0 input float32 [3, 64, 512] "x"
+b1 output int64 [3] "y"
+inputs b0
+outputs b1
+nest extreme  axes n<3  reduce h<64, w<512
+  acc0: int64 = argument_maximum b0[n, h, w] at 512*h + w
+  b1[n] = acc0
+)");
+}
+
+}  // namespace
+}  // namespace onnxc

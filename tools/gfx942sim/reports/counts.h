@@ -1,0 +1,49 @@
+// What a kernel did, counted over all its waves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gfx942sim/code/instruction.h"
+
+namespace gfx942sim {
+
+struct Counts {
+  std::vector<uint64_t> executions;  // of each operation, by its place in all_operations(); empty before the first
+
+  uint64_t waves = 0;
+  uint64_t barriers = 0;
+
+  // Cycles in which LDS moves data, and those of them that bank conflicts add.
+  uint64_t lds_cycles = 0;
+  uint64_t lds_conflict_cycles = 0;
+  uint64_t lds_bytes = 0;
+
+  // Bytes that lanes ask for, and 128-byte cache lines that an instruction touches.
+  uint64_t loaded_bytes = 0;
+  uint64_t stored_bytes = 0;
+  uint64_t load_lines = 0;
+  uint64_t store_lines = 0;
+
+  // Loaded lines that the vector unit's L1 does not have, and how many different lines the whole kernel touches.
+  uint64_t l1_misses = 0;
+  uint64_t different_loaded_lines = 0;
+  uint64_t different_stored_lines = 0;
+
+  // Cycles from the first to the last instruction of a group that has its compute unit alone, over all groups.
+  uint64_t group_cycles = 0;
+
+  double simulation_seconds = 0;  // of the host's cores
+
+  void count(const Operation& operation);
+  void add(const Counts& other);
+
+  uint64_t of_unit(Unit unit) const;
+  // Cycles that a SIMD's unit is busy, over all waves.
+  uint64_t cycles_of_unit(Unit unit) const;
+  uint64_t matrix_flops() const;
+  // Of matrix instructions beside which the vector unit stands still: float32 and float64.
+  uint64_t exclusive_matrix_cycles() const;
+};
+
+}  // namespace gfx942sim

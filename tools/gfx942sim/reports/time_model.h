@@ -1,0 +1,29 @@
+// From what a kernel did to the time that it would take on an MI300X: the largest of several bounds, each from counts
+// alone. A yardstick to compare kernels by, not a prediction; the counts stand beside it.
+#pragma once
+
+#include "gfx942sim/reports/counts.h"
+#include "gfx942sim/wave/work_group.h"
+
+namespace gfx942sim {
+
+// How many waves and groups a compute unit holds at a time.
+struct Occupancy {
+  uint64_t waves_per_simd = 0;   // that the registers allow
+  uint64_t groups_per_unit = 0;  // that registers, LDS and the group's size allow
+};
+Occupancy occupancy(const Launch& launch);
+
+enum class Bound : uint8_t { matrix, vector, lds, l1, l2, memory, latency };
+inline constexpr int bound_count = 7;
+const char* to_text(Bound bound);
+
+struct ModelledTime {
+  double cycles[bound_count] = {};  // that each bound alone would take, on the busiest compute unit
+  Bound bound = Bound::latency;     // the largest
+  double total_cycles() const { return cycles[static_cast<int>(bound)]; }
+  double microseconds() const;
+};
+ModelledTime modelled_time(const Launch& launch, const Counts& counts);
+
+}  // namespace gfx942sim

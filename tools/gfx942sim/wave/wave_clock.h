@@ -1,0 +1,73 @@
+// When the instructions of a wave would issue if it had its compute unit to itself: in order, each when its unit is
+// free and, at an s_waitcnt, when the memory operations that it waits for have come back. Cycles of the core's clock.
+//
+// Latencies are rounded from published measurements of MI300X; they are assumptions, not AMD's figures.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "gfx942sim/code/instruction.h"
+#include "gfx942sim/reports/traffic.h"
+
+namespace gfx942sim {
+
+inline constexpr uint64_t issue_cycles = 4, lds_latency = 64, scalar_load_latency = 200, store_latency = 250;
+constexpr uint64_t load_latency(LineSource source) {
+  return source == LineSource::l1 ? 126 : source == LineSource::l2 ? 250 : 460;
+}
+
+class WaveClock {
+ public:
+  uint64_t now() const { return now_; }
+  void set(uint64_t now) { now_ = now; }
+
+  void issue(const Instruction& instruction) {
+    const Operation& operation = *instruction.operation;
+    const auto busy = static_cast<uint64_t>(operation.cycles);
+    if (operation.unit == Unit::matrix) {
+      const uint64_t start = std::max(now_, matrix_free_);
+      matrix_free_ = start + busy;
+      now_ = start + issue_cycles;
+    } else if (operation.unit == Unit::vector || operation.unit == Unit::transcendental) {
+      now_ += busy;
+    } else {
+      now_ += issue_cycles * (1 + static_cast<uint64_t>(instruction.nop_states));
+    }
+  }
+
+  // A memory operation that was just issued; operations of a queue complete in their order.
+  void begin_vector_memory(uint64_t latency) { vector_memory_.add(now_ + latency); }
+  void begin_lds(uint64_t latency) { lds_.add(now_ + latency); }
+  void begin_scalar_memory() { scalar_memory_ = std::max(scalar_memory_, now_ + scalar_load_latency); }
+
+  void wait_vmcnt(uint32_t outstanding) { now_ = std::max(now_, vector_memory_.complete_but(outstanding)); }
+  void wait_lgkmcnt(uint32_t outstanding) {
+    now_ = std::max(now_, lds_.complete_but(outstanding));
+    if (outstanding == 0) now_ = std::max(now_, scalar_memory_);
+  }
+
+ private:
+  // When the last operations of a queue complete.
+  class Queue {
+   public:
+    void add(uint64_t time) {
+      last_ = std::max(last_, time);
+      times_[count_++ % capacity] = last_;
+    }
+    uint64_t complete_but(uint32_t outstanding) const {
+      if (outstanding >= count_ || outstanding >= capacity) return 0;
+      return times_[(count_ - 1 - outstanding) % capacity];
+    }
+
+   private:
+    static constexpr uint64_t capacity = 64;  // vmcnt counts to 63
+    uint64_t times_[capacity] = {};
+    uint64_t count_ = 0, last_ = 0;
+  };
+
+  uint64_t now_ = 0, matrix_free_ = 0, scalar_memory_ = 0;
+  Queue vector_memory_, lds_;
+};
+
+}  // namespace gfx942sim

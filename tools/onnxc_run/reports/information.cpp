@@ -1,0 +1,89 @@
+#include "onnxc_run/reports/information.h"
+
+#include <algorithm>
+
+#include "onnxc_run/memory.h"
+#include "onnxc_run/reports/json.h"
+#include "onnxc_run/steps.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos && text.size() < 19;
+}
+
+// The Open Inference Protocol's names: float32 is FP32, bfloat16 BF16, int64 INT64.
+std::string datatype(DType dtype) {
+  std::string name(info(dtype).name);
+  if (dtype == DType::bfloat16) return "BF16";
+  if (name.starts_with("float")) return "FP" + name.substr(5);
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c); });
+  return name;
+}
+
+Json to_json(const onnxc_value_info& value) {
+  Json shape = Json::array(), dims = Json::array();
+  for (int32_t axis = 0; axis < value.rank; ++axis) {
+    bool number = is_number(value.dims[axis]);
+    shape.push_back(number ? std::stoll(value.dims[axis]) : -1);
+    dims.push_back(number ? Json(std::stoll(value.dims[axis])) : Json(value.dims[axis]));
+  }
+  DType dtype = dtype_of(value);
+  return {{"name", value.name},
+          {"datatype", datatype(dtype)},
+          {"shape", shape},
+          {"dtype", info(dtype).name},
+          {"dims", dims}};
+}
+
+std::string to_text(const char* role, const onnxc_value_info& value) {
+  std::string dims;
+  for (int32_t axis = 0; axis < value.rank; ++axis) dims += (axis > 0 ? ", " : "") + printable(value.dims[axis]);
+  return fmt::format("  {:<7} {:<24} {} [{}]\n", role, printable(value.name), info(dtype_of(value)).name, dims);
+}
+
+void print_json(const ModelLibrary& library, const RunOptions& options) {
+  const onnxc_api& api = library.api();
+  Json inputs = Json::array(), outputs = Json::array(), steps = Json::array();
+  for (int32_t i = 0; i < api.input_count; ++i) inputs.push_back(to_json(*api.input(i)));
+  for (int32_t i = 0; i < api.output_count; ++i) outputs.push_back(to_json(*api.output(i)));
+  for (int32_t i = 0; i < api.step_count; ++i)
+    steps.push_back({{"name", api.step_name(i)}, {"nodes", step_nodes(cpu_step(api, i))}});
+  const std::optional<MemoryUse> memory = memory_use(library, options);
+  Json json = {{"name", options.model.stem().string()},
+               {"platform", "onnxc"},
+               {"inputs", inputs},
+               {"outputs", outputs},
+               {"target", api.target},
+               {"onnxc_version", api.onnxc_version},
+               {"abi_version", api.abi_version},
+               {"weights_bytes", api.weights_bytes},
+               {"memory", memory ? memory_json(*memory) : Json()},
+               {"model", Json::parse(api.information, nullptr, false)},
+               {"steps", steps}};
+  fmt::print("{}\n", json_text(json, 2));
+}
+
+}  // namespace
+
+void print_information(const ModelLibrary& library, const RunOptions& options) {
+  const onnxc_api& api = library.api();
+  if (options.json) return print_json(library, options);
+  fmt::print("{}: onnxc {}, {}, {:.1f} MiB of weights, {} steps\n", printable(options.model.string()),
+             api.onnxc_version, api.target, static_cast<double>(api.weights_bytes) / (1 << 20), api.step_count);
+  for (int32_t i = 0; i < api.input_count; ++i) fmt::print("{}", to_text("input", *api.input(i)));
+  for (int32_t i = 0; i < api.output_count; ++i) fmt::print("{}", to_text("output", *api.output(i)));
+  if (const std::optional<MemoryUse> memory = memory_use(library, options))
+    fmt::print("  {}\n", memory_text(*memory));
+  else
+    fmt::print("  memory: depends on the dims; give each symbol a size with --dim\n");
+  Json information = Json::parse(api.information, nullptr, false);
+  if (!information.is_object()) return;
+  for (const auto& [key, value] : information.items())
+    fmt::print("  {}: {}\n", printable(key), printable(value.is_string() ? value.get<std::string>() : value.dump()));
+}
+
+}  // namespace onnxc

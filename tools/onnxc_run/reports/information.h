@@ -1,0 +1,13 @@
+// What a model.so is: inputs, outputs, target, steps.
+#pragma once
+
+#include "onnxc_run/options.h"
+#include "onnxc_run/session.h"
+
+namespace onnxc {
+
+// Prints it as text, or as JSON with the Open Inference Protocol's field names (name, platform, inputs and outputs with
+// name, datatype, shape where a symbolic dim is -1) and our own (dims with the symbols, target, steps, model).
+void print_information(const ModelLibrary& library, const RunOptions& options);
+
+}  // namespace onnxc

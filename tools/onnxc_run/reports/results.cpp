@@ -1,0 +1,34 @@
+#include "onnxc_run/reports/results.h"
+
+#include "onnxc_run/reports/compare.h"
+#include "support/text.h"
+
+namespace onnxc {
+
+void Results::compare(const std::string& output, const Tensor& actual, const Tensor& expected, const std::string& set) {
+  Tolerance tolerance = tolerance_for(options_.tolerance, output, expected.dtype());
+  Comparison comparison = onnxc::compare(actual, expected, tolerance, options_.tolerance.equal_nan);
+  ++compared_;
+  different_ += comparison.equal ? 0 : 1;
+  if (options_.json) {
+    rows_.push_back(to_json(output, comparison));
+    if (!set.empty()) rows_.back()["set"] = set;
+    return;
+  }
+  std::string what = (set.empty() ? "" : printable(set) + ": ") + "output " + quote(output);
+  fmt::print("{}\n", describe(what, comparison));
+}
+
+bool Results::report() const {
+  bool passed = different_ == 0;
+  if (options_.json) {
+    fmt::print("{}\n", json_text(Json{{"passed", passed}, {"outputs", rows_}}));
+  } else if (passed) {
+    fmt::print("PASSED: {} output{} equal\n", compared_, compared_ == 1 ? "" : "s");
+  } else {
+    fmt::print("FAILED: {} of {} outputs differ\n", different_, compared_);
+  }
+  return passed;
+}
+
+}  // namespace onnxc

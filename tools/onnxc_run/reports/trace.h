@@ -1,0 +1,22 @@
+// Every tensor that a run materialises, with what it holds.
+#pragma once
+
+#include <vector>
+
+#include "onnxc_run/options.h"
+#include "onnxc_run/session.h"
+
+namespace onnxc {
+
+struct TensorSummary {
+  double minimum = 0, maximum = 0, mean = 0;  // of the finite elements
+  int64_t nan = 0, infinite = 0;
+};
+
+TensorSummary summarize_tensor(const Tensor& tensor);
+
+// Runs once; writes each tensor as NAME.npy and the table as trace.json into the folder, and prints the table. Returns
+// the outputs of the run.
+std::vector<Tensor> trace(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options);
+
+}  // namespace onnxc

@@ -116,7 +116,7 @@ std::string write_output(const Options& options, const EmittedModel& emitted, co
 }
 
 // What of the command line shapes the result, for the header of the source.
-std::string describe(const Options& options, const CpuArchitecture& architecture) {
+std::string describe(const Options& options, const CpuMachine& architecture) {
   std::string text =
       fmt::format("--target {} --march {} -O{}", options.target, architecture.march, options.optimization);
   if (options.fp32 != "ieee") text += " --fp32 " + options.fp32;
@@ -134,8 +134,8 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   if (only_shows_shapes(options)) return;
   optimize_graph(options, passes, graph);
 
-  CpuArchitecture architecture = resolve_march(options.march);
-  CpuTarget target(architecture.lanes);
+  CpuMachine architecture = resolve_march(options.march);
+  CpuTarget target(architecture);
   Program program = lower_graph(options, passes, graph, target);
   passes.check_dump();
   // Beyond this point the graph is not looked at.

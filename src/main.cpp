@@ -53,8 +53,9 @@ struct CommandLine {
     app.add_option("--target", options.target, "what to compile for: cpu, or hip for both")
         ->check(CLI::IsMember({"cpu", "hip"}))
         ->option_text("NAME");
-    app.add_option("--gpu-arch", options.gpu_arch, "GPU of --target hip: gfx942")
-        ->check(CLI::IsMember({"gfx942"}))
+    app.add_option("--gpu-arch", options.gpu_arch,
+                   fmt::format("GPU of --target hip: {}", onnxc::machine::target_gpu.name))
+        ->check(CLI::IsMember({std::string(onnxc::machine::target_gpu.name)}))
         ->option_text("NAME");
     app.add_option("--fp32", options.fp32,
                    "products of float32 on the GPU: ieee (default), xf32 (10 bits) or bf16x3 (16 bits)")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/expr/expr.h"
+#include "machine/gpu_machine.h"
 #include "support/limits.h"
 
 namespace onnxc {
@@ -19,7 +20,7 @@ struct Options {
   std::filesystem::path output;  // empty: nothing is compiled, for --dump-shapes alone
   std::string target = "cpu";
   std::string march = "native";
-  std::string gpu_arch = "gfx942";
+  std::string gpu_arch = machine::target_gpu.name;
   std::string fp32 = "ieee";  // how a GPU makes products of float32: ieee, xf32 or bf16x3
   Emit emit = Emit::shared_object;
   std::map<std::string, Bounds> dims;  // --dim N=4 and N=1..8

@@ -58,7 +58,7 @@ struct DeviceProgram {
   const DeviceBackend* backend;  // runtime/hip
 };
 
-// More blocks would only wait in the queue: 304 compute units hold 32 wavefronts each.
+// More blocks would only wait in the queue: an MI300X holds 304 times 32 wavefronts.
 inline constexpr int64_t most_blocks = int64_t{1} << 20;
 
 // Launches a kernel of a loop nest, in which a block of `threads` computes `points_a_block` points at a time.

@@ -13,11 +13,11 @@ BuildParts installed_parts(const fs::path& prefix) {
   return {{prefix / "share/onnxc/include"}, prefix / "lib/onnxc/libonnxc_runtime_cpu.a"};
 }
 
-std::vector<std::string> compile_command(const std::string& compiler, const CpuArchitecture& architecture,
+std::vector<std::string> compile_command(const std::string& compiler, const CpuMachine& architecture,
                                          const BuildParts& parts, const std::string& source,
                                          const std::string& object) {
   std::vector<std::string> command{compiler, "-c", source, "-o", object, "-march=" + architecture.march};
-  if (architecture.lanes == 16) command.emplace_back("-mprefer-vector-width=512");
+  if (architecture.vectors.lanes == machine::avx512.lanes) command.emplace_back("-mprefer-vector-width=512");
   for (const char* argument : {"-std=c++20", "-O3", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
                                "-ffp-contract=on", "-fno-math-errno", "-fno-trapping-math", "-ffunction-sections",
                                "-fno-asynchronous-unwind-tables", "-fno-ident", "-Wno-everything"})
@@ -100,7 +100,7 @@ std::string data_assembly(const std::string& symbol, const std::string& file) {
       symbol, c_string_literal(file));
 }
 
-std::vector<std::string> build_lines(const CpuArchitecture& architecture) {
+std::vector<std::string> build_lines(const CpuMachine& architecture) {
   const BuildParts parts = installed_parts("$PREFIX");
   const std::vector<std::string> objects{"$SOURCE.o", "$SOURCE.data.o"};
   std::vector<std::string> lines;

@@ -21,7 +21,7 @@ struct BuildParts {
 BuildParts find_parts();
 BuildParts installed_parts(const std::filesystem::path& prefix);
 
-std::vector<std::string> compile_command(const std::string& compiler, const CpuArchitecture& architecture,
+std::vector<std::string> compile_command(const std::string& compiler, const CpuMachine& architecture,
                                          const BuildParts& parts, const std::string& source, const std::string& object);
 std::vector<std::string> assemble_command(const std::string& compiler, const std::string& assembly,
                                           const std::string& object);
@@ -41,6 +41,6 @@ std::string data_assembly(const std::string& symbol, const std::string& file);
 
 // How a person builds what write_source wrote: lines for a shell in its folder, where $SOURCE is the source's name and
 // $PREFIX the folder that onnxc is installed under. The same on every machine.
-std::vector<std::string> build_lines(const CpuArchitecture& architecture);
+std::vector<std::string> build_lines(const CpuMachine& architecture);
 
 }  // namespace onnxc

@@ -21,7 +21,7 @@ class Emitter {
 
   EmittedModel run() {
     SourceParts parts;
-    const PrintedSteps steps = print_steps(parts, context_, options_.architecture.lanes);
+    const PrintedSteps steps = print_steps(parts, context_, options_.architecture.lanes());
     EmittedModel model;
     declare_steps();
     writer_.append(steps.definitions);

@@ -10,7 +10,7 @@
 namespace onnxc {
 
 struct EmitOptions {
-  CpuArchitecture architecture;
+  CpuMachine architecture;
   std::string model_hash;                 // of the ONNX file
   std::string options;                    // how onnxc was called, as far as it shapes the result
   const EmittedDevice* device = nullptr;  // the same model for a GPU, when it is to be part of the file

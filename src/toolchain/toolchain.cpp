@@ -58,16 +58,6 @@ std::string native_level() {
   return v4 ? "x86-64-v4" : "x86-64-v3";
 }
 
-// The levels that "native" becomes: asking clang for them would take a tenth of a small model's compile.
-std::optional<CpuArchitecture> known_level(const std::string& march) {
-  CpuArchitecture v3{"x86-64-v3", 8, {"avx2", "fma", "f16c", "bmi2"}};
-  CpuArchitecture v4{"x86-64-v4", 16, v3.features};
-  for (const char* feature : {"avx512f", "avx512bw", "avx512dq", "avx512vl"}) v4.features.emplace_back(feature);
-  for (const CpuArchitecture& level : {v3, v4})
-    if (march == level.march) return level;
-  return std::nullopt;
-}
-
 // ------------------------------------------------------------------------------------------------------ compiling
 
 class Build {
@@ -190,18 +180,16 @@ BuildParts find_parts() {
   return built;
 }
 
-CpuArchitecture resolve_march(const std::string& march) {
+CpuMachine resolve_march(const std::string& march) {
   const std::string resolved = march == "native" ? native_level() : march;
-  const std::optional<CpuArchitecture> known = known_level(resolved);
+  // Asking clang would take a tenth of a small model's compile.
+  const std::optional<CpuMachine> known = find_cpu_machine(resolved);
   return known ? *known : ask_compiler(resolved);
 }
 
-CpuArchitecture ask_compiler(const std::string& march) {
-  CpuArchitecture architecture;
-  architecture.march = march;
+CpuMachine ask_compiler(const std::string& march) {
   ProcessResult result =
-      run_process({compiler(), "-march=" + architecture.march, "-dM", "-E", "-x", "c++", "/dev/null"},
-                  {std::nullopt, install_hint});
+      run_process({compiler(), "-march=" + march, "-dM", "-E", "-x", "c++", "/dev/null"}, {std::nullopt, install_hint});
   user_check(result.succeeded(), "--march {}: clang does not know this CPU: {}", quote(march),
              printable_message(result.errors));
   auto defines = [&](std::string_view macro) {
@@ -209,12 +197,12 @@ CpuArchitecture ask_compiler(const std::string& march) {
   };
   user_check(defines("__AVX2__") && defines("__FMA__") && defines("__F16C__"),
              "--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march));
+  std::vector<std::string> defined;
   for (const Feature& feature : features)
-    if (defines(feature.macro)) architecture.features.emplace_back(feature.name);
+    if (defines(feature.macro)) defined.emplace_back(feature.name);
   bool is_wide =
       defines("__AVX512F__") && defines("__AVX512BW__") && defines("__AVX512VL__") && defines("__AVX512DQ__");
-  architecture.lanes = is_wide ? 16 : 8;
-  return architecture;
+  return cpu_machine_with(is_wide ? machine::avx512 : machine::avx2, march, std::move(defined));
 }
 
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {

@@ -9,22 +9,16 @@
 
 #include "codegen/hip/emit.h"
 #include "codegen/host/weights.h"
+#include "machine/cpu_machine.h"
 
 namespace onnxc {
-
-// What a model is compiled for, resolved from --march.
-struct CpuArchitecture {
-  std::string march;                  // as clang spells it: "x86-64-v4"
-  int lanes = 8;                      // floats in a vector
-  std::vector<std::string> features;  // what the machine that runs it must have, as __builtin_cpu_supports spells it
-};
 
 // "native" becomes x86-64-v4 or x86-64-v3, by what this machine has, so that the result does not depend on finer
 // differences. UserError when the CPU, or the architecture asked for, has less than AVX2, FMA and F16C, or when clang
 // does not know the name.
-CpuArchitecture resolve_march(const std::string& march);
+CpuMachine resolve_march(const std::string& march);
 // The same for a name of clang's, by its own macros.
-CpuArchitecture ask_compiler(const std::string& march);
+CpuMachine ask_compiler(const std::string& march);
 
 struct EmittedModel {
   std::string source;  // one C++ file
@@ -35,7 +29,7 @@ struct EmittedModel {
 };
 
 struct ToolchainOptions {
-  CpuArchitecture architecture;
+  CpuMachine architecture;
   int jobs = 0;  // 0: as many as there are cores
   int optimization = 3;
   bool reports_kernels = false;

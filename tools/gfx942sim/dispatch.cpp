@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "machine/gpu_machine.h"
 #include "support/diagnostics.h"
 
 namespace gfx942sim {
@@ -14,8 +15,8 @@ namespace {
 
 using onnxc::user_check;
 
-constexpr uint32_t lds_limit = 65536;
-constexpr uint32_t thread_limit = 1024;
+constexpr uint32_t lds_limit = onnxc::machine::gfx942.lds_bytes;
+constexpr uint32_t thread_limit = onnxc::machine::gfx942.threads_of_block;
 
 void check_launch(const Launch& launch) {
   const std::string& name = launch.kernel->name;

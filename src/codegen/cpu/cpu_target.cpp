@@ -21,8 +21,8 @@ namespace {
 
 // A kind of node that has a kernel; the first that takes a node writes its call.
 struct Family {
-  bool (*takes)(const Node&, int lanes);
-  void (*lower)(const Node&, int lanes, LoweringContext&);
+  bool (*takes)(const Node&, const CpuMachine& machine);
+  void (*lower)(const Node&, const CpuMachine& machine, LoweringContext&);
   // Whether input 0 must be in blocks already: what the kernel gains would be lost on a reorder.
   bool needs_blocks = false;
   // Whether it gives an output in blocks; else in rows.
@@ -41,34 +41,34 @@ constexpr Family families[] = {
     {takes_softmax, lower_softmax, false, false},
 };
 
-const Family* find_family(const Node& node, int lanes) {
-  const auto* found = std::ranges::find_if(families, [&](const Family& family) { return family.takes(node, lanes); });
+const Family* find_family(const Node& node, const CpuMachine& machine) {
+  const auto* found = std::ranges::find_if(families, [&](const Family& family) { return family.takes(node, machine); });
   return found == std::end(families) ? nullptr : found;
 }
 
 }  // namespace
 
 bool CpuTarget::prefers_blocked(const Node& node) const {
-  const Family* family = find_family(node, lanes_);
+  const Family* family = find_family(node, machine_);
   return family != nullptr && family->gives_blocks && !family->needs_blocks;
 }
 
 LayoutDemand CpuTarget::demand(const Node& node) const {
-  const Family* family = find_family(node, lanes_);
+  const Family* family = find_family(node, machine_);
   if (family == nullptr || !family->gives_blocks) return LayoutDemand::none;
   return reads_planar(node) ? LayoutDemand::rows : LayoutDemand::blocks;
 }
 
-bool CpuTarget::can_give_rows(const Node& node) const { return can_give_planar(node, lanes_); }
+bool CpuTarget::can_give_rows(const Node& node) const { return can_give_planar(node, machine_); }
 
 bool CpuTarget::lower(const Node& node, LoweringContext& context) const {
-  const Family* family = find_family(node, lanes_);
+  const Family* family = find_family(node, machine_);
   if (family == nullptr) return false;
   if (family->needs_blocks) {
     const Buffer& input = context.program().buffer(context.buffer(*node.inputs[0]));
     if (input.layout != blocked_layout(input.shape.size())) return false;
   }
-  family->lower(node, lanes_, context);
+  family->lower(node, machine_, context);
   return true;
 }
 
@@ -76,12 +76,12 @@ bool CpuTarget::fits_epilogue(const Program& program, const KernelCall& call, co
                               BufferId output) const {
   const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
   internal_check(spec != nullptr, "a kernel of the CPU target");
-  return onnxc::fits_epilogue(program, epilogue, output, spec->epilogue_form(), lanes_);
+  return onnxc::fits_epilogue(program, epilogue, output, spec->epilogue_form(), machine_.lanes());
 }
 
 std::optional<KernelCall> CpuTarget::attention(const Program& program, const KernelCall& scores,
                                                const KernelCall& weights, const KernelCall& product) const {
-  return attention_call(program, scores, weights, product, lanes_);
+  return attention_call(program, scores, weights, product, machine_.lanes());
 }
 
 std::optional<KernelCall> CpuTarget::pooled_convolution(const Program&, const KernelCall& convolution,

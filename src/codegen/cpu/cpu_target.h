@@ -1,20 +1,20 @@
 // The CPU as a target: blocks of channels as wide as its vectors, and the kernels of kernels/cpu.
 #pragma once
 
+#include "machine/cpu_machine.h"
 #include "passes/lowering/target.h"
 
 namespace onnxc {
 
 class CpuTarget : public Target {
  public:
-  // `lanes` floats fill a vector: 16 for AVX-512, 8 for AVX2.
-  explicit CpuTarget(int lanes) : lanes_(lanes) {}
+  explicit CpuTarget(CpuMachine machine) : machine_(std::move(machine)) {}
 
   std::string name() const override { return "cpu"; }
   bool prefers_blocked(const Node& node) const override;
   LayoutDemand demand(const Node& node) const override;
   bool can_give_rows(const Node& node) const override;
-  Layout blocked_layout(size_t rank) const override { return Layout::channel_blocked(rank, lanes_); }
+  Layout blocked_layout(size_t rank) const override { return Layout::channel_blocked(rank, machine_.lanes()); }
   bool lower(const Node& node, LoweringContext& context) const override;
   bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
                      BufferId output) const override;
@@ -24,7 +24,7 @@ class CpuTarget : public Target {
                                                const KernelCall& pool) const override;
 
  private:
-  int lanes_;
+  CpuMachine machine_;
 };
 
 }  // namespace onnxc

@@ -12,7 +12,7 @@
 namespace onnxc {
 
 struct HipEmitOptions {
-  std::string gpu_arch = "gfx942";
+  std::string gpu_arch;
   std::string model_hash;
   std::string options;
   std::vector<std::string> build_lines;  // how a person builds the code object, for the head of the source

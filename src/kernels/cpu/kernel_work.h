@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "machine/vector_unit.h"
+
 namespace onnxc::kernels {
 
 // How much there is to do for given sizes. Tasks are independent and may run in any order on any number of threads; the

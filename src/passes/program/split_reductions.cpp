@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "machine/gpu_machine.h"
+
 namespace onnxc {
 namespace {
 
-constexpr int64_t shortest_split = 4096;      // elements of a result; for fewer another launch does not pay
-constexpr int64_t fewest_of_a_part = 256;     // that are left to reduce
-constexpr int64_t enough_results = 304 * 16;  // sixteen for each compute unit of an MI300X
+constexpr int64_t shortest_split = 4096;   // elements of a result; for fewer another launch does not pay
+constexpr int64_t fewest_of_a_part = 256;  // that are left to reduce
+constexpr int64_t enough_results = machine::target_gpu.compute_units * 16;  // sixteen for each compute unit
 constexpr int64_t unknown_extent = 64;
 
 double estimate(const Axis& axis) { return static_cast<double>(axis.extent.constant().value_or(unknown_extent)); }

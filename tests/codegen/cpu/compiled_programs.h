@@ -48,7 +48,7 @@ inline void append_program(Program& to, const Program& from) {
 class CompiledModel {
  public:
   explicit CompiledModel(const Program& program) {
-    const CpuArchitecture architecture = resolve_march("native");
+    const CpuMachine architecture = resolve_march("native");
     const std::filesystem::path path = folder_.path() / "model.so";
     build_shared_object(emit_cpu(program, {architecture, "test", "test"}), {architecture}, path);
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

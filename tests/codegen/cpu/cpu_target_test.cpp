@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 // What the steps of a graph are after lowering and fusion, the kernels' by their descriptions.
 std::vector<std::string> steps(const std::string& graph) {
-  const CpuTarget target(8);
+  const CpuTarget target(*find_cpu_machine("x86-64-v3"));
   Program program = lower(*read_shaped_graph(graph), target, true);
   fuse_nests(program);
   place_stores(program);

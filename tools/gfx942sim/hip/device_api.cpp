@@ -12,7 +12,7 @@ int attribute(hipDeviceAttribute_t name) {
     case hipDeviceAttributeWarpSize:
       return wave_size;
     case hipDeviceAttributeMultiprocessorCount:
-      return compute_units;
+      return gpu.compute_units;
     case hipDeviceAttributeMaxThreadsPerBlock:
     case hipDeviceAttributeMaxBlockDimX:
     case hipDeviceAttributeMaxBlockDimY:
@@ -23,7 +23,7 @@ int attribute(hipDeviceAttribute_t name) {
     case hipDeviceAttributeMaxGridDimZ:
       return 0x7fffffff;
     case hipDeviceAttributeMaxSharedMemoryPerBlock:
-      return 65536;
+      return gpu.lds_bytes;
     case hipDeviceAttributeClockRate:
       return clock_kilohertz;
     case hipDeviceAttributeComputeCapabilityMajor:
@@ -31,7 +31,7 @@ int attribute(hipDeviceAttribute_t name) {
     case hipDeviceAttributeComputeCapabilityMinor:
       return 4;
     case hipDeviceAttributeL2CacheSize:
-      return 4 << 20;
+      return static_cast<int>(gpu.l2_bytes);
     case hipDeviceAttributeMaxThreadsPerMultiProcessor:
       return 2048;
     case hipDeviceAttributeMaxRegistersPerBlock:
@@ -48,7 +48,7 @@ DeviceProperties device_properties() {
   std::strcpy(properties.architecture, architecture_name);
   properties.total_global_memory = DeviceMemory::total_bytes;
   properties.shared_memory_per_block = properties.shared_memory_per_multiprocessor =
-      properties.max_shared_memory_per_multiprocessor = 65536;
+      properties.max_shared_memory_per_multiprocessor = gpu.lds_bytes;
   properties.registers_per_block = 65536;
   properties.warp_size = wave_size;
   properties.max_threads_per_block = 1024;
@@ -59,7 +59,7 @@ DeviceProperties device_properties() {
   properties.clock_rate = clock_kilohertz;
   properties.major = 9;
   properties.minor = 4;
-  properties.multiprocessor_count = compute_units;
+  properties.multiprocessor_count = gpu.compute_units;
   properties.l2_cache_size = 4 << 20;
   properties.max_threads_per_multiprocessor = 2048;
   properties.can_map_host_memory = properties.concurrent_kernels = 1;

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "machine/gpu_machine.h"
+
 namespace gfx942sim::hip {
 
 inline constexpr const char* device_name = "AMD Instinct MI300X (gfx942sim)";
 inline constexpr const char* architecture_name = "gfx942:sramecc+:xnack-";
-inline constexpr int compute_units = 304;
-inline constexpr int clock_kilohertz = 2100000;
+inline constexpr onnxc::machine::GpuMachine gpu = onnxc::machine::gfx942;
+inline constexpr int clock_kilohertz = static_cast<int>(gpu.clock_megahertz * 1000);
 
 // hipDeviceProp_t as HIP 6 and later lay it out (hipDeviceProp_tR0600). The headers of HIP 5, which we build with, have
 // an older one.

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "machine/gpu_machine.h"
+
 namespace gfx942sim {
 namespace {
 
-// MI300X.
-constexpr double compute_units = 304, clock_megahertz = 2100, simds = 4;
-constexpr uint64_t registers_per_simd = 512, register_granule = 8, waves_per_simd_limit = 8, lds_bytes = 65536,
-                   lds_granule = 512;
-// Bytes a cycle: of L1 for a compute unit, of all L2 together (2,048 for each of 8 dies), of memory (5.3 TB/s).
-constexpr double l1_rate = 64, l2_rate = 8 * 2048.0, memory_rate = 5.3e6 / clock_megahertz;
+using onnxc::machine::gfx942;
+
+constexpr double compute_units = gfx942.compute_units, clock_megahertz = gfx942.clock_megahertz, simds = gfx942.simds;
+constexpr uint64_t registers_per_simd = gfx942.registers, register_granule = gfx942.register_granule,
+                   waves_per_simd_limit = gfx942.waves_per_simd, lds_bytes = gfx942.lds_bytes,
+                   lds_granule = gfx942.lds_granule;
+// Bytes a cycle: of L1 for a compute unit, of all L2 together, of memory.
+constexpr double l1_rate = gfx942.l1_bytes_a_cycle, l2_rate = gfx942.xcds * gfx942.l2_bytes_a_cycle,
+                 memory_rate = gfx942.memory_bytes_a_second / (1e6 * clock_megahertz);
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 

@@ -20,14 +20,11 @@ using kernels::ConvShape;
 constexpr int64_t most_stem_channels = 4;
 
 // Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
-// With eight lanes direct's inner loop is unrolled over a block of input channels, unless the last is partial.
-constexpr double direct_share = 0.72, direct_share_of_partial_blocks = 0.55, stem_share = 0.95, winograd_share = 0.85,
-                 stem_winograd_share = 0.8;
+constexpr double direct_share = 0.72, stem_share = 0.95, winograd_share = 0.85, stem_winograd_share = 0.8;
 // Of Winograd's transforms, in multiply-adds: to take a vector of the input into a point of outer and row, and to add
 // one to an output of a tile. With strides a vector of the input serves fewer products, and more of them come from
-// memory, of which a vector of eight lanes takes half.
+// memory: ConvolutionCosts::strided_input.
 constexpr double input_cost = 7.0, output_cost = 7.0;
-constexpr double strided_input_cost(int lanes) { return lanes == 8 ? 12.0 : 20.0; }
 // Tiles of 4x4 share what two points +-p have in common; six points along two axes bring rows together before the
 // depth.
 double transform_share(const kernels::WinogradPacking& packing) {
@@ -44,16 +41,10 @@ constexpr double copy_to_rows_cost = 35.0;
 // With 64 output channels the input's transform hardly shows, and blocks with their copy were as fast or faster (0.8 to
 // 1.1), whatever the costs say.
 constexpr int64_t most_planar_winograd_channels = 32;
-// Multiply-adds at peak rate in the time that a byte of weights takes from memory (about 5 GB/s a core with sixteen
-// lanes, measured, 12 GB/s with eight, which take twice as long for their products), and when it is read again, from
-// the second or third-level cache (45 GB/s).
-constexpr double weight_byte_cost(int lanes) { return lanes == 8 ? 0.5 : 1.25; }
+// Multiply-adds at peak rate in the time that a byte of weights takes when it is read again, from the second or
+// third-level cache (45 GB/s). From memory: ConvolutionCosts::weight_byte.
 constexpr double cached_byte_cost = 0.12;
-// With eight lanes a byte of weights is read faster, but held all the same: what one costs among Winograd's forms, and
-// what of direct's cost Winograd's may be for its weights to be worth holding.
-constexpr double held_byte_cost(int lanes) { return lanes == 8 ? 0.75 : 0.0; }
-constexpr double least_gain(int lanes) { return lanes == 8 ? 0.95 : 1.0; }
-// The same where it must win clearly.
+// Of direct's cost what Winograd's may be where it must win clearly; ConvolutionCosts::least_gain elsewhere.
 constexpr double clear_gain = 0.8;
 // Packed weights of more bytes than that take a share of a process that is worth a clear gain. With 2x4x4 they are half
 // as many again as with 2x2x4.
@@ -70,16 +61,20 @@ double taps_inside(int64_t kernel, int64_t stride, int64_t dilation, int64_t out
   return output == 0 ? 1.0 : static_cast<double>(inside) / static_cast<double>(kernel * output);
 }
 
-double direct_cost(const ConvShape& shape, int lanes, const Axes& output, double share) {
+double direct_cost(const ConvShape& shape, const CpuMachine& machine, const Axes& output, double share) {
+  const int lanes = machine.lanes();
   const double products = static_cast<double>(shape.kernel.product() * shape.group_input_channels()) *
                           static_cast<double>(kernels::divide_up(shape.output_channels, lanes));
   // Taps in the padding are left out where a whole register tile has them there: along the depth nearly all.
-  const double computed = lanes == 8 ? taps_inside(shape.kernel.d, shape.stride.d, shape.dilation.d, output.d) : 1.0;
+  const double computed = machine.convolution.leaves_out_taps_of_padding
+                              ? taps_inside(shape.kernel.d, shape.stride.d, shape.dilation.d, output.d)
+                              : 1.0;
   return static_cast<double>(output.product()) * products * computed / share +
-         products * lanes * 4 * weight_byte_cost(lanes);
+         products * lanes * 4 * machine.convolution.weight_byte;
 }
 
-double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
+double stem_winograd_cost(const ConvShape& shape, const CpuMachine& machine, const Axes& output) {
+  const int lanes = machine.lanes();
   const kernels::StemWinogradPacking packing{shape, lanes};
   const kernels::StemWinogradAxis depth = packing.depth(), height = packing.height();
   const auto rows = static_cast<double>(depth.tiles(output.d) * height.tiles(output.h));
@@ -90,7 +85,7 @@ double stem_winograd_cost(const ConvShape& shape, int lanes, const Axes& output)
   const double of_voxel = blocks * (static_cast<double>(packing.products()) / stem_winograd_share + of_outputs);
   const double of_column = static_cast<double>(shape.input_channels * depth.terms() * height.terms()) * stem_input_cost;
   const auto columns = static_cast<double>(kernels::divide_up(output.w * shape.stride.w, lanes));
-  const double weights = static_cast<double>(packing.plain_offset()) * 4 * weight_byte_cost(lanes);
+  const double weights = static_cast<double>(packing.plain_offset()) * 4 * machine.convolution.weight_byte;
   return rows * (static_cast<double>(output.w) * of_voxel + columns * of_column) + weights;
 }
 
@@ -105,10 +100,8 @@ double planar_cost(const ConvShape& shape, int lanes, const Axes& output) {
   return row_vectors(output, lanes, output.d * output.h) * channels * (products + planar_output_cost);
 }
 
-// Eight lanes leave fewer registers, so that more of the operands come from memory.
-constexpr double planar_winograd_share(int lanes) { return lanes == 8 ? 0.75 : 0.9; }
-
-double planar_winograd_cost(const ConvShape& shape, int lanes, const Axes& output) {
+double planar_winograd_cost(const ConvShape& shape, const CpuMachine& machine, const Axes& output) {
+  const int lanes = machine.lanes();
   const kernels::StemWinogradPacking packing = kernels::planar_winograd_packing(shape, lanes);
   const kernels::PlanarWinogradTile tile = kernels::planar_winograd_tile(shape.output_channels, lanes);
   const kernels::StemWinogradAxis depth = packing.depth(), height = packing.height();
@@ -117,7 +110,7 @@ double planar_winograd_cost(const ConvShape& shape, int lanes, const Axes& outpu
       kernels::divide_up(kernels::divide_up(output.w, lanes), tile.vectors) * packing.chunks() * depth.points();
   const auto channels = static_cast<double>(packing.output_blocks() * packing.lanes);
   const auto terms = static_cast<double>(shape.input_channels * depth.terms() * height.terms());
-  const double of_channel = static_cast<double>(packing.products()) / planar_winograd_share(lanes) +
+  const double of_channel = static_cast<double>(packing.products()) / machine.convolution.planar_winograd_share +
                             static_cast<double>(depth.outputs() * height.outputs()) * planar_winograd_output_cost;
   return row_vectors(output, lanes, rows) * (channels * of_channel + terms * planar_winograd_input_cost) +
          static_cast<double>(rows * register_tiles) * planar_winograd_tile_cost;
@@ -138,7 +131,8 @@ int64_t read_inputs(const kernels::WinogradAxis& axis) {
   return count;
 }
 
-double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const Axes& output) {
+double winograd_cost(const ConvShape& shape, const Axes& tile, const CpuMachine& machine, const Axes& output) {
+  const int lanes = machine.lanes();
   const kernels::WinogradPacking packing{shape, tile, lanes};
   const Axes &kernel = shape.kernel, &stride = shape.stride;
   const Axes input{(output.d - 1) * stride.d + kernel.d, (output.h - 1) * stride.h + kernel.h,
@@ -158,27 +152,29 @@ double winograd_cost(const ConvShape& shape, const Axes& tile, int lanes, const 
   const double tile_cost =
       computed_for_each * static_cast<double>(products) / winograd_share +
       transform_share(packing) *
-          (static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : strided_input_cost(lanes)) +
+          (static_cast<double>(inputs) * (stride == Axes{1, 1, 1} ? input_cost : machine.convolution.strided_input) +
            static_cast<double>(outputs * packing.output_blocks()) * output_cost);
-  const double byte_cost = weight_byte_cost(lanes) + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
+  const double byte_cost =
+      machine.convolution.weight_byte + static_cast<double>(geometry.passes - 1) * cached_byte_cost;
   return static_cast<double>(geometry.lattices * tiles) * tile_cost +
          static_cast<double>(packing.size()) * 4 * byte_cost;
 }
 
-// The tiles that a shape may have. Tiles of 4x4 have only been measured with eight lanes.
-std::vector<Axes> winograd_tiles(const ConvShape& shape, int lanes, ConvWeights weights) {
+// The tiles that a shape may have.
+std::vector<Axes> winograd_tiles(const ConvShape& shape, const CpuMachine& machine, ConvWeights weights) {
   std::vector<Axes> tiles;
   for (const int64_t d : {1, 2, 4})
     for (const int64_t h : {1, 2, 4})
       for (const int64_t w : {1, 2, 4})
         if (const Axes tile{d, h, w}; kernels::winograd_supports(shape, tile)) {
-          const kernels::WinogradPacking packing{shape, tile, lanes};
+          const kernels::WinogradPacking packing{shape, tile, machine.lanes()};
           const kernels::WinogradForm form = packing.form();
           if (weights == ConvWeights::whole && form.axes_of_six_points() > 0) continue;
           const bool is_plane = form.outer.outputs == 1;
           const bool has_few_weights =
               is_plane || packing.size() * static_cast<int64_t>(sizeof(float)) <= most_weights_of_two_fours;
-          if (!packing.has_two_fours() || (lanes == 8 && has_few_weights)) tiles.push_back(tile);
+          if (!packing.has_two_fours() || (machine.convolution.takes_two_fours && has_few_weights))
+            tiles.push_back(tile);
         }
   return tiles;
 }
@@ -192,45 +188,48 @@ int64_t winograd_weight_bytes(const ConvChoice& choice, const ConvShape& shape, 
 
 bool is_stem(const ConvShape& shape) { return shape.groups == 1 && shape.input_channels <= most_stem_channels; }
 
-double convolution_cost(const ConvChoice& choice, const ConvShape& shape, int lanes, const Axes& output) {
+double convolution_cost(const ConvChoice& choice, const ConvShape& shape, const CpuMachine& machine,
+                        const Axes& output) {
   switch (choice.algorithm) {
     case ConvAlgorithm::direct:
-      return direct_cost(
-          shape, lanes, output,
-          lanes == 8 && shape.group_input_channels() % lanes != 0 ? direct_share_of_partial_blocks : direct_share);
+      return direct_cost(shape, machine, output,
+                         shape.group_input_channels() % machine.lanes() != 0
+                             ? machine.convolution.direct_share_of_partial_blocks
+                             : direct_share);
     case ConvAlgorithm::stem:
-      return direct_cost(shape, lanes, output, stem_share);
+      return direct_cost(shape, machine, output, stem_share);
     case ConvAlgorithm::stem_winograd:
-      return stem_winograd_cost(shape, lanes, output);
+      return stem_winograd_cost(shape, machine, output);
     case ConvAlgorithm::winograd:
-      return winograd_cost(shape, choice.tile, lanes, output);
+      return winograd_cost(shape, choice.tile, machine, output);
     case ConvAlgorithm::planar:
-      return planar_cost(shape, lanes, output);
+      return planar_cost(shape, machine.lanes(), output);
     case ConvAlgorithm::planar_winograd:
-      return planar_winograd_cost(shape, lanes, output);
+      return planar_winograd_cost(shape, machine, output);
   }
   internal_error("a convolution algorithm");
 }
 
-ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutput& output, ConvWeights weights) {
+ConvChoice choose_convolution(const ConvShape& shape, const CpuMachine& machine, const ConvOutput& output,
+                              ConvWeights weights) {
   const bool reads_planar = is_stem(shape);
   std::vector<ConvChoice> transformed;
   if (!reads_planar)
-    for (const Axes& tile : winograd_tiles(shape, lanes, weights))
+    for (const Axes& tile : winograd_tiles(shape, machine, weights))
       transformed.push_back({ConvAlgorithm::winograd, tile});
   else if (kernels::stem_winograd_supports(shape))
     transformed.push_back({ConvAlgorithm::stem_winograd});
 
   const ConvChoice plain{reads_planar ? ConvAlgorithm::stem : ConvAlgorithm::direct};
   ConvChoice best = plain;
-  const double plain_cost = convolution_cost(plain, shape, lanes, output.size);
+  const double plain_cost = convolution_cost(plain, shape, machine, output.size);
   double least = std::numeric_limits<double>::infinity();
   for (const ConvChoice& choice : transformed) {
-    const double cost = convolution_cost(choice, shape, lanes, output.size);
-    const int64_t bytes = winograd_weight_bytes(choice, shape, lanes);
+    const double cost = convolution_cost(choice, shape, machine, output.size);
+    const int64_t bytes = winograd_weight_bytes(choice, shape, machine.lanes());
     const bool must_be_clear = !output.is_known || bytes > many_weights;
-    if (cost >= (must_be_clear ? clear_gain : least_gain(lanes)) * plain_cost) continue;
-    const double cost_with_weights = cost + held_byte_cost(lanes) * static_cast<double>(bytes);
+    if (cost >= (must_be_clear ? clear_gain : machine.convolution.least_gain) * plain_cost) continue;
+    const double cost_with_weights = cost + machine.convolution.held_byte * static_cast<double>(bytes);
     if (cost_with_weights >= least) continue;
     least = cost_with_weights;
     best = choice;
@@ -238,14 +237,16 @@ ConvChoice choose_convolution(const ConvShape& shape, int lanes, const ConvOutpu
   return best;
 }
 
-std::optional<ConvAlgorithm> choose_planar_convolution(const ConvShape& shape, int lanes, const Axes& output) {
+std::optional<ConvAlgorithm> choose_planar_convolution(const ConvShape& shape, const CpuMachine& machine,
+                                                       const Axes& output) {
   if (!is_stem(shape)) return std::nullopt;
-  const auto blocks = static_cast<double>(output.product() * kernels::divide_up(shape.output_channels, lanes));
-  double least =
-      convolution_cost(choose_convolution(shape, lanes, {output}), shape, lanes, output) + blocks * copy_to_rows_cost;
+  const auto blocks =
+      static_cast<double>(output.product() * kernels::divide_up(shape.output_channels, machine.lanes()));
+  double least = convolution_cost(choose_convolution(shape, machine, {output}), shape, machine, output) +
+                 blocks * copy_to_rows_cost;
   std::optional<ConvAlgorithm> best;
   const auto consider = [&](ConvAlgorithm algorithm) {
-    const double cost = convolution_cost({algorithm}, shape, lanes, output);
+    const double cost = convolution_cost({algorithm}, shape, machine, output);
     if (cost >= least) return;
     least = cost;
     best = algorithm;

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/kernel_work.h"
 #include "kernels/shared/conv_shape.h"
+#include "machine/cpu_machine.h"
 
 namespace onnxc {
 
@@ -32,7 +33,7 @@ struct ConvChoice {
 bool is_stem(const kernels::ConvShape& shape);
 
 // What a kernel costs for one image of `output` voxels. It must support the shape.
-double convolution_cost(const ConvChoice& choice, const kernels::ConvShape& shape, int lanes,
+double convolution_cost(const ConvChoice& choice, const kernels::ConvShape& shape, const CpuMachine& machine,
                         const kernels::Axes& output);
 
 // The size of the output: known when the model is compiled, or else what it usually is (usual_size.h).
@@ -47,12 +48,12 @@ enum class ConvWeights { real, whole };
 
 // The cheapest kernel for the shape. Where the size is a guess, or the packed weights are many, Winograd must win
 // clearly: that its weights are two to five times as many is certain, and what it saves is then less so, or little.
-ConvChoice choose_convolution(const kernels::ConvShape& shape, int lanes, const ConvOutput& output,
+ConvChoice choose_convolution(const kernels::ConvShape& shape, const CpuMachine& machine, const ConvOutput& output,
                               ConvWeights weights = ConvWeights::real);
 
 // The cheapest kernel of a stem whose output is wanted in rows, where there is one that beats writing blocks and
 // copying them to rows.
-std::optional<ConvAlgorithm> choose_planar_convolution(const kernels::ConvShape& shape, int lanes,
+std::optional<ConvAlgorithm> choose_planar_convolution(const kernels::ConvShape& shape, const CpuMachine& machine,
                                                        const kernels::Axes& output);
 
 }  // namespace onnxc

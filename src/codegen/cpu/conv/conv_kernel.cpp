@@ -69,9 +69,10 @@ ConvOutput output_of(const KernelConvolution& convolution, const Program& progra
 
 }  // namespace
 
-bool takes_convolution(const Node& node, int lanes) {
+bool takes_convolution(const Node& node, const CpuMachine& machine) {
   std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  return convolution && !convolution->spec.transposed && kernels::direct_supports(convolution->shape, lanes, lanes);
+  return convolution && !convolution->spec.transposed &&
+         kernels::direct_supports(convolution->shape, machine.lanes(), machine.lanes());
 }
 
 bool reads_planar(const Node& node) {
@@ -79,24 +80,24 @@ bool reads_planar(const Node& node) {
   return convolution && !convolution->spec.transposed && is_stem(convolution->shape);
 }
 
-bool can_give_planar(const Node& node, int lanes) {
+bool can_give_planar(const Node& node, const CpuMachine& machine) {
   std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  return convolution && has_kernel_to_rows(*convolution, lanes);
+  return convolution && has_kernel_to_rows(*convolution, machine);
 }
 
-void lower_convolution(const Node& node, int lanes, LoweringContext& context) {
+void lower_convolution(const Node& node, const CpuMachine& machine, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   const kernels::ConvShape& shape = convolution.shape;
-  if (lower_where_rows_are_wanted(node, convolution, lanes, context)) return;
+  if (lower_where_rows_are_wanted(node, convolution, machine, context)) return;
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
   const bool are_whole = std::ranges::all_of(weights, [](float weight) { return weight == std::trunc(weight); });
-  const ConvChoice choice = choose_convolution(shape, lanes, output_of(convolution, context.program()),
+  const ConvChoice choice = choose_convolution(shape, machine, output_of(convolution, context.program()),
                                                are_whole ? ConvWeights::whole : ConvWeights::real);
   const size_t rank = node.inputs[0]->shape->size();
   const bool is_planar = choice.algorithm == ConvAlgorithm::stem || choice.algorithm == ConvAlgorithm::stem_winograd;
-  lower_convolution(node, convolution, convolution_template(choice, {shape, lanes}), lanes,
-                    is_planar ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes),
-                    pack_weights(choice, shape, lanes, weights), context);
+  lower_convolution(node, convolution, convolution_template(choice, {shape, machine.lanes()}), machine.lanes(),
+                    is_planar ? Layout::row_major(rank) : Layout::channel_blocked(rank, machine.lanes()),
+                    pack_weights(choice, shape, machine.lanes(), weights), context);
 }
 
 }  // namespace onnxc

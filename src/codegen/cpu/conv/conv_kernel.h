@@ -3,16 +3,17 @@
 // to stand in rows may have a kernel of its own (conv_to_rows_kernel.h).
 #pragma once
 
+#include "machine/cpu_machine.h"
 #include "passes/lowering/lower.h"
 
 namespace onnxc {
 
 // Takes a Conv with groups of whole blocks of channels.
-bool takes_convolution(const Node& node, int lanes);
-void lower_convolution(const Node& node, int lanes, LoweringContext& context);
+bool takes_convolution(const Node& node, const CpuMachine& machine);
+void lower_convolution(const Node& node, const CpuMachine& machine, LoweringContext& context);
 
 // Whether the kernel for a Conv reads its input in rows, and whether a Conv or ConvTranspose has one that gives rows.
 bool reads_planar(const Node& node);
-bool can_give_planar(const Node& node, int lanes);
+bool can_give_planar(const Node& node, const CpuMachine& machine);
 
 }  // namespace onnxc

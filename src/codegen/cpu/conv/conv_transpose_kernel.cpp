@@ -5,15 +5,16 @@
 
 namespace onnxc {
 
-bool takes_transposed_convolution(const Node& node, int lanes) {
+bool takes_transposed_convolution(const Node& node, const CpuMachine& machine) {
   std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  return convolution && convolution->spec.transposed && kernels::transposed_supports(convolution->shape, lanes);
+  return convolution && convolution->spec.transposed &&
+         kernels::transposed_supports(convolution->shape, machine.lanes());
 }
 
-void lower_transposed_convolution(const Node& node, int lanes, LoweringContext& context) {
+void lower_transposed_convolution(const Node& node, const CpuMachine& machine, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
-  if (lower_where_rows_are_wanted(node, convolution, lanes, context)) return;
-  const bool packs = kernels::packs_transposed(convolution.shape, lanes);
+  if (lower_where_rows_are_wanted(node, convolution, machine, context)) return;
+  const bool packs = kernels::packs_transposed(convolution.shape, machine.lanes());
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
   lower_convolution(
       node, convolution,
@@ -21,9 +22,9 @@ void lower_transposed_convolution(const Node& node, int lanes, LoweringContext& 
                                   "PackedTransposedConvolution"}
             : ConvolutionTemplate{"conv_transpose", "kernels/cpu/conv_transpose/conv_transpose.h",
                                   "TransposedConvolution"},
-      lanes, Layout::channel_blocked(node.inputs[0]->shape->size(), lanes),
-      packs ? pack_packed_transposed_weights(convolution.shape, lanes, weights)
-            : pack_transposed_weights(convolution.shape, lanes, weights),
+      machine.lanes(), Layout::channel_blocked(node.inputs[0]->shape->size(), machine.lanes()),
+      packs ? pack_packed_transposed_weights(convolution.shape, machine.lanes(), weights)
+            : pack_transposed_weights(convolution.shape, machine.lanes(), weights),
       context);
 }
 

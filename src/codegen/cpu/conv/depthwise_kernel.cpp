@@ -5,17 +5,18 @@
 
 namespace onnxc {
 
-bool takes_depthwise_convolution(const Node& node, int lanes) {
+bool takes_depthwise_convolution(const Node& node, const CpuMachine& machine) {
   std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
   return convolution && !convolution->spec.transposed && convolution->shape.groups > 1 &&
-         kernels::depthwise_supports(convolution->shape, lanes);
+         kernels::depthwise_supports(convolution->shape, machine.lanes());
 }
 
-void lower_depthwise_convolution(const Node& node, int lanes, LoweringContext& context) {
+void lower_depthwise_convolution(const Node& node, const CpuMachine& machine, LoweringContext& context) {
   const KernelConvolution convolution = *as_kernel_convolution(node);
   lower_convolution(node, convolution, {"conv_depthwise", "kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"},
-                    lanes, Layout::channel_blocked(node.inputs[0]->shape->size(), lanes),
-                    pack_depthwise_weights(convolution.shape, lanes, as_float(*node.inputs[1]->constant)), context);
+                    machine.lanes(), Layout::channel_blocked(node.inputs[0]->shape->size(), machine.lanes()),
+                    pack_depthwise_weights(convolution.shape, machine.lanes(), as_float(*node.inputs[1]->constant)),
+                    context);
 }
 
 }  // namespace onnxc

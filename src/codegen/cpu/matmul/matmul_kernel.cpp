@@ -116,7 +116,7 @@ std::string matrix_batch(const KernelText& text, const Shape& batch) {
   return braced(extents);
 }
 
-bool takes_matmul(const Node& node, int) {
+bool takes_matmul(const Node& node, const CpuMachine&) {
   const bool is_gemm = node.op->name == "Gemm";
   if (!node.op->domain.empty() || (!is_gemm && node.op->name != "MatMul")) return false;
   const Value &a = *node.inputs[0], &b = *node.inputs[1];
@@ -130,14 +130,15 @@ bool takes_matmul(const Node& node, int) {
   return !is_gemm || !reader.has_input(2) || broadcasts(reader.shape(2), output);
 }
 
-void lower_matmul(const Node& node, int lanes, LoweringContext& context) {
+void lower_matmul(const Node& node, const CpuMachine& machine, LoweringContext& context) {
   const Value &a = *node.inputs[0], &b = *node.inputs[1], &output = *node.outputs[0];
   Product product = product_of(node);
   product.b_is_packed = can_be_packed(b);
   KernelCall call;
   call.inputs = {context.buffer_as(a, Layout::row_major(a.shape->size()), node.origin),
-                 product.b_is_packed ? add_constant(context.program(), b.name, packed_matrix(b, product, lanes), true)
-                                     : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
+                 product.b_is_packed
+                     ? add_constant(context.program(), b.name, packed_matrix(b, product, machine.lanes()), true)
+                     : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
   call.epilogue = product_epilogue(node, context);
   call.spec = std::make_shared<MatmulSpec>(std::move(product));
   context.emit_kernel(std::move(call), output, Layout::row_major(output.shape->size()), node.origin);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include "machine/cpu_machine.h"
 
 #include "codegen/call/kernel_text.h"
 #include "passes/lowering/lower.h"
@@ -17,9 +18,9 @@ struct Product {
 };
 
 // Takes operands of at least two axes each, of float32 or a half type, whose batch axes are known to be equal or 1.
-bool takes_matmul(const Node& node, int lanes);
+bool takes_matmul(const Node& node, const CpuMachine& machine);
 // A constant right operand without batch axes is packed, as floats. Gemm's factors and its C become the epilogue.
-void lower_matmul(const Node& node, int lanes, LoweringContext& context);
+void lower_matmul(const Node& node, const CpuMachine& machine, LoweringContext& context);
 
 // What a call multiplies; null where it is of another kernel.
 const Product* find_product(const KernelCall& call);

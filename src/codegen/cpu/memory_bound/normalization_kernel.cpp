@@ -7,21 +7,21 @@
 
 namespace onnxc {
 
-bool takes_normalization(const Node& node, int) {
+bool takes_normalization(const Node& node, const CpuMachine&) {
   const bool is_one = node.op->name == "InstanceNormalization" || node.op->name == "GroupNormalization";
   return is_one && is_kernel_type(node.inputs[0]->dtype) && is_within_rank(*node.inputs[0]);
 }
 
-bool takes_normalization_of_few_channels(const Node& node, int lanes) {
-  if (!takes_normalization(node, lanes)) return false;
+bool takes_normalization_of_few_channels(const Node& node, const CpuMachine& machine) {
+  if (!takes_normalization(node, machine)) return false;
   const std::optional<int64_t> channels = (*node.inputs[0]->shape)[1].constant();
   return channels && *channels <= kernels::most_planar_channels;
 }
 
-void lower_normalization(const Node& node, int lanes, LoweringContext& context) {
+void lower_normalization(const Node& node, const CpuMachine& machine, LoweringContext& context) {
   const Expr groups = normalization_groups(NodeReader(node));
   const BufferId input = context.buffer(*node.inputs[0]);
-  const int block_lanes = context.program().buffer(input).layout.is_row_major() ? 1 : lanes;
+  const int block_lanes = context.program().buffer(input).layout.is_row_major() ? 1 : machine.lanes();
   define_by_moments(node, groups, emit_moments({input, groups, block_lanes, node.origin}, context.program()), context);
 }
 

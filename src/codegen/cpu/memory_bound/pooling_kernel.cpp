@@ -73,20 +73,21 @@ bool is_on_kernel_type(const Node& node) {
 
 }  // namespace
 
-bool takes_pool(const Node& node, int) {
+bool takes_pool(const Node& node, const CpuMachine&) {
   if (node.op->name != "MaxPool" && node.op->name != "AveragePool") return false;
   const bool gives_indices = node.outputs.size() > 1 && node.outputs[1] != nullptr;
   return !gives_indices && is_on_kernel_type(node);
 }
 
-void lower_pool(const Node& node, int lanes, LoweringContext& context) {
+void lower_pool(const Node& node, const CpuMachine& machine, LoweringContext& context) {
   const NodeReader reader(node);
   const Value& output = *node.outputs[0];
   KernelCall call;
   call.inputs = {context.buffer(*node.inputs[0])};
   call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader));
   call.epilogue = plain_epilogue(output);
-  context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), lanes), node.origin);
+  context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), machine.lanes()),
+                      node.origin);
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
@@ -99,13 +100,13 @@ std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCa
   return are_separate ? std::optional(spec->axes()) : std::nullopt;
 }
 
-bool takes_global_average_pool(const Node& node, int) {
+bool takes_global_average_pool(const Node& node, const CpuMachine&) {
   return node.op->name == "GlobalAveragePool" && is_on_kernel_type(node);
 }
 
-void lower_global_average_pool(const Node& node, int lanes, LoweringContext& context) {
+void lower_global_average_pool(const Node& node, const CpuMachine& machine, LoweringContext& context) {
   const Value& input = *node.inputs[0];
-  emit_means({context.buffer(input), (*input.shape)[1], lanes, node.origin}, *node.outputs[0], context);
+  emit_means({context.buffer(input), (*input.shape)[1], machine.lanes(), node.origin}, *node.outputs[0], context);
 }
 
 }  // namespace onnxc

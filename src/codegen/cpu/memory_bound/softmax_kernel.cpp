@@ -71,7 +71,7 @@ bool is_softmax_of_rows(const KernelCall& call) {
   return spec != nullptr && spec->is_softmax_of_rows();
 }
 
-bool takes_softmax(const Node& node, int) {
+bool takes_softmax(const Node& node, const CpuMachine&) {
   if (!node.op->domain.empty() || (node.op->name != "Softmax" && node.op->name != "LogSoftmax")) return false;
   const NodeReader reader(node);
   if (!is_kernel_type(reader.dtype(0)) || reader.rank(0) == 0) return false;
@@ -79,7 +79,7 @@ bool takes_softmax(const Node& node, int) {
   return reader.version() < 13 || first_axis(reader) + 1 == reader.rank(0);
 }
 
-void lower_softmax(const Node& node, int, LoweringContext& context) {
+void lower_softmax(const Node& node, const CpuMachine&, LoweringContext& context) {
   const NodeReader reader(node);
   const Shape& shape = reader.shape(0);
   const Layout layout = Layout::row_major(shape.size());

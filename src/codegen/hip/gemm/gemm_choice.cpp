@@ -11,18 +11,19 @@ namespace {
 using kernels::GemmPlan;
 using kernels::GemmTile;
 
-// An MI300X (gfx942.md, A).
-constexpr double clock = 1e6 * gpu_cycles_a_microsecond, memory_rate = 5.3e12;
-constexpr double lds_bytes_a_cycle = 128, cache_bytes_a_cycle = 54;
+using kernels::gpu;
+
+constexpr double clock = 1e6 * gpu_cycles_a_microsecond, memory_rate = gpu.memory_bytes_a_second;
+// The share of a compute unit in its L2 cache.
+constexpr double cache_bytes_a_cycle = gpu.l2_bytes_a_cycle * gpu.xcds / gpu.compute_units;
 // Until the first product starts and from the last to the end, with other blocks of the unit at work.
 constexpr double tile_overhead_cycles = 3000;
 // Of a step, while the block is alone on its unit: from fetching through LDS to the first product.
 constexpr double exposed_cycles = 420;
-constexpr int64_t most_threads = 1024;
 
 // Two blocks share a compute unit: one works while the other waits.
 bool fits_limits(const GemmTile& tile) {
-  return kernels::blocks_a_unit(tile) >= 2 && kernels::nest_threads <= most_threads;
+  return kernels::blocks_a_unit(tile) >= 2 && kernels::nest_threads <= gpu.threads_of_block;
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes)
                       static_cast<double>(kernels::product_cycles(plan.products));
   // Each row is written once and read by two wavefronts.
   const double operand_bytes = (tile_rows + tile_columns) * 64;
-  const double lds = 3 * operand_bytes / lds_bytes_a_cycle, cache = operand_bytes / cache_bytes_a_cycle;
+  const double lds = 3 * operand_bytes / gpu.lds_bytes_a_cycle, cache = operand_bytes / cache_bytes_a_cycle;
   const double step = std::max({mfma, lds, cache});
   // Of the unit with the most, which holds some of them at once.
   const int64_t blocks = kernels::divide_up(tiles * parts, kernels::compute_units);

@@ -20,7 +20,7 @@ struct GpuEstimate {
   GpuBound bound;
 };
 
-inline constexpr double gpu_cycles_a_microsecond = 2100;
+inline constexpr double gpu_cycles_a_microsecond = kernels::gpu.clock_megahertz;
 
 GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes);
 
@@ -28,7 +28,7 @@ GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSize
 GpuEstimate estimate_memory(int64_t bytes);
 
 // What is launched: the plan with the tile that the model finds fastest, and whether its reduction is cut into parts.
-// Each fits the limits of gfx942: 65,536 bytes of LDS and 1,024 threads a block. Of sizes that only a run knows, the
+// Each fits the limits of the GPU: the LDS and the threads of a block. Of sizes that only a run knows, the
 // usual ones decide on the tile, and into how many parts the reduction is cut is found when they are known
 // (GemmPlan::parts).
 struct GemmChoice {

@@ -9,8 +9,8 @@
 namespace onnxc {
 namespace {
 
-constexpr int64_t shortest_shared_reduction = 256;   // a shorter one leaves threads of its block without an element
-constexpr int64_t enough_points = 304 * 4 * 64 * 2;  // two wavefronts for each SIMD of an MI300X
+constexpr int64_t shortest_shared_reduction = 256;  // a shorter one leaves threads of its block without an element
+constexpr int64_t enough_points = kernels::compute_units * kernels::nest_threads * 2;  // two wavefronts for each SIMD
 
 bool depends_on_order(const FlatNest& nest) {
   return std::ranges::any_of(nest.accumulators,

@@ -71,7 +71,7 @@ class Attention {
   }
 
  private:
-  static constexpr int tile_rows = lanes == 16 ? 12 : 6;
+  static constexpr int tile_rows = target_unit.tile_rows();
   static constexpr int64_t row_stride = AttentionGeometry::row_stride;
   static constexpr int64_t block_keys = AttentionGeometry::block_keys;
   static constexpr int64_t block_stride = tile_rows * row_stride;  // of scores
@@ -242,7 +242,7 @@ class Attention {
 
   // Scores become weights, zero past the last key; returns their sum.
   [[gnu::noinline]] static float weights_of_row(int64_t keys, const Task& task, float largest, int64_t tile_row) {
-    constexpr int sets = lanes == 16 ? 4 : 1;  // weights at once, with a partial sum each
+    constexpr int sets = target_unit.has_many_registers() ? 4 : 1;  // weights at once, with a partial sum each
     vec sums[sets] = {};
     for (int64_t begin = 0; begin < keys; begin += block_keys) {
       float* const block = task.scores + begin / block_keys * block_stride + tile_row * row_stride;
@@ -301,7 +301,9 @@ class Attention {
   // As many rows at once as there are registers for the sums of their columns and of their weights.
   static constexpr int narrow_rows() {
     int rows = tile_rows;
-    while (rows > 1 && (tile_rows % rows != 0 || rows * (narrow_columns + 1) > (lanes == 16 ? 15 : 5))) --rows;
+    while (rows > 1 &&
+           (tile_rows % rows != 0 || rows * (narrow_columns + 1) > (target_unit.has_many_registers() ? 15 : 5)))
+      --rows;
     return rows;
   }
 

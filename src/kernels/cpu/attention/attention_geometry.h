@@ -40,7 +40,7 @@ constexpr AttentionGeometry attention_geometry(int target_lanes, const Attention
   // reading their keys and values again for each tile takes less than reading a bias of its scores.
   constexpr int64_t wished_tasks = 48, least_tiles = 4, most_packed_floats = 64 * 1024;
   AttentionGeometry geometry{};
-  geometry.tile_queries = target_lanes == 16 ? 12 : 6;
+  geometry.tile_queries = machine::vector_unit(target_lanes).tile_rows();
   if (sizes.batches() * sizes.queries * sizes.columns == 0) return geometry;
   geometry.key_blocks = divide_up(sizes.keys, AttentionGeometry::block_keys);
   geometry.packed_queries = geometry.tile_queries * AttentionGeometry::row_stride;

@@ -62,7 +62,7 @@ class DepthwiseConvolution {
   // until all stores before it, those of the row above too, have reached the cache.
   static void run_row(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block, int64_t d,
                       int64_t h) {
-    constexpr bool has_ten = lanes == 16 || (shape.kernel.w <= 3 && members == 1);
+    constexpr bool has_ten = target_unit.has_many_registers() || (shape.kernel.w <= 3 && members == 1);
     const int64_t width = arguments.sizes.output.w;
     Position row{batch, block, d, h, 0, 0};
     while (row.w < width) {
@@ -111,7 +111,8 @@ class DepthwiseConvolution {
     const Axes& pads = arguments.sizes.begin_pads;
     const Axes origin{first.d * shape.stride.d - pads.d, first.h * shape.stride.h - pads.h,
                       first.w * shape.stride.w - pads.w};  // of the window, in the input
-    if constexpr (lanes == 8 && shape.stride.h > 1) fetch_next_plane<outputs>(arguments, first, origin);
+    if constexpr (target_unit.fetches_strided_planes && shape.stride.h > 1)
+      fetch_next_plane<outputs>(arguments, first, origin);
     vec accumulators[outputs] = {};
     accumulate<outputs, edge>(arguments, first, origin, accumulators);
     finish<outputs>(arguments, epilogue, first, accumulators);

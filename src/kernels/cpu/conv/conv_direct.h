@@ -95,12 +95,12 @@ class DirectConvolution {
 
   // Register tiles that leave a register for the broadcast and one for each weight vector: more voxels spill.
   template <int blocks>
-  static constexpr int tile_voxels = lanes == 16 ? (blocks == 1   ? 9
-                                                    : blocks == 2 ? 12
-                                                                  : 8)
-                                                 : (blocks == 1   ? 8
-                                                    : blocks == 2 ? 6
-                                                                  : 4);
+  static constexpr int tile_voxels = target_unit.has_many_registers() ? (blocks == 1   ? 9
+                                                                         : blocks == 2 ? 12
+                                                                                       : 8)
+                                                                      : (blocks == 1   ? 8
+                                                                         : blocks == 2 ? 6
+                                                                                       : 4);
 
   // Where the taps of a tile's voxels read.
   struct Tile {
@@ -326,8 +326,8 @@ class DirectConvolution {
       const Input* input = row;
       const float* block_weights = weights;
       for_each_block(pass, [&]<int64_t depth>() __attribute__((always_inline)) {
-        // With 8 lanes a whole block is unrolled.
-        constexpr int64_t step = lanes == 8 ? depth : packing.reduction_step();
+        // A whole block is unrolled where that pays.
+        constexpr int64_t step = target_unit.unrolls_blocks ? depth : packing.reduction_step();
         if constexpr (is_pointwise) {
           prefetch_tap(block_weights, prefetch);
           if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
@@ -434,7 +434,7 @@ class DirectConvolution {
     constexpr int voxels = tile_voxels<blocks>;
     constexpr uint32_t all_inside = (1u << voxels) - 1u;
     constexpr bool has_whole_blocks = shape.group_input_channels() % lanes == 0;
-    constexpr int64_t step = lanes == 8 && has_whole_blocks ? lanes : packing.reduction_step();
+    constexpr int64_t step = target_unit.unrolls_blocks && has_whole_blocks ? lanes : packing.reduction_step();
     alignas(64) static constexpr Input zeros[lanes] = {};
     const BlockedView& view = arguments.input_view;
     const Input* image = first_channel(arguments, task);

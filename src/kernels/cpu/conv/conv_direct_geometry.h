@@ -90,7 +90,7 @@ constexpr DirectGeometry direct_geometry(const DirectPacking& packing, const Con
   constexpr int64_t most_tiles = 24, pass_bytes = 256 * 1024;
   const bool streams_weights = direct_streams_weights(packing);
   const int64_t least_tiles = streams_weights ? 9 : 4, wished_tasks = streams_weights ? 16 : 64;
-  const int64_t tile = packing.lanes == 16 ? 12 : 6;
+  const int64_t tile = machine::vector_unit(packing.lanes).tile_rows();
   const int64_t voxels = sizes.output.product();
   const int64_t chunks = packing.shape.groups * packing.chunks();
   const int64_t wished = divide_up(sizes.batch * voxels * chunks, wished_tasks);

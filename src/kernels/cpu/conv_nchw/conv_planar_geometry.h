@@ -15,7 +15,7 @@ constexpr bool planar_supports(const ConvShape& shape) {
 
 // Vectors of voxels of a register tile: what leaves registers for as many loads and a broadcast, and no more than four.
 constexpr int planar_vectors(int64_t output_channels, int target_lanes) {
-  const int64_t registers = target_lanes == 16 ? 31 : 15;
+  const int64_t registers = machine::vector_unit(target_lanes).registers - 1;
   return static_cast<int>(larger(1, smaller(4, (registers - 1) / (output_channels + 1))));
 }
 

@@ -11,9 +11,9 @@ struct PlanarWinogradTile {
 };
 
 // What leaves registers for a vector of each column and a broadcast weight. A chunk's last channels may be padding; of
-// tiles of eight lanes that of three channels is an eighth faster.
+// tiles of few registers that of three channels is an eighth faster.
 constexpr PlanarWinogradTile planar_winograd_tile(int64_t output_channels, int target_lanes) {
-  if (target_lanes == 8) {
+  if (!machine::vector_unit(target_lanes).has_many_registers()) {
     if (output_channels == 1) return {1, 4};
     const bool takes_three = 8 * round_up(output_channels, 3) <= 9 * round_up(output_channels, 2);
     return takes_three ? PlanarWinogradTile{3, 2} : PlanarWinogradTile{2, 3};

@@ -8,7 +8,7 @@ namespace onnxc::kernels {
 // Output voxels of a register tile: neighbours in a row. With fewer accumulators the latency of the multiply-add would
 // show, with more they would be spilled.
 constexpr int64_t stem_tile(int64_t blocks, int target_lanes) {
-  const int64_t registers = target_lanes == 16 ? 24 : 12;
+  const int64_t registers = machine::vector_unit(target_lanes).accumulators();
   return registers / blocks;
 }
 

@@ -181,7 +181,7 @@ constexpr bool stem_winograd_supports(const ConvShape& shape) {
 
 // Output voxels of a register tile, neighbours in a row, for a number of output blocks: two points of each.
 constexpr int64_t stem_winograd_voxels(int64_t blocks, int target_lanes) {
-  return (target_lanes == 16 ? 12 : 6) / blocks;
+  return machine::vector_unit(target_lanes).tile_rows() / blocks;
 }
 
 constexpr int64_t stem_winograd_middle_voxels(int64_t blocks, int target_lanes) {

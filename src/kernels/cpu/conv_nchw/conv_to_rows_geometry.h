@@ -60,7 +60,8 @@ struct RowsPacking {
 constexpr bool to_rows_supports(const RowsPacking& packing, int target_lanes) {
   const ConvShape& shape = packing.shape;
   return shape.groups == 1 && shape.dilation == Axes{1, 1, 1} && shape.output_channels <= most_planar_channels &&
-         (packing.is_transposed || shape.stride == Axes{1, 1, 1}) && packing.sums() <= (target_lanes == 16 ? 30 : 14);
+         (packing.is_transposed || shape.stride == Axes{1, 1, 1}) &&
+         packing.sums() <= machine::vector_unit(target_lanes).registers - 2;
 }
 
 // A task computes all outputs of a band of rows of one plane of places m, or of a piece of such rows where they are

@@ -136,8 +136,8 @@ struct WinogradPacking {
 
 // Tiles of a register tile of the matrix product: as many as leave registers for the weights and the broadcast. What is
 // left over at the end of a task goes to the lower one when it fits.
-constexpr int64_t winograd_rows(int target_lanes) { return target_lanes == 16 ? 12 : 6; }
-constexpr int64_t winograd_short_rows(int target_lanes) { return target_lanes == 16 ? 8 : 4; }
+constexpr int64_t winograd_rows(int target_lanes) { return machine::vector_unit(target_lanes).tile_rows(); }
+constexpr int64_t winograd_short_rows(int target_lanes) { return machine::vector_unit(target_lanes).short_tile_rows(); }
 
 // Tiles, rounded up to the register tiles that compute them.
 constexpr int64_t winograd_padded_tiles(int64_t tiles, int target_lanes) {
@@ -194,13 +194,7 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   constexpr int64_t waiting_weights = 512 * 1024, few_groups = 12;
   constexpr int64_t most_groups = 12, most_voxels = 1152, most_channels = 192, wished_tasks = 8;
   constexpr int64_t element = static_cast<int64_t>(sizeof(float)), line = 64 / element;
-  // With eight lanes up to so many output channels are one task's: a second one would transform the input once more
-  // for the last few.
-  constexpr int64_t most_unsplit_channels = 288;
-  // Processors of eight lanes have 256 to 512 KiB of it, and a third level that is near.
-  const bool is_small = packing.lanes == 8;
-  const int64_t beside_weights = (is_small ? 256 : 384) * 1024;
-  const int64_t instead_of_weights = is_small ? 384 * 1024 : second_level_cache;
+  const machine::VectorUnit& unit = machine::vector_unit(packing.lanes);
   const WinogradForm form = packing.form();
   const int64_t rows = winograd_rows(packing.lanes);
   const bool is_resident = packing.size() * element <= resident_weights;
@@ -210,7 +204,8 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t lattices = sizes.batch * result.lattices;
   const int64_t tiles = result.tiles.product();
   const int64_t channels = packing.input_blocks() * packing.lanes;
-  const bool is_unsplit = is_small && packing.output_blocks() * packing.lanes <= most_unsplit_channels;
+  // These output channels are one task's: a second one would transform the input once more for the last few.
+  const bool is_unsplit = packing.output_blocks() * packing.lanes <= unit.most_channels_of_a_transform;
   const int64_t most_task_chunks =
       is_resident || is_unsplit ? packing.chunks() : smaller(packing.chunks(), most_channels / (2 * packing.lanes));
   // Of a register tile's tiles, in a task of so many chunks.
@@ -228,9 +223,9 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs().product() * rows));
   // A task of few chunks holds more tiles: if a single range holds all, the weights come once.
   const bool is_single =
-      !is_resident && tiles <= smaller(instead_of_weights / row_bytes(split_chunks(1)), range_groups) * rows;
+      !is_resident && tiles <= smaller(unit.cache_without_weights / row_bytes(split_chunks(1)), range_groups) * rows;
   const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
-  const int64_t budget = is_resident ? beside_weights : instead_of_weights;
+  const int64_t budget = is_resident ? unit.cache_beside_weights : unit.cache_without_weights;
   // Of a point's weights that come from memory a group fetches a quarter (conv_winograd.h), while the last point's wait
   // for the rest: with few ranges the first has more groups.
   const bool waits_for_weights =

@@ -129,7 +129,7 @@ class MatrixProduct {
   }
 
  private:
-  static constexpr int most_tile_rows = lanes == 16 ? 12 : 6;
+  static constexpr int most_tile_rows = target_unit.tile_rows();
   static constexpr int64_t a_row_stride = MatmulGeometry::a_row_stride;
 
   // What a task computes: a block of one matrix of the batch.

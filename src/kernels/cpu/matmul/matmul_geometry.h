@@ -66,7 +66,7 @@ constexpr MatmulGeometry matmul_geometry(int target_lanes, const MatmulSizes& si
   // a's block and the partial sums together take about half of a second-level cache of 1 MiB.
   constexpr int64_t most_rows = 576, wished_tasks = 48, a_floats = 56 * 1024, most_vector_depth = 16 * 1024;
   const MatmulPacking packing{sizes.depth, sizes.columns, target_lanes};
-  const int64_t tile_rows = target_lanes == 16 ? 12 : 6;
+  const int64_t tile_rows = machine::vector_unit(target_lanes).tile_rows();
   const int64_t least_rows = 4 * tile_rows;
   // Few columns repay neither the packing of a nor its loads, unless there is only one row.
   const int64_t least_panels = sizes.rows == 1 ? 1 : 4;

@@ -26,7 +26,7 @@ struct SoftmaxArguments {
 namespace detail {
 
 // Exponentials at once, with a partial sum each: as many as fit the registers.
-constexpr int softmax_sets = lanes == 16 ? 4 : 1;
+constexpr int softmax_sets = target_unit.has_many_registers() ? 4 : 1;
 
 // The largest element; NaN if there is one.
 template <class Input>

@@ -22,14 +22,12 @@
 #endif
 
 #include "kernels/shared/half_types.h"
+#include "machine/vector_unit.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-#if defined(__AVX512F__)
-inline constexpr int lanes = 16;
-#else
-inline constexpr int lanes = 8;
-#endif
+inline constexpr machine::VectorUnit target_unit = machine::ONNXC_KERNELS_ISA;
+inline constexpr int lanes = target_unit.lanes;
 
 typedef float vec __attribute__((ext_vector_type(lanes)));
 // A comparison of two vecs: each lane 0 or -1. The conditional operator on it selects lane by lane: `a < b ? a : b`.

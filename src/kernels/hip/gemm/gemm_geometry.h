@@ -47,7 +47,9 @@ struct GemmTile {
   constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
   // Wavefronts that a SIMD unit has room for, with 512 registers: a lane has its sums and some others.
-  constexpr int64_t waves(int64_t others = 64) const { return smaller(512 / (rows * columns / 256 + others), 8); }
+  constexpr int64_t waves(int64_t others = 64) const {
+    return smaller(gpu.registers / (rows * columns / 256 + others), gpu.waves_per_simd);
+  }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {128, 32}};
 
@@ -63,13 +65,12 @@ constexpr int lds_place(int row, int chunk) {
 // All threads store the same number of chunks: of a narrow tile's columns there are two copies, one of which is read.
 constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns, 64); }
 constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
-inline constexpr int64_t most_lds_bytes = 65536;
 // Blocks that a compute unit holds at once: of each, a wavefront is on each of its SIMD units.
 constexpr int64_t blocks_a_unit(const GemmTile& tile) {
-  return smaller(tile.waves(), most_lds_bytes / gemm_lds_bytes(tile));
+  return smaller(tile.waves(), gpu.lds_bytes / gemm_lds_bytes(tile));
 }
 
-// Where tiles are few, the reduction of each is cut into parts, each a block's, until an MI300X has two blocks for each
+// Where tiles are few, the reduction of each is cut into parts, each a block's, until the GPU has two blocks for each
 // of its compute units. A part should be long enough to be worth its beginning and its end.
 inline constexpr int64_t blocks_of_parts = 2 * compute_units, least_part_steps = 8;
 
@@ -269,10 +270,10 @@ struct GemmPlan {
   }
 };
 
-// Workgroups are dealt to the eight XCDs in turn, and each XCD has a cache of its own: blocks that are numbered one
+// Workgroups are dealt to the XCDs in turn, and each XCD has a cache of its own: blocks that are numbered one
 // after the other go to the same one. A bijection of 0 .. blocks - 1.
 constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks) {
-  constexpr uint32_t xcds = 8;
+  constexpr auto xcds = static_cast<uint32_t>(gpu.xcds);
   const uint32_t share = blocks / xcds;
   return dealt < share * xcds ? dealt % xcds * share + dealt / xcds : dealt;
 }

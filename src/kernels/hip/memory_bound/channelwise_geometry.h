@@ -60,7 +60,7 @@ struct ChannelwisePlan {
   }
   // Rounds of a block, which loads its weights once: more where there are blocks enough for all compute units.
   constexpr int64_t rounds(const ConvSizes& sizes) const {
-    constexpr int64_t enough_blocks = 304 * 8, most_rounds = 8;
+    constexpr int64_t enough_blocks = compute_units * 8, most_rounds = 8;
     const int64_t blocks = sizes.batch * channel_blocks() * divide_up(grid(sizes.output).product(), threads_a_block());
     return larger(smaller(blocks / enough_blocks, most_rounds), 1);
   }

@@ -3,12 +3,15 @@
 
 #include <stdint.h>
 
+#include "machine/gpu_machine.h"
+
 namespace onnxc::kernels {
 
-// Threads of a block: four wavefronts, one for each SIMD of a compute unit.
-inline constexpr int nest_threads = 256;
-// Of an MI300X.
-inline constexpr int64_t compute_units = 304;
+// The GPU that kernels are compiled for.
+inline constexpr machine::GpuMachine gpu = machine::target_gpu;
+// Threads of a block: a wavefront for each SIMD of a compute unit.
+inline constexpr int nest_threads = gpu.simds * gpu.wave_lanes;
+inline constexpr int64_t compute_units = gpu.compute_units;
 // Channels of a voxel that stand together in blocked layouts.
 inline constexpr int64_t block_channels = 16;
 

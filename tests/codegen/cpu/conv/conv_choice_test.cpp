@@ -12,12 +12,13 @@ using kernels::Axes;
 using kernels::ConvShape;
 
 constexpr Axes cube{3, 3, 3};
+const CpuMachine v3 = *find_cpu_machine("x86-64-v3"), v4 = *find_cpu_machine("x86-64-v4");
 
 ConvAlgorithm choose(const ConvShape& shape, const Axes& output) {
-  return choose_convolution(shape, 16, {output}).algorithm;
+  return choose_convolution(shape, v4, {output}).algorithm;
 }
 ConvAlgorithm choose_unknown(const ConvShape& shape, const Axes& usual) {
-  return choose_convolution(shape, 16, {usual, false}).algorithm;
+  return choose_convolution(shape, v4, {usual, false}).algorithm;
 }
 
 TEST(ConvChoice, FewInputChannelsAreReadPlanar) {
@@ -28,13 +29,13 @@ TEST(ConvChoice, FewInputChannelsAreReadPlanar) {
 }
 
 TEST(ConvChoice, StemsWithManyTapsTakeFewerProducts) {
-  for (const int lanes : {8, 16}) {
-    EXPECT_EQ(
-        choose_convolution({.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}}, lanes, {Axes{32, 32, 32}})
-            .algorithm,
-        ConvAlgorithm::stem_winograd);
+  for (const CpuMachine& machine : {v3, v4}) {
+    EXPECT_EQ(choose_convolution({.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}}, machine,
+                                 {Axes{32, 32, 32}})
+                  .algorithm,
+              ConvAlgorithm::stem_winograd);
     EXPECT_EQ(choose_convolution({.input_channels = 3, .output_channels = 64, .kernel = {3, 7, 7}, .stride = {1, 2, 2}},
-                                 lanes, {Axes{16, 56, 56}})
+                                 machine, {Axes{16, 56, 56}})
                   .algorithm,
               ConvAlgorithm::stem_winograd);
   }
@@ -44,9 +45,9 @@ TEST(ConvChoice, StemsWithManyTapsTakeFewerProducts) {
 
 // Where rows are wanted.
 TEST(ConvChoice, StemsToRows) {
-  for (const int lanes : {8, 16}) {
+  for (const CpuMachine& machine : {v3, v4}) {
     const auto choose = [&](const ConvShape& shape, const Axes& output) {
-      return choose_planar_convolution(shape, lanes, output);
+      return choose_planar_convolution(shape, machine, output);
     };
     const ConvShape seed{.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}};
     EXPECT_EQ(choose(seed, {32, 32, 32}), ConvAlgorithm::planar_winograd);
@@ -68,9 +69,9 @@ TEST(ConvChoice, StemsToRows) {
 }
 
 TEST(ConvChoice, LargeMapsOfThreeTapsTakeWinograd) {
-  for (const int lanes : {8, 16})
+  for (const CpuMachine& machine : {v3, v4})
     for (const int64_t channels : {32, 64, 128, 256})
-      EXPECT_EQ(choose_convolution({.input_channels = channels, .output_channels = channels, .kernel = cube}, lanes,
+      EXPECT_EQ(choose_convolution({.input_channels = channels, .output_channels = channels, .kernel = cube}, machine,
                                    {Axes{16, 28, 28}})
                     .algorithm,
                 ConvAlgorithm::winograd)
@@ -109,31 +110,31 @@ TEST(ConvChoice, SmallMapsWithManyWeightsAreDirect) {
 TEST(ConvChoice, ManyWeightsMustPayClearly) {
   const ConvShape cubes{.input_channels = 512, .output_channels = 512, .kernel = cube};
   const ConvShape planes{.input_channels = 512, .output_channels = 1152, .kernel = {1, 3, 3}};
-  EXPECT_LT(convolution_cost({ConvAlgorithm::winograd, {2, 2, 2}}, cubes, 8, {2, 7, 7}),
-            convolution_cost({ConvAlgorithm::direct}, cubes, 8, {2, 7, 7}));
-  EXPECT_EQ(choose_convolution(cubes, 8, {Axes{2, 7, 7}}).algorithm, ConvAlgorithm::direct);
-  EXPECT_EQ(choose_convolution(cubes, 8, {Axes{4, 14, 14}}).algorithm, ConvAlgorithm::winograd);
-  EXPECT_EQ(choose_convolution(planes, 8, {Axes{1, 7, 7}}), (ConvChoice{ConvAlgorithm::winograd, {1, 2, 2}}));
+  EXPECT_LT(convolution_cost({ConvAlgorithm::winograd, {2, 2, 2}}, cubes, v3, {2, 7, 7}),
+            convolution_cost({ConvAlgorithm::direct}, cubes, v3, {2, 7, 7}));
+  EXPECT_EQ(choose_convolution(cubes, v3, {Axes{2, 7, 7}}).algorithm, ConvAlgorithm::direct);
+  EXPECT_EQ(choose_convolution(cubes, v3, {Axes{4, 14, 14}}).algorithm, ConvAlgorithm::winograd);
+  EXPECT_EQ(choose_convolution(planes, v3, {Axes{1, 7, 7}}), (ConvChoice{ConvAlgorithm::winograd, {1, 2, 2}}));
   EXPECT_EQ(choose(planes, {1, 7, 7}), ConvAlgorithm::direct);
 }
 
 // Two frames leave four of six taps of 3x1x1 inside the input, as many products as Winograd's.
 TEST(ConvChoice, EightLanesCountTheTapsInsideTheInput) {
   const ConvShape shape{.input_channels = 576, .output_channels = 256, .kernel = {3, 1, 1}};
-  EXPECT_EQ(choose_convolution(shape, 8, {Axes{2, 14, 14}}).algorithm, ConvAlgorithm::direct);
-  EXPECT_EQ(choose_convolution(shape, 8, {Axes{4, 14, 14}}).algorithm, ConvAlgorithm::winograd);
+  EXPECT_EQ(choose_convolution(shape, v3, {Axes{2, 14, 14}}).algorithm, ConvAlgorithm::direct);
+  EXPECT_EQ(choose_convolution(shape, v3, {Axes{4, 14, 14}}).algorithm, ConvAlgorithm::winograd);
 }
 
 // A form with more weights must save more than holding them is worth.
 TEST(ConvChoice, EightLanesHoldFewerWeights) {
   const ConvShape shape{.input_channels = 192, .output_channels = 192, .kernel = cube};
   const Axes output{4, 14, 14}, twos{2, 2, 2}, fours{2, 2, 4};
-  EXPECT_LT(convolution_cost({ConvAlgorithm::winograd, fours}, shape, 8, output),
-            convolution_cost({ConvAlgorithm::winograd, twos}, shape, 8, output));
-  EXPECT_EQ(choose_convolution(shape, 8, {output}).tile, twos);
+  EXPECT_LT(convolution_cost({ConvAlgorithm::winograd, fours}, shape, v3, output),
+            convolution_cost({ConvAlgorithm::winograd, twos}, shape, v3, output));
+  EXPECT_EQ(choose_convolution(shape, v3, {output}).tile, twos);
 }
 
-Axes tile(const ConvShape& shape, const Axes& output) { return choose_convolution(shape, 16, {output}).tile; }
+Axes tile(const ConvShape& shape, const Axes& output) { return choose_convolution(shape, v4, {output}).tile; }
 
 TEST(ConvChoice, LargeMapsTakeTilesOfFour) {
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = cube}, {16, 56, 56}), (Axes{2, 2, 4}));
@@ -143,24 +144,24 @@ TEST(ConvChoice, LargeMapsTakeTilesOfFour) {
 
 TEST(ConvChoice, EightLanesTakeTilesOfFourByFour) {
   constexpr ConvShape shape{.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}};
-  EXPECT_EQ(choose_convolution(shape, 8, {Axes{8, 56, 56}}).tile, (Axes{1, 4, 4}));
-  EXPECT_EQ(choose_convolution(shape, 16, {Axes{8, 56, 56}}).tile, (Axes{1, 2, 4}));
+  EXPECT_EQ(choose_convolution(shape, v3, {Axes{8, 56, 56}}).tile, (Axes{1, 4, 4}));
+  EXPECT_EQ(choose_convolution(shape, v4, {Axes{8, 56, 56}}).tile, (Axes{1, 2, 4}));
 }
 
 TEST(ConvChoice, EightLanesTakeTilesOfFourByFourInVolumesWhereTheirWeightsAreFew) {
   for (const int64_t channels : {16, 32, 64}) {
     const ConvShape shape{.input_channels = channels, .output_channels = channels, .kernel = cube};
-    EXPECT_EQ(choose_convolution(shape, 8, {Axes{16, 56, 56}}).tile, (Axes{2, 4, 4}));
-    EXPECT_EQ(choose_convolution(shape, 16, {Axes{16, 56, 56}}).tile, (Axes{2, 2, 4}));
+    EXPECT_EQ(choose_convolution(shape, v3, {Axes{16, 56, 56}}).tile, (Axes{2, 4, 4}));
+    EXPECT_EQ(choose_convolution(shape, v4, {Axes{16, 56, 56}}).tile, (Axes{2, 2, 4}));
   }
   // 9 MiB, where 2x2x4 has 6.
   const ConvShape many{.input_channels = 128, .output_channels = 128, .kernel = cube};
-  EXPECT_EQ(choose_convolution(many, 8, {Axes{8, 28, 28}}).tile, (Axes{2, 2, 4}));
+  EXPECT_EQ(choose_convolution(many, v3, {Axes{8, 28, 28}}).tile, (Axes{2, 2, 4}));
 }
 
 TEST(ConvChoice, WholeWeightsTakeTilesThatKeepIntegersExact) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
-  EXPECT_EQ(choose_convolution(shape, 16, {Axes{16, 56, 56}}, ConvWeights::whole).tile, (Axes{2, 2, 2}));
+  EXPECT_EQ(choose_convolution(shape, v4, {Axes{16, 56, 56}}, ConvWeights::whole).tile, (Axes{2, 2, 2}));
 }
 
 TEST(ConvChoice, SmallMapsAndManyWeightsTakeTilesOfTwo) {
@@ -173,12 +174,12 @@ TEST(ConvChoice, FiveTapsTakeWinogradUnlessTheMapIsTiny) {
   const auto shape = [](int64_t channels) {
     return ConvShape{.input_channels = channels, .output_channels = channels, .kernel = {5, 5, 5}};
   };
-  for (const int lanes : {8, 16}) {
+  for (const CpuMachine& machine : {v3, v4}) {
     for (const int64_t channels : {16, 32, 64, 128})
-      EXPECT_EQ(choose_convolution(shape(channels), lanes, {Axes{16, 24, 32}}),
+      EXPECT_EQ(choose_convolution(shape(channels), machine, {Axes{16, 24, 32}}),
                 (ConvChoice{ConvAlgorithm::winograd, {1, 2, 2}}));
-    EXPECT_EQ(choose_convolution(shape(256), lanes, {Axes{2, 3, 4}}).algorithm, ConvAlgorithm::direct);
-    EXPECT_EQ(choose_convolution(shape(64), lanes, {Axes{16, 24, 32}}, ConvWeights::whole).algorithm,
+    EXPECT_EQ(choose_convolution(shape(256), machine, {Axes{2, 3, 4}}).algorithm, ConvAlgorithm::direct);
+    EXPECT_EQ(choose_convolution(shape(64), machine, {Axes{16, 24, 32}}, ConvWeights::whole).algorithm,
               ConvAlgorithm::direct);
   }
 }
@@ -193,12 +194,13 @@ TEST(ConvChoice, StridesOfTwoTakeWinogradWithManyChannels) {
 }
 
 TEST(ConvChoice, DilationsTakeWinogradWhereTheirLatticesFillTiles) {
-  for (const int lanes : {8, 16}) {
+  for (const CpuMachine& machine : {v3, v4}) {
     const auto choose = [&](const ConvShape& shape, const Axes& output) {
-      return choose_convolution(shape, lanes, {output});
+      return choose_convolution(shape, machine, {output});
     };
     const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube, .dilation = {4, 4, 4}};
-    EXPECT_EQ(choose(shape, {32, 40, 48}), (ConvChoice{ConvAlgorithm::winograd, {2, lanes == 8 ? 4 : 2, 4}}));
+    EXPECT_EQ(choose(shape, {32, 40, 48}),
+              (ConvChoice{ConvAlgorithm::winograd, {2, machine.convolution.takes_two_fours ? 4 : 2, 4}}));
     // Lattices of one tile, of which a register tile would be mostly empty.
     EXPECT_EQ(choose(shape, {4, 4, 4}).algorithm, ConvAlgorithm::direct);
     EXPECT_EQ(choose(shape, {8, 8, 8}).algorithm, ConvAlgorithm::direct);
@@ -233,7 +235,7 @@ TEST(ConvChoice, CostGrowsWithTheMap) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
   for (const ConvChoice& choice :
        {ConvChoice{ConvAlgorithm::direct}, {ConvAlgorithm::winograd, {2, 2, 2}}, {ConvAlgorithm::winograd, {2, 2, 4}}})
-    EXPECT_LT(convolution_cost(choice, shape, 16, {4, 14, 14}), convolution_cost(choice, shape, 16, {8, 14, 14}));
+    EXPECT_LT(convolution_cost(choice, shape, v4, {4, 14, 14}), convolution_cost(choice, shape, v4, {8, 14, 14}));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace onnxc {
 namespace {
 
 // Of the machine that the compiled programs run on.
-int64_t native_lanes() { return resolve_march("native").lanes; }
+int64_t native_lanes() { return resolve_march("native").lanes(); }
 
 // A program whose last step is to be looked at, with a blocked copy of its first input.
 struct Blocked {

@@ -1,0 +1,61 @@
+#include "machine/cpu_machine.h"
+
+#include <algorithm>
+
+namespace onnxc {
+namespace {
+
+using Features = std::vector<std::string>;
+
+Features operator+(Features features, const Features& more) {
+  features.insert(features.end(), more.begin(), more.end());
+  return features;
+}
+
+// Features by level: the x86-64 psABI, 3.1.1, table 3.1; of the processors: clang's X86TargetParser.
+const Features v3_features{"avx2", "fma", "f16c", "bmi2"},
+    v4_features = v3_features + Features{"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+    znver4_features = v4_features + Features{"avx512vnni", "avx512bf16"},
+    sapphirerapids_features = znver4_features + Features{"avx512fp16", "avxvnni"};
+
+constexpr ConvolutionCosts avx2_costs{.strided_input = 12.0,
+                                      .weight_byte = 0.5,
+                                      .held_byte = 0.75,
+                                      .least_gain = 0.95,
+                                      .direct_share_of_partial_blocks = 0.55,
+                                      .planar_winograd_share = 0.75,
+                                      .leaves_out_taps_of_padding = true,
+                                      .takes_two_fours = true};
+constexpr ConvolutionCosts avx512_costs{.strided_input = 20.0,
+                                        .weight_byte = 1.25,
+                                        .held_byte = 0.0,
+                                        .least_gain = 1.0,
+                                        .direct_share_of_partial_blocks = 0.72,
+                                        .planar_winograd_share = 0.9,
+                                        .leaves_out_taps_of_padding = false,
+                                        .takes_two_fours = false};
+
+}  // namespace
+
+std::span<const CpuMachine> cpu_machines() {
+  static const std::vector<CpuMachine> rows{
+      // march            features                 vectors          convolution
+      {"x86-64-v3", v3_features, machine::avx2, avx2_costs},
+      {"x86-64-v4", v4_features, machine::avx512, avx512_costs},
+      {"znver4", znver4_features, machine::avx512, avx512_costs},
+      {"sapphirerapids", sapphirerapids_features, machine::avx512, avx512_costs},
+  };
+  return rows;
+}
+
+std::optional<CpuMachine> find_cpu_machine(std::string_view march) {
+  const auto found = std::ranges::find(cpu_machines(), march, &CpuMachine::march);
+  return found == cpu_machines().end() ? std::nullopt : std::optional(*found);
+}
+
+CpuMachine cpu_machine_with(const machine::VectorUnit& vectors, std::string march, Features features) {
+  const auto alike = std::ranges::find(cpu_machines(), vectors.lanes, &CpuMachine::lanes);
+  return {std::move(march), std::move(features), vectors, alike->convolution};
+}
+
+}  // namespace onnxc

@@ -1,0 +1,93 @@
+// GPUs as rows of data. The compiler, the kernels that it instantiates and the simulator read the same row.
+#pragma once
+
+#include <cstdint>
+
+namespace onnxc::machine {
+
+struct GpuMachine {
+  const char* name;  // as clang's --offload-arch and HIP's gcnArchName begin
+  int compute_units;
+  int xcds;                           // dies with an L2 cache of their own; workgroups are dealt to them in turn
+  int simds;                          // of a compute unit
+  int wave_lanes;                     // of a wavefront
+  int waves_per_simd;                 // at most
+  int registers;                      // vector and accumulation registers of a lane of a SIMD, shared by its waves
+  int register_granule, lds_granule;  // what is given to a wave and to a workgroup is a multiple; bytes of LDS
+  int64_t lds_bytes;                  // of a compute unit, and the most of a workgroup
+  int threads_of_block;               // at most
+  int64_t l2_bytes;                   // of an XCD
+  double clock_megahertz;             // peak engine clock
+  double memory_bytes_a_second;       // peak
+  double l1_bytes_a_cycle, lds_bytes_a_cycle;  // of a compute unit
+  double l2_bytes_a_cycle;                     // of an XCD
+  bool has_xf32;                               // MFMA of 10-bit float32
+};
+
+// MI300X: CDNA3 white paper, table 1 (304 compute units, 8 XCDs, 2,100 MHz, 5.3 TB/s, L2 of 4 MiB and 2,048 bytes a
+// cycle an XCD, L1 64 bytes a cycle); ISA guide of the MI300, 3.6 and 10 (512 registers, 64 KiB of LDS in 512 bytes).
+inline constexpr GpuMachine gfx942{.name = "gfx942",
+                                   .compute_units = 304,
+                                   .xcds = 8,
+                                   .simds = 4,
+                                   .wave_lanes = 64,
+                                   .waves_per_simd = 8,
+                                   .registers = 512,
+                                   .register_granule = 8,
+                                   .lds_granule = 512,
+                                   .lds_bytes = 64 * 1024,
+                                   .threads_of_block = 1024,
+                                   .l2_bytes = int64_t{4} << 20,
+                                   .clock_megahertz = 2100,
+                                   .memory_bytes_a_second = 5.3e12,
+                                   .l1_bytes_a_cycle = 64,
+                                   .lds_bytes_a_cycle = 128,
+                                   .l2_bytes_a_cycle = 2048,
+                                   .has_xf32 = true};
+
+// One die of an MI250X: CDNA2 white paper (110 compute units, 1,700 MHz, 1.6 TB/s, L2 of 8 MiB); prepared, not compiled
+// for yet.
+inline constexpr GpuMachine gfx90a{.name = "gfx90a",
+                                   .compute_units = 110,
+                                   .xcds = 1,
+                                   .simds = 4,
+                                   .wave_lanes = 64,
+                                   .waves_per_simd = 8,
+                                   .registers = 512,
+                                   .register_granule = 8,
+                                   .lds_granule = 512,
+                                   .lds_bytes = 64 * 1024,
+                                   .threads_of_block = 1024,
+                                   .l2_bytes = int64_t{8} << 20,
+                                   .clock_megahertz = 1700,
+                                   .memory_bytes_a_second = 1.6e12,
+                                   .l1_bytes_a_cycle = 64,
+                                   .lds_bytes_a_cycle = 128,
+                                   .l2_bytes_a_cycle = 4096,
+                                   .has_xf32 = false};
+
+// MI355X: CDNA4 white paper (256 compute units, 8 XCDs, 2,400 MHz, 8 TB/s, 160 KiB of LDS read at twice the rate, no
+// xf32); prepared, not compiled for yet.
+inline constexpr GpuMachine gfx950{.name = "gfx950",
+                                   .compute_units = 256,
+                                   .xcds = 8,
+                                   .simds = 4,
+                                   .wave_lanes = 64,
+                                   .waves_per_simd = 8,
+                                   .registers = 512,
+                                   .register_granule = 8,
+                                   .lds_granule = 1280,
+                                   .lds_bytes = 160 * 1024,
+                                   .threads_of_block = 1024,
+                                   .l2_bytes = int64_t{4} << 20,
+                                   .clock_megahertz = 2400,
+                                   .memory_bytes_a_second = 8e12,
+                                   .l1_bytes_a_cycle = 64,
+                                   .lds_bytes_a_cycle = 256,
+                                   .l2_bytes_a_cycle = 2048,
+                                   .has_xf32 = false};
+
+// What kernels are compiled for.
+inline constexpr GpuMachine target_gpu = gfx942;
+
+}  // namespace onnxc::machine

@@ -1,0 +1,48 @@
+// The vector units that CPU kernels are written for. A kernel's register tile, and how it uses the caches behind the
+// unit, follow from the row of its number of lanes; compiler, weight packer and kernel read the same row.
+#pragma once
+
+#include <cstdint>
+
+namespace onnxc::machine {
+
+struct VectorUnit {
+  int lanes;      // floats in a register
+  int registers;  // architectural: Intel SDM volume 1, 14.1 (16 YMM) and 15.1 (32 ZMM)
+
+  // Second-level cache, in bytes, that a task's data may fill: beside weights that stay there, and where weights come
+  // from memory. Processors with AVX2 alone have 256 to 512 KiB, and a third level that is near; those with AVX-512
+  // 1 to 2 MiB.
+  int64_t cache_beside_weights, cache_without_weights;
+  // Small loops are unrolled over a whole block of input channels, the next plane of a strided depthwise window is
+  // fetched ahead, and up to so many output channels of a Winograd convolution share one transform of the input: each
+  // measured faster with this unit, and not with the other.
+  bool unrolls_blocks, fetches_strided_planes;
+  int64_t most_channels_of_a_transform;
+
+  // Rows of two vectors whose sums leave registers for the operands, and the shorter tile for what is left over.
+  constexpr int tile_rows() const { return registers * 3 / 8; }
+  constexpr int short_tile_rows() const { return registers / 4; }
+  constexpr int accumulators() const { return 2 * tile_rows(); }
+  constexpr bool has_many_registers() const { return registers >= 32; }
+};
+
+inline constexpr VectorUnit avx2{.lanes = 8,
+                                 .registers = 16,
+                                 .cache_beside_weights = 256 * 1024,
+                                 .cache_without_weights = 384 * 1024,
+                                 .unrolls_blocks = true,
+                                 .fetches_strided_planes = true,
+                                 .most_channels_of_a_transform = 288};
+inline constexpr VectorUnit avx512{.lanes = 16,
+                                   .registers = 32,
+                                   .cache_beside_weights = 384 * 1024,
+                                   .cache_without_weights = 1024 * 1024,
+                                   .unrolls_blocks = false,
+                                   .fetches_strided_planes = false,
+                                   .most_channels_of_a_transform = 0};
+
+// Kernels know their number of lanes; no two units share one.
+constexpr const VectorUnit& vector_unit(int lanes) { return lanes == avx512.lanes ? avx512 : avx2; }
+
+}  // namespace onnxc::machine

@@ -9,9 +9,15 @@
 
 namespace onnxc {
 
+// What operands are does not matter to it.
 class TestKernel : public KernelSpec {
  public:
+  explicit TestKernel(size_t inputs) : inputs_(inputs) {}
   std::string describe() const override { return "test_conv"; }
+  KernelOperands operands() const override { return {std::vector<KernelOperand>(inputs_), {}}; }
+
+ private:
+  size_t inputs_;
 };
 
 class TestTarget : public Target {
@@ -26,7 +32,7 @@ class TestTarget : public Target {
     const Value &input = *node.inputs[0], &output = *node.outputs[0];
     const Layout layout = blocked_layout(input.shape->size());
     KernelCall call;
-    call.spec = std::make_shared<TestKernel>();
+    call.spec = std::make_shared<TestKernel>(2);
     call.inputs = {context.buffer_as(input, layout, node.origin), context.buffer(*node.inputs[1])};
     context.emit_kernel(std::move(call), output, layout, node.origin);
     return true;

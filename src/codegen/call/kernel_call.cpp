@@ -41,8 +41,6 @@ kernels::Axes gather(const std::array<WindowAxis, 3>& axes, int64_t WindowAxis::
 
 std::string_view c_type(const Program& program, BufferId id) { return info(program.buffer(id).dtype).c_type; }
 
-bool is_kernel_type(DType dtype) { return is_floating(dtype) && dtype != DType::float64; }
-
 bool is_within_rank(const Value& value) { return value.shape->size() >= 3 && value.shape->size() <= 5; }
 
 std::vector<float> as_float(const Tensor& tensor) {

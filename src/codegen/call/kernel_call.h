@@ -22,8 +22,6 @@ kernels::Axes gather(const std::array<WindowAxis, 3>& axes, int64_t WindowAxis::
 
 // Of the elements of a buffer.
 std::string_view c_type(const Program& program, BufferId id);
-// A type that kernels load and compute with in float32: float32, float16, bfloat16.
-bool is_kernel_type(DType dtype);
 // One to three spatial axes.
 bool is_within_rank(const Value& value);
 

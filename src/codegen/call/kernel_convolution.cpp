@@ -4,6 +4,13 @@
 
 namespace onnxc {
 
+KernelOperand window_operand(const ConvSpec& spec, const Expr& channels, Expr WindowAxis::* extent,
+                             std::vector<Layout> layouts) {
+  Shape shape = {spec.batch, channels};
+  for (const WindowAxis& axis : spec.axes) shape.push_back(axis.*extent);
+  return whole_operand(shape, std::move(layouts));
+}
+
 std::string shape_text(const kernels::ConvShape& shape) {
   return fmt::format("ConvShape{{{}, {}, {}, {}, {}, {}}}", shape.input_channels, shape.output_channels, shape.groups,
                      braced(shape.kernel), braced(shape.stride), braced(shape.dilation));

@@ -23,6 +23,10 @@ std::string convolution_title(const std::string& kernel, const KernelConvolution
 // accumulator + bias[channel] for the node's bias, or the accumulator alone, in the type of the output.
 Epilogue bias_epilogue(const Node& node, LoweringContext& context);
 
+// The input or the output of a convolution or pool as an operand: batch, channels and its extents in space.
+KernelOperand window_operand(const ConvSpec& spec, const Expr& channels, Expr WindowAxis::* extent,
+                             std::vector<Layout> layouts);
+
 // "ConvShape{64, 64, 1, {3, 3, 3}, ...}", and braced initializers of the call's ConvSizes and ConvArguments.
 std::string shape_text(const kernels::ConvShape& shape);
 std::string convolution_sizes(const KernelConvolution& convolution, const KernelText& text);

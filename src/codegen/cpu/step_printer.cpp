@@ -60,7 +60,9 @@ class StepPrinter {
       function_ = fmt::format("step{}", i);
       std::string name = print_step(step);
       parts_.append("\n");
-      result_.descriptions.push_back(descriptions_.describe(i, function_, name, operations_, flow_.describe(i)));
+      // What a run does itself has no function.
+      const std::string function = begins_level(step) ? "nullptr" : function_;
+      result_.descriptions.push_back(descriptions_.describe(i, function, name, operations_, flow_.describe(i)));
     }
     result_.definitions = descriptions_.take() + flow_.take();
     return std::move(result_);
@@ -150,6 +152,7 @@ class StepPrinter {
   std::string print(const KernelCall& call) {
     const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
     internal_check(spec != nullptr, "a kernel of the CPU target");
+    verify(program_, call);  // no pass may have seen it: see as_layout_copy
     operations_ = spec->operations();
     for (const std::string& header : spec->headers()) result_.headers.insert(header);
     const KernelText text = kernel_text(context_, call);
@@ -207,7 +210,6 @@ class StepPrinter {
   std::string print_flow(const Flow& flow) {
     operations_ = 0;
     ++level_;
-    function_ = "nullptr";
     return describe_flow(flow);
   }
   std::string print(const SymbolBinding& binding) { return print_flow(binding); }

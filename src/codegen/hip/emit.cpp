@@ -71,7 +71,7 @@ class HipEmitter {
     steps_.push_back(fmt::format(
         "{{{}, {}, {}, {}, {}, {}, {}}}", c_string_literal(name), c_string_literal(origin_lines(step, &Origin::name)),
         c_string_literal(origin_lines(step, &Origin::type)), begins_level(step) ? "nullptr" : function,
-        outputs_.describe(index, function), flow_.describe(index), place_read_by_host(step)));
+        outputs_.describe(index), flow_.describe(index), place_read_by_host(step)));
   }
 
   // Conditions and sizes are read on the host.

@@ -41,14 +41,14 @@ std::vector<BufferId> StepOutputPrinter::completed(size_t step) const {
   return tensors;
 }
 
-std::string StepOutputPrinter::describe(size_t step, const std::string& function) {
+std::string StepOutputPrinter::describe(size_t step) {
+  const std::string array = fmt::format("step{}_outputs", step);
   std::vector<std::string> outputs;
   for (BufferId id : completed(step)) {
-    const std::string output_name = fmt::format("{}_output{}", function, outputs.size());
+    const std::string output_name = fmt::format("step{}_output{}", step, outputs.size());
     if (std::optional<std::string> output = describe_output(id, output_name)) outputs.push_back(*output);
   }
   if (outputs.empty()) return "0, nullptr";
-  const std::string array = function + "_outputs";
   auto list = writer_.scope(fmt::format("static const StepOutput {}[] =", array), ";");
   for (const std::string& output : outputs) writer_.line(output + ",");
   return fmt::format("{}, {}", outputs.size(), array);

@@ -15,9 +15,9 @@ class StepOutputPrinter {
   // Writes definitions into `writer`; those that are functions are shared through `functions`.
   StepOutputPrinter(const EmitContext& context, TextWriter& writer, SharedFunctions& functions);
 
-  // Defines the StepOutputs of the tensors that are whole after the step that `function` runs. Returns how many they
-  // are and the array's name, "2, step3_outputs".
-  std::string describe(size_t step, const std::string& function);
+  // Defines the StepOutputs of the tensors that are whole after the step. Returns how many they are and the array's
+  // name, "2, step3_outputs".
+  std::string describe(size_t step);
 
  private:
   std::vector<BufferId> completed(size_t step) const;

@@ -65,6 +65,16 @@ void add_reads(std::vector<BufferId>& ids, const LoopNest& nest) {
 
 }  // namespace
 
+KernelOperand whole_operand(const Shape& shape, std::vector<Layout> layouts) {
+  KernelOperand operand{.layouts = std::move(layouts)};
+  for (size_t axis = 0; axis < shape.size(); ++axis) operand.extents.emplace_back(axis, shape[axis]);
+  return operand;
+}
+
+bool is_kernel_type(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
 BufferId Program::add(Buffer buffer) {
   buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(buffers.size()) - 1;

@@ -48,14 +48,34 @@ struct Epilogue {
   Scalar value;
 };
 
+// What a kernel was made for, of one of its operands. The verifier holds the buffer against it.
+struct KernelOperand {
+  std::vector<Layout> layouts = {};                   // it has one of these, or any where none is named
+  std::vector<std::pair<size_t, Expr>> extents = {};  // of the axes that the kernel knows
+  bool is_packed = false;                             // in an order of the kernel's own
+};
+// The inputs in the order of the call, as many as it has.
+struct KernelOperands {
+  std::vector<KernelOperand> inputs;
+  KernelOperand output;
+};
+// An operand of this shape, in one of these layouts.
+KernelOperand whole_operand(const Shape& shape, std::vector<Layout> layouts);
+
 // The part of a template call that each target describes for itself.
 class KernelSpec {
  public:
   virtual ~KernelSpec() = default;
   virtual std::string describe() const = 0;  // "conv_winograd 3x3x3 64->64", for reports and comments
+  virtual KernelOperands operands() const = 0;
+  // Whether it stores each element of the output, at the axes of the epilogue; else a part, wherever in it.
+  virtual bool fills_output() const { return true; }
   // Whether its operands may be views of part of a buffer.
   virtual bool accepts_views() const { return true; }
 };
+
+// The types that kernels load and store, all of which they compute with in float32.
+bool is_kernel_type(DType dtype);
 
 // A call of a kernel template (kernels/cpu). Which template, and what it is instantiated with, is the choice of
 // the target; the program only knows its operands and the scalar expression applied before the store.
@@ -127,6 +147,8 @@ std::vector<BufferId> reads(const Step& step);
 std::vector<BufferId> writes(const Step& step);
 
 void verify(const Program& program);
+// The laws of one call, for one that is made after the last pass.
+void verify(const Program& program, const KernelCall& call);
 std::string to_string(const Program& program);
 
 }  // namespace onnxc

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/loops/text.h"
+#include "ir/program/memory_laws.h"
 #include "ir/program/program.h"
 #include "support/checked.h"
 #include "support/diagnostics.h"
@@ -74,6 +75,18 @@ class NestChecker {
   NestChecker(const Program& program, const LoopNest& nest) : program_(program), nest_(nest) {}
 
   void run() {
+    check_names();
+    for (const Store& store : nest_.stores) check_store(store);
+  }
+
+  // Of a value that the nest hands on without storing it.
+  void run(const Scalar& value) {
+    check_names();
+    check_scalar(value, value.dtype());
+  }
+
+ private:
+  void check_names() {
     for (const Axis& axis : nest_.axes) {
       check(!axis.extent.symbols().contains(axis.symbol), "nest {}: the extent of {} names it", nest_.name,
             axis.symbol.name());
@@ -87,10 +100,8 @@ class NestChecker {
     for (const Accumulator& accumulator : nest_.accumulators) check_accumulator(accumulator);
     accumulators_visible_ = true;
     reduce_visible_ = false;
-    for (const Store& store : nest_.stores) check_store(store);
   }
 
- private:
   void check_accumulator(const Accumulator& accumulator) {
     const bool is_argument = is_argument_reduction(accumulator.kind);
     check_scalar(accumulator.element, is_argument ? accumulator.element.dtype() : accumulator.dtype);
@@ -154,6 +165,94 @@ class NestChecker {
   bool accumulators_visible_ = false, reduce_visible_ = true;
 };
 
+void check_memory(const Program& program, const LoopNest& nest) {
+  const std::optional<std::string> fault = memory_fault(program, nest);
+  check(!fault, "nest {} {}", nest.name, fault.value_or(""));
+}
+
+// Checks one call of a kernel: its operands are those that it was made for, and it writes none that it reads.
+class CallChecker {
+ public:
+  CallChecker(const Program& program, const KernelCall& call)
+      : program_(program), call_(call), name_(call.spec->describe()) {}
+
+  void run() {
+    const KernelOperands expected = call_.spec->operands();
+    check(call_.inputs.size() == expected.inputs.size(), "kernel {} has {} inputs, not {}", name_, call_.inputs.size(),
+          expected.inputs.size());
+    for (size_t i = 0; i < call_.inputs.size(); ++i) check_operand(call_.inputs[i], expected.inputs[i]);
+    check_operand(call_.output, expected.output);
+    check_written(call_.output);
+    if (call_.workspace) check_written(*call_.workspace);
+    check_epilogue(call_.inner_epilogue);
+    check_epilogue(call_.epilogue);
+    check_stored(call_.epilogue);
+    const std::optional<std::string> fault = memory_fault(program_, call_);
+    check(!fault, "kernel {} {}", name_, fault.value_or(""));
+  }
+
+ private:
+  void check_exists(BufferId id) {
+    check(id >= 0 && static_cast<size_t>(id) < program_.buffers.size(), "kernel {}: b{} does not exist", name_, id);
+  }
+
+  void check_operand(BufferId id, const KernelOperand& expected) {
+    check_exists(id);
+    const Buffer& buffer = program_.buffer(id);
+    check(is_kernel_type(buffer.dtype), "kernel {}: b{} is {}, which no kernel takes", name_, id,
+          info(buffer.dtype).name);
+    check(buffer.is_packed == expected.is_packed, "kernel {}: b{} is {}packed", name_, id,
+          expected.is_packed ? "not " : "");
+    check(expected.layouts.empty() || std::ranges::find(expected.layouts, buffer.layout) != expected.layouts.end(),
+          "kernel {}: b{} has layout {}", name_, id, buffer.layout.to_string());
+    for (const auto& [axis, extent] : expected.extents)
+      check(axis < buffer.shape.size() && !proven_different(buffer.shape[axis], extent),
+            "kernel {}: b{} has shape {}, where axis {} is {}", name_, id, to_string(buffer.shape), axis,
+            extent.to_string());
+    check(call_.spec->accepts_views() || is_whole(program_, id), "kernel {}: b{} is a part of a buffer", name_, id);
+    check(has_strides(id), "kernel {}: b{} is a part of a buffer under another shape", name_, id);
+  }
+
+  // Whether an axis goes the same way everywhere: in a part under another shape it need not.
+  bool has_strides(BufferId id) const {
+    while (program_.buffer(id).view) id = program_.buffer(id).view->parent;
+    return is_whole(program_, id);
+  }
+
+  void check_written(BufferId id) {
+    check_exists(id);
+    const BufferKind kind = program_.buffer(program_.storage(id)).kind;
+    check(kind != BufferKind::input && kind != BufferKind::constant, "kernel {} writes b{}, an input or a constant",
+          name_, id);
+  }
+
+  void check_stored(const Epilogue& epilogue) {
+    if (!epilogue.value) return;
+    const Buffer& output = program_.buffer(call_.output);
+    check(epilogue.value.dtype() == output.dtype, "kernel {}: the epilogue gives {}, but b{} is {}", name_,
+          info(epilogue.value.dtype()).name, call_.output, info(output.dtype).name);
+    bool fits = epilogue.axes.size() == output.shape.size();
+    for (size_t i = 0; fits && i < epilogue.axes.size(); ++i)
+      fits = !proven_different(output.shape[i], epilogue.axes[i].extent);
+    check(fits || !call_.spec->fills_output(), "kernel {}: the epilogue is of another shape than b{}", name_,
+          call_.output);
+  }
+
+  // As the value of a nest over its axes, in which the kernel's result is the accumulator.
+  void check_epilogue(const Epilogue& epilogue) {
+    if (!epilogue.value) return;
+    LoopNest nest;
+    nest.name = name_;
+    nest.axes = epilogue.axes;
+    nest.accumulators = {{ReduceKind::sum, DType::float32, scalar::constant(DType::float32, 0), {}}};
+    NestChecker(program_, nest).run(epilogue.value);
+  }
+
+  const Program& program_;
+  const KernelCall& call_;
+  const std::string name_;
+};
+
 // The sizes that a step works with: of the memory that it touches, and in its own expressions.
 std::set<Symbol> symbols_of(const Program& program, const Step& step) {
   std::set<Symbol> symbols;
@@ -209,6 +308,8 @@ void check_binding(const Program& program, const SymbolBinding& binding) {
 
 }  // namespace
 
+void verify(const Program& program, const KernelCall& call) { CallChecker(program, call).run(); }
+
 void verify(const Program& program) {
   check_loops(program);
   const std::map<Symbol, size_t> bound_by = binding_steps(program);
@@ -226,7 +327,11 @@ void verify(const Program& program) {
               symbol.name());
       }
     if (const auto* binding = std::get_if<SymbolBinding>(&step.work)) check_binding(program, *binding);
-    if (const auto* nest = std::get_if<LoopNest>(&step.work)) NestChecker(program, *nest).run();
+    if (const auto* nest = std::get_if<LoopNest>(&step.work)) {
+      NestChecker(program, *nest).run();
+      check_memory(program, *nest);
+    }
+    if (const auto* call = std::get_if<KernelCall>(&step.work)) verify(program, *call);
     std::vector<BufferId> read = reads(step), stored = writes(step);
     for (BufferId id : stored) written.insert(program.storage(id));
     for (BufferId id : read) check(written.contains(program.storage(id)), "b{} is read before it is written", id);

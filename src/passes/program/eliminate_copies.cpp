@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/program/memory_laws.h"
 #include "passes/program/program_uses.h"
 
 namespace onnxc {
@@ -49,12 +50,11 @@ class CopyElimination {
     Buffer& from = program_.buffer(copy.from);
     if (from.kind != BufferKind::temporary || from.view || from.alias || from.is_packed) return false;
     if (program_.buffer(program_.storage(copy.to)).kind == BufferKind::input) return false;
-    if (!is_whole(copy.to) && is_reinterpreted(copy.from)) return false;
+    if (!is_whole(program_, copy.to) && is_reinterpreted(copy.from)) return false;
     if (!kernels_accept_view(copy.from)) return false;
     const std::set<size_t>& writers = uses_.storage_writers(copy.from);
-    // Nobody may write the source after it was copied, or its new place as a whole since its first write.
     if (writers.empty() || *writers.rbegin() > position) return false;
-    if (disturbed(copy.to, *writers.begin(), position)) return false;
+    if (is_in_use(copy, *writers.begin(), position)) return false;
     if (loops_[*writers.begin()] != loops_[position]) return false;
     if (!is_laid_out(copy.to, *writers.begin())) return false;
     from.view = Buffer::View{copy.to, std::vector<Expr>(from.shape.size(), 0)};
@@ -66,24 +66,14 @@ class CopyElimination {
   bool forward_source(const Copy& copy, size_t position) {
     Buffer& to = program_.buffer(copy.to);
     if (to.kind != BufferKind::temporary || to.view || to.alias) return false;
-    if (!is_whole(copy.from) && is_reinterpreted(copy.to)) return false;
+    if (uses_.storage_writers(copy.to).size() != 1) return false;
+    if (!is_whole(program_, copy.from) && is_reinterpreted(copy.to)) return false;
     if (!kernels_accept_view(copy.to)) return false;
     const std::set<size_t>& writers = uses_.storage_writers(program_.storage(copy.from));
     if (writers.upper_bound(position) != writers.end()) return false;
     to.view = Buffer::View{copy.from, std::vector<Expr>(to.shape.size(), 0)};
     uses_.refresh_storage(copy.to);
     return true;
-  }
-
-  // Whether the buffer is all of its storage, so that its elements are contiguous.
-  bool is_whole(BufferId id) const {
-    const Buffer& buffer = program_.buffer(id);
-    if (buffer.alias) return is_whole(buffer.alias->parent);
-    if (!buffer.view) return true;
-    const Buffer& parent = program_.buffer(buffer.view->parent);
-    return std::equal(buffer.shape.begin(), buffer.shape.end(), parent.shape.begin(), parent.shape.end(),
-                      proven_equal) &&
-           is_whole(buffer.view->parent);
   }
 
   // Whether something reads the buffer's memory under another shape, and so needs it contiguous.
@@ -101,15 +91,13 @@ class CopyElimination {
            std::all_of(uses_.writers(id).begin(), uses_.writers(id).end(), accepts);
   }
 
-  // Whether a step from the source's first write to the copy touches the destination's storage as a whole: writes of
-  // other views are other parts, whole writes (the filling of a Pad) are not.
-  bool disturbed(BufferId id, size_t first, size_t position) const {
-    BufferId storage = program_.storage(id);
-    auto touches = [&](const std::set<size_t>& steps) {
-      auto next = steps.lower_bound(first);
-      return next != steps.end() && *next < position;
-    };
-    return touches(uses_.readers(storage)) || touches(uses_.writers(storage));
+  // Whether a step from the source's first write to the copy uses the destination's memory, or a later one writes it
+  // while the source is still read.
+  bool is_in_use(const Copy& copy, size_t first, size_t position) const {
+    if (uses_.is_read_between(copy.to, first, position) || uses_.is_written_between(copy.to, first, position))
+      return true;
+    const bool is_read_later = *uses_.storage_readers(copy.from).rbegin() > position;
+    return is_read_later && uses_.is_written_between(copy.to, position + 1, program_.steps.size());
   }
 
   // Whether a run knows where the buffer is before that step: its memory may be of a size that only a later one gives.

@@ -1,5 +1,6 @@
 #include "passes/program/fuse_epilogues.h"
 
+#include "ir/program/memory_laws.h"
 #include "passes/lowering/target.h"
 #include "passes/program/program_uses.h"
 
@@ -41,8 +42,7 @@ Epilogue compose(const KernelCall& call, const LoopNest& nest) {
 
 class EpilogueFusion {
  public:
-  EpilogueFusion(Program& program, const Target& target)
-      : program_(program), target_(target), uses_(program), loops_(enclosing_loops(program)) {}
+  EpilogueFusion(Program& program, const Target& target) : program_(program), target_(target), uses_(program) {}
 
   void run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -62,19 +62,21 @@ class EpilogueFusion {
     const Buffer& output = program_.buffer(call.output);
     if (output.kind != BufferKind::temporary || output.view || output.alias) return std::nullopt;
     if (uses_.has_views(call.output) || uses_.readers(call.output).size() != 1) return std::nullopt;
+    if (uses_.writers(call.output).size() != 1) return std::nullopt;
     size_t reader = *uses_.readers(call.output).begin();
     const auto* nest = std::get_if<LoopNest>(&program_.steps[reader].work);
-    if (loops_[position] != loops_[reader]) return std::nullopt;
+    if (!uses_.may_move(position, reader)) return std::nullopt;
     if (nest == nullptr || !is_pointwise_on(program_, *nest, call.output)) return std::nullopt;
     Epilogue epilogue = compose(call, *nest);
     BufferId stored = nest->stores.front().buffer;
     if (!target_.fits_epilogue(program_, call, epilogue, stored)) return std::nullopt;
+    call.epilogue = std::move(epilogue);
+    call.output = stored;
+    if (memory_fault(program_, call)) return std::nullopt;
 
     std::vector<Origin> origins = program_.steps[position].origins;
     const std::vector<Origin>& later = program_.steps[reader].origins;
     origins.insert(origins.end(), later.begin(), later.end());
-    call.epilogue = std::move(epilogue);
-    call.output = stored;
     // The nest's place: everything that the epilogue reads has been computed there.
     program_.steps[reader] = {std::move(call), std::move(origins), program_.steps[reader].condition};
     uses_.remove(position);
@@ -85,7 +87,6 @@ class EpilogueFusion {
   Program& program_;
   const Target& target_;
   ProgramUses uses_;
-  const std::vector<std::optional<size_t>> loops_;
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "passes/program/fuse_kernels.h"
 
+#include <algorithm>
+
+#include "ir/program/memory_laws.h"
 #include "passes/lowering/target.h"
 #include "passes/program/program_uses.h"
 
@@ -8,8 +11,7 @@ namespace {
 
 class KernelFusion {
  public:
-  KernelFusion(Program& program, const Target& target)
-      : program_(program), target_(target), uses_(program), loops_(enclosing_loops(program)) {}
+  KernelFusion(Program& program, const Target& target) : program_(program), target_(target), uses_(program) {}
 
   void run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) fuse(i);
@@ -28,19 +30,9 @@ class KernelFusion {
     if (buffer.kind != BufferKind::temporary || buffer.view || buffer.alias || uses_.has_views(id)) return std::nullopt;
     if (uses_.readers(id).size() != 1 || uses_.writers(id).size() != 1) return std::nullopt;
     const size_t reader = *uses_.readers(id).begin();
-    if (kernel(reader) == nullptr || loops_[reader] != loops_[step]) return std::nullopt;
+    if (kernel(reader) == nullptr) return std::nullopt;
     if (program_.steps[reader].condition != program_.steps[step].condition) return std::nullopt;
     return reader;
-  }
-
-  // Nothing that the step reads is written between it and a later one: a state of a loop may be.
-  bool inputs_stay_until(size_t step, size_t later) const {
-    for (BufferId id : reads(program_.steps[step])) {
-      const std::set<size_t>& writers = uses_.storage_writers(program_.storage(id));
-      const auto next_writer = writers.upper_bound(step);
-      if (next_writer != writers.end() && *next_writer < later) return false;
-    }
-    return true;
   }
 
   void fuse(size_t first) {
@@ -59,7 +51,8 @@ class KernelFusion {
   // has been computed there, if it is still the same.
   void replace(const std::vector<size_t>& steps, KernelCall call) {
     const size_t last = steps.back();
-    if (!inputs_stay_until(steps.front(), last)) return;
+    if (!std::ranges::all_of(steps, [&](size_t step) { return uses_.may_move(step, last); })) return;
+    if (memory_fault(program_, call)) return;
     std::vector<Origin> origins;
     for (size_t step : steps)
       origins.insert(origins.end(), program_.steps[step].origins.begin(), program_.steps[step].origins.end());
@@ -72,7 +65,6 @@ class KernelFusion {
   Program& program_;
   const Target& target_;
   ProgramUses uses_;
-  const std::vector<std::optional<size_t>> loops_;
 };
 
 }  // namespace

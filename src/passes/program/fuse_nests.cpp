@@ -180,7 +180,7 @@ void inline_producer(const LoopNest& producer, LoopNest& consumer) {
 
 class Fusion {
  public:
-  explicit Fusion(Program& program) : program_(program), uses_(program), loops_(enclosing_loops(program)) {}
+  explicit Fusion(Program& program) : program_(program), uses_(program) {}
 
   void run() {
     inline_all();
@@ -213,7 +213,7 @@ class Fusion {
     std::set<size_t> readers = uses_.readers(buffer);
     if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(producer, buffer, readers)) return false;
     for (size_t reader : readers)
-      if (loops_[position] != loops_[reader] || !inputs_stay_until(step, position, reader)) return false;
+      if (!uses_.may_move(position, reader) || writes_input(reader, step)) return false;
     for (size_t reader : readers) {
       Step& consumer = program_.steps[reader];
       inline_producer(producer, std::get<LoopNest>(consumer.work));
@@ -273,19 +273,14 @@ class Fusion {
     }
   }
 
-  // Nothing that the producer reads is written between it and the reader.
-  bool inputs_stay_until(const Step& step, size_t position, size_t reader) const {
-    for (BufferId id : reads(step)) {
-      const std::set<size_t>& writers = uses_.storage_writers(program_.storage(id));
-      auto next = writers.upper_bound(position);
-      if (next != writers.end() && *next <= reader) return false;
-    }
-    return true;
+  // Whether the reader stores over what the producer reads: in the reader it might be read too late.
+  bool writes_input(size_t reader, const Step& producer) const {
+    return std::ranges::any_of(reads(producer),
+                               [&](BufferId id) { return uses_.is_written_between(id, reader, reader + 1); });
   }
 
   Program& program_;
   ProgramUses uses_;
-  const std::vector<std::optional<size_t>> loops_;
   bool takes_masks_ = false;
 };
 

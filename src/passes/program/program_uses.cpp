@@ -1,6 +1,9 @@
 #include "passes/program/program_uses.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "ir/program/memory_laws.h"
 
 namespace onnxc {
 
@@ -10,7 +13,9 @@ ProgramUses::ProgramUses(Program& program)
       removed_(program.steps.size(), false),
       readers_(program.buffers.size()),
       writers_(program.buffers.size()),
-      storage_writers_(program.buffers.size()) {
+      storage_readers_(program.buffers.size()),
+      storage_writers_(program.buffers.size()),
+      loops_(enclosing_loops(program)) {
   for (size_t step = 0; step < program.steps.size(); ++step) enter(step);
   collect_views();
 }
@@ -27,17 +32,20 @@ void ProgramUses::collect_views() {
 
 void ProgramUses::enter(size_t step) {
   StepUse& use = uses_[step];
-  use = {reads(program_.steps[step]), writes(program_.steps[step]), {}};
-  for (BufferId id : use.writes) use.storages.push_back(program_.storage(id));
+  use = {reads(program_.steps[step]), writes(program_.steps[step]), {}, {}};
+  for (BufferId id : use.reads) use.read_storages.push_back(program_.storage(id));
+  for (BufferId id : use.writes) use.written_storages.push_back(program_.storage(id));
   for (BufferId id : use.reads) readers_[static_cast<size_t>(id)].insert(step);
   for (BufferId id : use.writes) writers_[static_cast<size_t>(id)].insert(step);
-  for (BufferId id : use.storages) storage_writers_[static_cast<size_t>(id)].insert(step);
+  for (BufferId id : use.read_storages) storage_readers_[static_cast<size_t>(id)].insert(step);
+  for (BufferId id : use.written_storages) storage_writers_[static_cast<size_t>(id)].insert(step);
 }
 
 void ProgramUses::leave(size_t step) {
   for (BufferId id : uses_[step].reads) readers_[static_cast<size_t>(id)].erase(step);
   for (BufferId id : uses_[step].writes) writers_[static_cast<size_t>(id)].erase(step);
-  for (BufferId id : uses_[step].storages) storage_writers_[static_cast<size_t>(id)].erase(step);
+  for (BufferId id : uses_[step].read_storages) storage_readers_[static_cast<size_t>(id)].erase(step);
+  for (BufferId id : uses_[step].written_storages) storage_writers_[static_cast<size_t>(id)].erase(step);
   uses_[step] = {};
 }
 
@@ -58,9 +66,30 @@ void ProgramUses::refresh_storage(BufferId changed) {
     BufferId id = pending.back();
     pending.pop_back();
     std::set<size_t> steps = writers_[static_cast<size_t>(id)];
+    steps.insert(readers_[static_cast<size_t>(id)].begin(), readers_[static_cast<size_t>(id)].end());
     for (size_t step : steps) refresh(step);
     pending.insert(pending.end(), views(id).begin(), views(id).end());
   }
+}
+
+bool ProgramUses::is_written_between(BufferId id, size_t first, size_t end) const {
+  const std::set<size_t>& steps = storage_writers(program_.storage(id));
+  return std::any_of(steps.lower_bound(first), steps.lower_bound(end), [&](size_t step) {
+    return std::ranges::any_of(uses_[step].writes,
+                               [&](BufferId written) { return may_overlap(program_, id, written); });
+  });
+}
+
+bool ProgramUses::is_read_between(BufferId id, size_t first, size_t end) const {
+  const std::set<size_t>& steps = storage_readers(program_.storage(id));
+  return std::any_of(steps.lower_bound(first), steps.lower_bound(end), [&](size_t step) {
+    return std::ranges::any_of(uses_[step].reads, [&](BufferId read) { return may_overlap(program_, id, read); });
+  });
+}
+
+bool ProgramUses::may_move(size_t step, size_t to) const {
+  return loops_[step] == loops_[to] &&
+         std::ranges::none_of(uses_[step].reads, [&](BufferId id) { return is_written_between(id, step + 1, to); });
 }
 
 void ProgramUses::sweep() {

@@ -125,6 +125,55 @@ nest pad  axes i<3
   b3[i] = b1[i]
 )";
 
+// What the copy would put into the state is made of the state, which the nest sees under another shape.
+constexpr const char* destination_is_read_under_another_shape = R"(b0 input float32 [6] "x"
+b1 temporary float32 [6] "t"
+b2 output float32 [6] "y"
+b3 temporary float32 [2, 3] alias b2 "square"
+b4 temporary float32 [6] view b2 [0] "y"
+inputs b0
+outputs b2
+nest begin  axes i<6
+  b2[i] = b0[i]
+nest turn  axes i<2, j<3
+  b1[i + 2*j] = b3[i, j]
+nest next_state  axes i<6
+  b4[i] = b1[i]
+)";
+
+// The source is read once more when its new place holds something else.
+constexpr const char* destination_is_written_later = R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [4] "y"
+b3 output float32 [4] "z"
+b4 temporary float32 [2] view b2 [1] "y"
+inputs b0
+outputs b2, b3
+nest exp  axes i<4
+  b1[i] = exp(b0[i])
+nest copy  axes i<4
+  b2[i] = b1[i]
+nest part  axes i<2
+  b4[i] = 0.0
+nest negate  axes i<4
+  b3[i] = -b1[i]
+)";
+
+// The destination is more than a copy: a part of it is written.
+constexpr const char* copy_is_written = R"(b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 output float32 [4] "y"
+b3 temporary float32 [2] view b1 [1] "t"
+inputs b0
+outputs b2
+nest copy  axes i<4
+  b1[i] = b0[i]
+nest part  axes i<2
+  b3[i] = 0.0
+nest negate  axes i<4
+  b2[i] = -b1[i]
+)";
+
 constexpr const char* states_that_change_places = R"(dim round ..
 b0 input float32 [4] "x"
 b1 temporary float32 [4] "first"
@@ -168,7 +217,9 @@ end loop
 INSTANTIATE_TEST_SUITE_P(Programs, EliminateCopiesLeaves,
                          testing::Values(an_input_that_is_an_output, layouts_differ, laid_out_later,
                                          written_after_it_was_copied, destination_is_filled_in_between,
-                                         states_that_change_places, collected_from_before_the_loop));
+                                         states_that_change_places, collected_from_before_the_loop,
+                                         destination_is_read_under_another_shape, destination_is_written_later,
+                                         copy_is_written));
 
 }  // namespace
 }  // namespace onnxc

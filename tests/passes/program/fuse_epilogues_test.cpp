@@ -8,11 +8,11 @@
 namespace onnxc {
 namespace {
 
-// The program with a kernel in front of it that computes b1 from b0.
+// The program with a kernel that computes b1 from b0: in front, or behind the first step where that writes b0.
 Program with_kernel(std::string_view text) {
   Program program = parse_program(text);
   KernelCall call;
-  call.spec = std::make_shared<TestKernel>();
+  call.spec = std::make_shared<TestKernel>(1);
   call.inputs = {0};
   call.output = 1;
   for (const Expr& extent : program.buffer(1).shape) {
@@ -20,7 +20,8 @@ Program with_kernel(std::string_view text) {
     call.epilogue.axes.push_back({Symbol::axis(axis, extent), extent, AxisKind::parallel});
   }
   call.epilogue.value = scalar::accumulator(DType::float32, 0);
-  program.steps.insert(program.steps.begin(), Step{call, {{"conv", "Conv", "", 22}}});
+  const bool is_behind = program.buffer(0).kind != BufferKind::input;  // what it reads must be written
+  program.steps.insert(program.steps.begin() + (is_behind ? 1 : 0), Step{call, {{"conv", "Conv", "", 22}}});
   verify(program);
   return program;
 }
@@ -144,9 +145,100 @@ nest relu  axes i<5, j<4
   b2[i, j] = max(b1[i, j], 0.0)
 )";
 
+// The kernel reads b0, which the nest writes.
+constexpr const char* stores_what_the_kernel_reads = R"(b0 temporary float32 [5, 4] "state"
+b1 temporary float32 [5, 4] "conv"
+b2 output float32 [5, 4] "y"
+b3 input float32 [5, 4] "x"
+inputs b3
+outputs b2
+nest begin  axes i<5, j<4
+  b0[i, j] = b3[i, j]
+nest next_state  axes i<5, j<4
+  b0[i, j] = b1[i, j]
+nest end  axes i<5, j<4
+  b2[i, j] = b0[i, j]
+)";
+
+// Or what is written between the two.
+constexpr const char* reads_what_is_written_in_between = R"(b0 temporary float32 [5, 4] "state"
+b1 temporary float32 [5, 4] "conv"
+b2 output float32 [5, 4] "y"
+b3 input float32 [5, 4] "x"
+inputs b3
+outputs b2
+nest begin  axes i<5, j<4
+  b0[i, j] = b3[i, j]
+nest next_state  axes i<5, j<4
+  b0[i, j] = exp(b3[i, j])
+nest relu  axes i<5, j<4
+  b2[i, j] = max(b1[i, j], b0[i, j])
+)";
+
+// Under another name.
+constexpr const char* stores_it_under_another_name = R"(b0 temporary float32 [5, 4] "state"
+b1 temporary float32 [5, 4] "conv"
+b2 output float32 [5, 4] "y"
+b3 input float32 [5, 4] "x"
+b4 temporary float32 [5, 4] view b0 [0, 0] "state"
+inputs b3
+outputs b2
+nest begin  axes i<5, j<4
+  b0[i, j] = b3[i, j]
+nest next_state  axes i<5, j<4
+  b4[i, j] = b1[i, j]
+nest end  axes i<5, j<4
+  b2[i, j] = b0[i, j]
+)";
+
+constexpr const char* written_twice = R"(b0 input float32 [5, 4] "x"
+b1 temporary float32 [5, 4] "conv"
+b2 output float32 [5, 4] "y"
+inputs b0
+outputs b2
+nest first  axes i<4
+  b1[0, i] = 0.0
+nest relu  axes i<5, j<4
+  b2[i, j] = max(b1[i, j], 0.0)
+)";
+
+constexpr const char* in_another_loop = R"(dim round ..
+b0 input float32 [5, 4] "x"
+b1 temporary float32 [5, 4] "conv"
+b2 output float32 [5, 4] "y"
+inputs b0
+outputs b2
+loop round < 3
+nest relu  axes i<5, j<4
+  b2[i, j] = max(b1[i, j], 0.0)
+end loop
+)";
+
 INSTANTIATE_TEST_SUITE_P(Programs, FuseEpiloguesLeaves,
                          testing::Values(two_readers, reads_a_neighbour, covers_a_part, a_reduction,
-                                         seen_under_another_shape, the_target_refuses));
+                                         seen_under_another_shape, the_target_refuses, stores_what_the_kernel_reads,
+                                         reads_what_is_written_in_between, stores_it_under_another_name, written_twice,
+                                         in_another_loop));
+
+// An element that the kernel stores may be what it adds: a state that a round adds to.
+TEST(FuseEpilogues, TheEpilogueReadsTheElementThatItStores) {
+  EXPECT_EQ(fused(R"(b0 input float32 [5, 4] "x"
+b1 temporary float32 [5, 4] "conv"
+b2 output float32 [5, 4] "sum"
+inputs b0
+outputs b2
+nest begin  axes i<5, j<4
+  b2[i, j] = 0.0
+nest add  axes i<5, j<4
+  b2[i, j] = b1[i, j] + b2[i, j]
+)"),
+            R"(nest begin  axes i<5, j<4
+  b2[i, j] = 0.0
+# "conv" Conv-22
+kernel test_conv  b2 = b0
+  epilogue [i, j] acc0 + b2[i, j]
+)");
+}
 
 }  // namespace
 }  // namespace onnxc

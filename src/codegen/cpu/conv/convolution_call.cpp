@@ -16,8 +16,13 @@ bool has_dense_space(const Program& program, BufferId id) {
 
 class ConvolutionSpec : public CpuKernelSpec {
  public:
-  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen)
-      : convolution_(std::move(convolution)), template_(std::move(chosen)) {}
+  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen, Layout input_layout, Layout output_layout)
+      : convolution_(std::move(convolution)), template_(std::move(chosen)) {
+    const ConvSpec& spec = convolution_.spec;
+    operands_.inputs = {window_operand(spec, spec.input_channels, &WindowAxis::input, {std::move(input_layout)}),
+                        {.is_packed = true}};
+    operands_.output = window_operand(spec, spec.output_channels, &WindowAxis::output, {std::move(output_layout)});
+  }
 
   std::string describe() const override {
     const kernels::ConvShape& shape = convolution_.shape;
@@ -35,6 +40,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return {template_.header};
   }
   EpilogueForm epilogue_form() const override { return template_.form; }
+  KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     if (!pool_) return convolution_type(call, program, epilogue);
@@ -54,7 +60,7 @@ class ConvolutionSpec : public CpuKernelSpec {
   }
 
   // The same with a pool behind it, where its windows fit.
-  std::shared_ptr<const ConvolutionSpec> pooled(const std::array<WindowAxis, 3>& pool) const {
+  std::shared_ptr<const ConvolutionSpec> pooled(const std::array<WindowAxis, 3>& pool, KernelOperand output) const {
     const bool has_tiles = template_.tile != kernels::Axes{1, 1, 1};
     if (!has_tiles || gather(pool, &WindowAxis::kernel).product() > kernels::largest_pooled_window) return nullptr;
     for (const auto& [axis, outputs] :
@@ -62,6 +68,7 @@ class ConvolutionSpec : public CpuKernelSpec {
       if (outputs % axis.kernel != 0) return nullptr;
     auto result = std::make_shared<ConvolutionSpec>(*this);
     result->pool_ = pool;
+    result->operands_.output = std::move(output);
     return result;
   }
 
@@ -119,6 +126,7 @@ class ConvolutionSpec : public CpuKernelSpec {
 
   KernelConvolution convolution_;
   ConvolutionTemplate template_;
+  KernelOperands operands_;
   std::optional<std::array<WindowAxis, 3>> pool_;
 };
 
@@ -128,7 +136,7 @@ std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution,
   const auto* spec = dynamic_cast<const ConvolutionSpec*>(convolution.spec.get());
   const auto windows = separate_maximum_windows(pool);
   if (spec == nullptr || !windows) return std::nullopt;
-  auto pooled = spec->pooled(*windows);
+  auto pooled = spec->pooled(*windows, pool.spec->operands().output);
   if (pooled == nullptr) return std::nullopt;
   KernelCall call = convolution;
   call.spec = std::move(pooled);
@@ -148,7 +156,7 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
   const size_t rank = output.shape->size();
   const Layout layout =
       chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);
-  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen));
+  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen), input_layout, layout);
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 class AttentionSpec : public CpuKernelSpec {
  public:
-  AttentionSpec(Product scores, Product product, int lanes)
-      : scores_(std::move(scores)), product_(std::move(product)), lanes_(lanes) {}
+  AttentionSpec(Product scores, Product product, KernelOperands operands, int lanes)
+      : scores_(std::move(scores)), product_(std::move(product)), operands_(std::move(operands)), lanes_(lanes) {}
 
   std::string describe() const override {
     const auto depth = scores_.depth.constant(), keys = scores_.columns.constant(),
@@ -23,6 +23,7 @@ class AttentionSpec : public CpuKernelSpec {
   }
   std::vector<std::string> headers() const override { return {"kernels/cpu/attention/attention.h"}; }
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
+  KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall&, const Program&, const std::string& epilogue) const override {
     const int64_t columns = product_.columns.constant().value_or(0);
@@ -51,6 +52,7 @@ class AttentionSpec : public CpuKernelSpec {
 
  private:
   Product scores_, product_;
+  KernelOperands operands_;
   int lanes_;
 };
 
@@ -69,9 +71,9 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
   if (!have_equal_batches(*first, *second) || !proven_equal(first->rows, second->rows)) return std::nullopt;
   if (!first->depth.constant() || *first->depth.constant() > kernels::AttentionGeometry::most_depth)
     return std::nullopt;
-  const BufferId operands[] = {scores.inputs[0], scores.inputs[1], scores.output, product.inputs[1], product.output};
+  const BufferId tensors[] = {scores.inputs[0], scores.inputs[1], scores.output, product.inputs[1], product.output};
   const bool all_float =
-      std::ranges::all_of(operands, [&](BufferId id) { return program.buffer(id).dtype == DType::float32; });
+      std::ranges::all_of(tensors, [&](BufferId id) { return program.buffer(id).dtype == DType::float32; });
   if (!all_float) return std::nullopt;
 
   KernelCall call;
@@ -79,7 +81,9 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
   call.output = product.output;
   call.inner_epilogue = scores.epilogue;
   call.epilogue = product.epilogue;
-  call.spec = std::make_shared<AttentionSpec>(*first, *second, lanes);
+  const KernelOperands of_scores = scores.spec->operands(), of_product = product.spec->operands();
+  KernelOperands operands{{of_scores.inputs[0], of_scores.inputs[1], of_product.inputs[1]}, of_product.output};
+  call.spec = std::make_shared<AttentionSpec>(*first, *second, std::move(operands), lanes);
   return call;
 }
 

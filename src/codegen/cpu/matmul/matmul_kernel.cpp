@@ -39,7 +39,7 @@ bool broadcasts(std::span<const Expr> shape, std::span<const Expr> whole) {
 
 class MatmulSpec : public CpuKernelSpec {
  public:
-  explicit MatmulSpec(Product product) : product_(std::move(product)) {}
+  MatmulSpec(Product product, KernelOperands operands) : product_(std::move(product)), operands_(std::move(operands)) {}
 
   std::string describe() const override {
     const auto depth = product_.depth.constant(), columns = product_.columns.constant();
@@ -47,6 +47,7 @@ class MatmulSpec : public CpuKernelSpec {
   }
   std::vector<std::string> headers() const override { return {"kernels/cpu/matmul/matmul.h"}; }
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
+  KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("MatrixProduct<{}, {}, {}, {}, {}>", c_type(program, call.inputs[0]),
@@ -75,7 +76,12 @@ class MatmulSpec : public CpuKernelSpec {
 
  private:
   Product product_;
+  KernelOperands operands_;
 };
+
+KernelOperand row_major_operand(const Value& value) {
+  return whole_operand(*value.shape, {Layout::row_major(value.shape->size())});
+}
 
 bool can_be_packed(const Value& b) {
   if (!b.constant) return false;
@@ -140,7 +146,10 @@ void lower_matmul(const Node& node, const CpuMachine& machine, LoweringContext& 
                      ? add_constant(context.program(), b.name, packed_matrix(b, product, machine.lanes()), true)
                      : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
   call.epilogue = product_epilogue(node, context);
-  call.spec = std::make_shared<MatmulSpec>(std::move(product));
+  KernelOperands operands{
+      {row_major_operand(a), product.b_is_packed ? KernelOperand{.is_packed = true} : row_major_operand(b)},
+      row_major_operand(output)};
+  call.spec = std::make_shared<MatmulSpec>(std::move(product), std::move(operands));
   context.emit_kernel(std::move(call), output, Layout::row_major(output.shape->size()), node.origin);
 }
 

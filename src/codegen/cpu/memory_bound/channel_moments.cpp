@@ -10,10 +10,11 @@ constexpr const char* header_path = "kernels/cpu/memory_bound/channel_moments.h"
 // The sizes of MomentsSizes, and what the kernels have in common.
 class MomentsSpec : public CpuKernelSpec {
  public:
-  MomentsSpec(const Buffer& input, Expr groups)
-      : dtype_(input.dtype), shape_(input.shape), groups_(std::move(groups)) {}
+  MomentsSpec(const Buffer& input, Expr groups, KernelOperands operands)
+      : dtype_(input.dtype), shape_(input.shape), groups_(std::move(groups)), operands_(std::move(operands)) {}
 
   std::vector<std::string> headers() const override { return {header_path}; }
+  KernelOperands operands() const override { return operands_; }
 
   std::string sizes(const KernelText& text) const override {
     std::vector<std::string> size(3 - (shape_.size() - 2), "1");
@@ -27,12 +28,15 @@ class MomentsSpec : public CpuKernelSpec {
   DType dtype_;
   Shape shape_;
   Expr groups_;
+
+ private:
+  KernelOperands operands_;
 };
 
 class PartialMomentsSpec : public MomentsSpec {
  public:
-  PartialMomentsSpec(const Buffer& input, Expr groups, bool with_squares, bool of_rows)
-      : MomentsSpec(input, std::move(groups)), with_squares_(with_squares), of_rows_(of_rows) {}
+  PartialMomentsSpec(const Buffer& input, Expr groups, KernelOperands operands, bool with_squares, bool of_rows)
+      : MomentsSpec(input, std::move(groups), std::move(operands)), with_squares_(with_squares), of_rows_(of_rows) {}
 
   std::string describe() const override { return with_squares_ ? "partial_moments" : "partial_sums"; }
   std::string type(const KernelCall&, const Program&, const std::string&) const override {
@@ -51,8 +55,8 @@ class PartialMomentsSpec : public MomentsSpec {
 
 class ChannelMomentsSpec : public MomentsSpec {
  public:
-  ChannelMomentsSpec(const Buffer& input, Expr groups, int block_lanes)
-      : MomentsSpec(input, std::move(groups)), block_lanes_(block_lanes) {}
+  ChannelMomentsSpec(const Buffer& input, Expr groups, KernelOperands operands, int block_lanes)
+      : MomentsSpec(input, std::move(groups), std::move(operands)), block_lanes_(block_lanes) {}
 
   std::string describe() const override { return "channel_moments"; }
   std::string type(const KernelCall&, const Program&, const std::string&) const override {
@@ -82,6 +86,11 @@ class MeanOfChannelsSpec : public MomentsSpec {
   Expr operations() const override { return 0; }
 };
 
+KernelOperand row_major_operand(const Program& program, BufferId id) {
+  const Shape& shape = program.buffer(id).shape;
+  return whole_operand(shape, {Layout::row_major(shape.size())});
+}
+
 BufferId emit_partial(const MomentsCall& moments, bool with_squares, Program& program) {
   const Buffer input = program.buffer(moments.input);
   const Expr voxels = product(Shape(input.shape.begin() + 2, input.shape.end()));
@@ -92,7 +101,9 @@ BufferId emit_partial(const MomentsCall& moments, bool with_squares, Program& pr
   KernelCall call;
   call.inputs = {moments.input};
   call.output = add_temporary(program, input.name + ".partial", shape);
-  call.spec = std::make_shared<PartialMomentsSpec>(input, moments.groups, with_squares, moments.lanes == 1);
+  KernelOperands operands{{whole_operand(input.shape, {input.layout})}, row_major_operand(program, call.output)};
+  call.spec = std::make_shared<PartialMomentsSpec>(input, moments.groups, std::move(operands), with_squares,
+                                                   moments.lanes == 1);
   const BufferId partial = call.output;
   program.steps.push_back({std::move(call), {moments.origin}});
   return partial;
@@ -103,9 +114,10 @@ BufferId emit_partial(const MomentsCall& moments, bool with_squares, Program& pr
 BufferId emit_moments(const MomentsCall& moments, Program& program) {
   KernelCall call;
   call.inputs = {emit_partial(moments, true, program)};
-  const Buffer& input = program.buffer(moments.input);
-  call.spec = std::make_shared<ChannelMomentsSpec>(input, moments.groups, moments.lanes);
+  const Buffer input = program.buffer(moments.input);
   call.output = add_temporary(program, input.name + ".moments", {3, input.shape[0], moments.groups});
+  KernelOperands operands{{row_major_operand(program, call.inputs[0])}, row_major_operand(program, call.output)};
+  call.spec = std::make_shared<ChannelMomentsSpec>(input, moments.groups, std::move(operands), moments.lanes);
   const BufferId result = call.output;
   program.steps.push_back({std::move(call), {moments.origin}});
   return result;
@@ -115,10 +127,11 @@ void emit_means(const MomentsCall& moments, const Value& output, LoweringContext
   Program& program = context.program();
   KernelCall call;
   call.inputs = {emit_partial(moments, false, program)};
-  call.spec = std::make_shared<MeanOfChannelsSpec>(program.buffer(moments.input), moments.groups);
+  const Layout layout = Layout::channel_blocked(output.shape->size(), moments.lanes);
+  KernelOperands operands{{row_major_operand(program, call.inputs[0])}, whole_operand(*output.shape, {layout})};
+  call.spec = std::make_shared<MeanOfChannelsSpec>(program.buffer(moments.input), moments.groups, std::move(operands));
   call.epilogue = plain_epilogue(output);
-  context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), moments.lanes),
-                      moments.origin);
+  context.emit_kernel(std::move(call), output, layout, moments.origin);
 }
 
 }  // namespace onnxc

@@ -10,14 +10,22 @@ namespace {
 
 class ChannelShiftSpec : public CpuKernelSpec {
  public:
-  ChannelShiftSpec(std::string role, Shape shape, int64_t shift, int64_t output_channels, Expr operations)
+  ChannelShiftSpec(std::string role, Shape shape, Layout layout, int64_t shift, int64_t output_channels,
+                   Expr operations)
       : role_(std::move(role)),
         shape_(std::move(shape)),
+        layout_(std::move(layout)),
         shift_(shift),
         output_channels_(output_channels),
         operations_(std::move(operations)) {}
 
   std::string describe() const override { return fmt::format("{} to channel {}", role_, shift_); }
+  KernelOperands operands() const override {
+    Shape output = shape_;
+    output[1] = output_channels_;
+    return {{whole_operand(shape_, {layout_})}, whole_operand(output, {layout_})};
+  }
+  bool fills_output() const override { return false; }
   std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/channel_shift.h"}; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("ChannelShift<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output),
@@ -34,6 +42,7 @@ class ChannelShiftSpec : public CpuKernelSpec {
  private:
   std::string role_;
   Shape shape_;  // of the input
+  Layout layout_;
   int64_t shift_, output_channels_;
   Expr operations_;
 };
@@ -76,8 +85,8 @@ std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNes
   KernelCall call;
   call.inputs = {pointwise->input};
   call.output = store.buffer;
-  call.spec = std::make_shared<ChannelShiftSpec>(nest.name, program.buffer(pointwise->input).shape, part->shift,
-                                                 part->output_channels, operations);
+  call.spec = std::make_shared<ChannelShiftSpec>(nest.name, program.buffer(pointwise->input).shape, blocked,
+                                                 part->shift, part->output_channels, operations);
   call.epilogue = std::move(pointwise->epilogue);
   return call;
 }

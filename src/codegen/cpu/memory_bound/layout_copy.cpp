@@ -9,8 +9,18 @@ namespace {
 
 class LayoutCopySpec : public CpuKernelSpec {
  public:
-  LayoutCopySpec(Shape shape, bool to_rows, std::string role, Expr operations)
-      : shape_(std::move(shape)), to_rows_(to_rows), role_(std::move(role)), operations_(std::move(operations)) {}
+  LayoutCopySpec(Shape shape, int64_t lanes, bool to_rows, std::string role, Expr operations)
+      : shape_(std::move(shape)),
+        lanes_(lanes),
+        to_rows_(to_rows),
+        role_(std::move(role)),
+        operations_(std::move(operations)) {}
+
+  KernelOperands operands() const override {
+    KernelOperand rows = whole_operand(shape_, {Layout::row_major(shape_.size())});
+    KernelOperand blocks = whole_operand(shape_, {Layout::channel_blocked(shape_.size(), lanes_)});
+    return to_rows_ ? KernelOperands{{blocks}, rows} : KernelOperands{{rows}, blocks};
+  }
 
   std::string describe() const override { return role_ + (to_rows_ ? " to rows" : " to blocks"); }
   std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/layout_copy.h"}; }
@@ -27,6 +37,7 @@ class LayoutCopySpec : public CpuKernelSpec {
 
  private:
   Shape shape_;
+  int64_t lanes_;
   bool to_rows_;
   std::string role_;
   Expr operations_;
@@ -55,8 +66,8 @@ std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest&
   KernelCall call;
   call.inputs = {pointwise->input};
   call.output = store.buffer;
-  call.spec =
-      std::make_shared<LayoutCopySpec>(to.shape, to_rows, pointwise->epilogue.value ? nest.name : "copy", operations);
+  call.spec = std::make_shared<LayoutCopySpec>(to.shape, lanes, to_rows, pointwise->epilogue.value ? nest.name : "copy",
+                                               operations);
   call.epilogue = std::move(pointwise->epilogue);
   return call;
 }

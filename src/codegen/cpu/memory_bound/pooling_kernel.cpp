@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/call/kernel_convolution.h"
 #include "codegen/cpu/memory_bound/channel_moments.h"
 #include "kernels/cpu/memory_bound/pooling_geometry.h"
 #include "ops/op.h"
@@ -25,11 +26,16 @@ const char* name_of(PoolKind kind) {
 
 class PoolSpec : public CpuKernelSpec {
  public:
-  PoolSpec(PoolKind kind, ConvSpec window) : kind_(kind), window_(std::move(window)), axes_(three_axes(window_.axes)) {}
+  PoolSpec(PoolKind kind, ConvSpec window, Layout layout)
+      : kind_(kind), window_(std::move(window)), axes_(three_axes(window_.axes)), layout_(std::move(layout)) {}
 
   std::string describe() const override {
     return fmt::format("pool {} {} stride {}", name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
+  }
+  KernelOperands operands() const override {
+    return {{window_operand(window_, window_.input_channels, &WindowAxis::input, {layout_})},
+            window_operand(window_, window_.input_channels, &WindowAxis::output, {layout_})};
   }
   std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/pooling.h"}; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
@@ -60,6 +66,7 @@ class PoolSpec : public CpuKernelSpec {
   PoolKind kind_;
   ConvSpec window_;
   std::array<WindowAxis, 3> axes_;
+  Layout layout_;  // of both operands
 };
 
 PoolKind kind_of(const NodeReader& node) {
@@ -84,10 +91,10 @@ void lower_pool(const Node& node, const CpuMachine& machine, LoweringContext& co
   const Value& output = *node.outputs[0];
   KernelCall call;
   call.inputs = {context.buffer(*node.inputs[0])};
-  call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader));
+  const Layout layout = Layout::channel_blocked(output.shape->size(), machine.lanes());
+  call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout);
   call.epilogue = plain_epilogue(output);
-  context.emit_kernel(std::move(call), output, Layout::channel_blocked(output.shape->size(), machine.lanes()),
-                      node.origin);
+  context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {

@@ -25,6 +25,10 @@ class SoftmaxSpec : public CpuKernelSpec {
   std::string describe() const override { return takes_logarithm_ ? "log_softmax" : "softmax"; }
   // Elements of a row stand one after another also where it is part of a longer one, but not where it has two axes.
   bool accepts_views() const override { return row_axes_ + 1 == shape_.size(); }
+  KernelOperands operands() const override {
+    const KernelOperand rows = whole_operand(shape_, {Layout::row_major(shape_.size())});
+    return {{rows}, rows};
+  }
   std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/softmax.h"}; }
   std::string type(const KernelCall& call, const Program& program, const std::string&) const override {
     return fmt::format("RowSoftmax<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output),

@@ -35,13 +35,14 @@ std::string view(const KernelText& text, BufferId id, const OperandAxes& axes) {
 
 class AttentionSpec : public HipKernelSpec {
  public:
-  AttentionSpec(const GemmOperation& scores, const GemmOperation& product, const FlashAttentionPlan& plan,
-                const GpuEstimate& estimate)
-      : scores_(scores), product_(product), plan_(plan), estimate_(estimate) {}
+  AttentionSpec(const GemmOperation& scores, const GemmOperation& product, KernelOperands operands,
+                const FlashAttentionPlan& plan, const GpuEstimate& estimate)
+      : scores_(scores), product_(product), operands_(std::move(operands)), plan_(plan), estimate_(estimate) {}
 
   std::string describe() const override {
     return fmt::format("attention {}->{}->{} {}", plan_.depth, keys(), plan_.columns, name(plan_.products));
   }
+  KernelOperands operands() const override { return operands_; }
   std::string device_header() const override { return "kernels/hip/attention/attention.h"; }
   std::string host_header() const override { return "kernels/hip/attention/attention_geometry.h"; }
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
@@ -78,6 +79,7 @@ class AttentionSpec : public HipKernelSpec {
   int64_t groups() const { return scores_.plan.shape.groups; }
 
   GemmOperation scores_, product_;
+  KernelOperands operands_;
   FlashAttentionPlan plan_;
   GpuEstimate estimate_;
 };
@@ -131,8 +133,8 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
   if (second->plan.shape.group_input_channels() != keys) return std::nullopt;
   const BufferId queries = scores.inputs[0], key = scores.inputs[1], value = product.inputs[1];
   const DType dtype = program.buffer(queries).dtype;
-  const BufferId operands[] = {key, scores.output, weights.output, value};
-  if (!std::ranges::all_of(operands, [&](BufferId id) { return program.buffer(id).dtype == dtype; }))
+  const BufferId tensors[] = {key, scores.output, weights.output, value};
+  if (!std::ranges::all_of(tensors, [&](BufferId id) { return program.buffer(id).dtype == dtype; }))
     return std::nullopt;
   const FlashAttentionPlan plan{.depth = first->plan.shape.group_input_channels(),
                                 .columns = second->plan.shape.group_output_channels(),
@@ -150,7 +152,9 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
   call.inner_epilogue = scores.epilogue;
   call.inner_epilogue.value = without_rounding(scores.epilogue.value);
   call.epilogue = product.epilogue;
-  call.spec = std::make_shared<AttentionSpec>(*first, *second, plan, estimate);
+  const KernelOperands of_scores = scores.spec->operands(), of_product = product.spec->operands();
+  KernelOperands operands{{of_scores.inputs[0], of_scores.inputs[1], of_product.inputs[1]}, of_product.output};
+  call.spec = std::make_shared<AttentionSpec>(*first, *second, std::move(operands), plan, estimate);
   return call;
 }
 

@@ -10,6 +10,7 @@
 namespace onnxc {
 namespace {
 
+using kernels::ConvShape;
 using kernels::GemmPlan;
 using kernels::Products;
 
@@ -35,7 +36,8 @@ std::string plan_text(const GemmPlan& plan) {
 
 class GemmSpec : public HipKernelSpec {
  public:
-  GemmSpec(GemmOperation operation, const GemmChoice& choice) : operation_(std::move(operation)), choice_(choice) {}
+  GemmSpec(GemmOperation operation, const GemmChoice& choice, KernelOperands operands)
+      : operation_(std::move(operation)), choice_(choice), operands_(std::move(operands)) {}
 
   std::string describe() const override {
     return fmt::format("{} {} tile {}x{}{}", operation_.title, name(plan().products), plan().tile.rows,
@@ -52,6 +54,7 @@ class GemmSpec : public HipKernelSpec {
     return fmt::format("implicit_gemm<{}>", plan_text(plan_of(call, program)));
   }
   bool writes_row_major() const override { return true; }
+  KernelOperands operands() const override { return operands_; }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     const std::string zeros = plan().weight_order == kernels::WeightOrder::packed
@@ -121,7 +124,47 @@ class GemmSpec : public HipKernelSpec {
 
   GemmOperation operation_;
   GemmChoice choice_;
+  KernelOperands operands_;
 };
+
+// The rows of a product or its results: `channels` are those of a group.
+KernelOperand gemm_operand(const GemmOperation& operation, const GemmAxes& axes, const std::array<Expr, 3>& positions,
+                           int64_t channels, std::vector<Layout> layouts) {
+  const int64_t groups = operation.plan.shape.groups;
+  KernelOperand operand{.layouts = std::move(layouts)};
+  operand.extents.emplace_back(axes.channel, axes.group ? channels : channels * groups);
+  const std::pair<const std::optional<size_t>&, Expr> others[] = {{axes.batch, operation.batch},
+                                                                  {axes.group, groups},
+                                                                  {axes.d, positions[0]},
+                                                                  {axes.h, positions[1]},
+                                                                  {axes.w, positions[2]}};
+  for (const auto& [axis, extent] : others)
+    if (axis) operand.extents.emplace_back(*axis, extent);
+  return operand;
+}
+
+// The other factor, where it is not packed.
+KernelOperand matrix_operand(const GemmOperation& operation, const GemmOperation::Matrix& axes) {
+  const ConvShape& shape = operation.plan.shape;
+  KernelOperand operand;
+  operand.extents = {{axes.k, shape.group_input_channels()}, {axes.column, shape.group_output_channels()}};
+  if (axes.batch) operand.extents.emplace_back(*axes.batch, operation.batch);
+  if (axes.group) operand.extents.emplace_back(*axes.group, shape.groups);
+  return operand;
+}
+
+// The output may become row-major: see writes_row_major.
+KernelOperands gemm_operands(const GemmOperation& operation, const Layout& input, const Layout& output) {
+  const ConvShape& shape = operation.plan.shape;
+  KernelOperands operands;
+  operands.inputs = {
+      gemm_operand(operation, operation.input_axes, operation.input, shape.group_input_channels(), {input}),
+      operation.weight_axes ? matrix_operand(operation, *operation.weight_axes) : KernelOperand{.is_packed = true}};
+  if (operation.weight_axes) operands.inputs.push_back({.is_packed = true});
+  operands.output = gemm_operand(operation, operation.output_axes, operation.output, shape.group_output_channels(),
+                                 {output, Layout::row_major(output.axes.size() - (output.is_row_major() ? 0 : 1))});
+  return operands;
+}
 
 uint16_t bits_of(float value, DType dtype) {
   if (dtype == DType::float16) return std::bit_cast<uint16_t>(Eigen::half(value));
@@ -249,7 +292,8 @@ void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
   if (choice.workspace_count > 0)
     call.workspace = add_temporary(context.program(), node.outputs[0]->name + " in parts", {choice.workspace_count});
   call.epilogue = std::move(epilogue);
-  call.spec = std::make_shared<GemmSpec>(std::move(operation), choice);
+  KernelOperands operands = gemm_operands(operation, context.program().buffer(input).layout, output_layout);
+  call.spec = std::make_shared<GemmSpec>(std::move(operation), choice, std::move(operands));
   context.emit_kernel(std::move(call), *node.outputs[0], output_layout, node.origin);
 }
 

@@ -21,8 +21,11 @@ std::string plan_text(const ChannelwisePlan& plan) {
 
 class ChannelwiseSpec : public HipKernelSpec {
  public:
-  ChannelwiseSpec(KernelConvolution convolution, const ChannelwisePlan& plan)
-      : convolution_(std::move(convolution)), plan_(plan) {}
+  ChannelwiseSpec(KernelConvolution convolution, const ChannelwisePlan& plan, Layout input_layout, Layout output_layout)
+      : convolution_(std::move(convolution)),
+        plan_(plan),
+        input_layout_(std::move(input_layout)),
+        output_layout_(std::move(output_layout)) {}
 
   std::string describe() const override { return convolution_title("conv channelwise", convolution_); }
   std::string device_header() const override { return "kernels/hip/memory_bound/channelwise.h"; }
@@ -35,6 +38,12 @@ class ChannelwiseSpec : public HipKernelSpec {
     return fmt::format("channelwise<{}>", plan_text(plan_of(call, program)));
   }
   bool writes_row_major() const override { return true; }
+  KernelOperands operands() const override {
+    const ConvSpec& spec = convolution_.spec;
+    const Layout rows = Layout::row_major(spec.axes.size() + 2);
+    return {{window_operand(spec, spec.input_channels, &WindowAxis::input, {input_layout_}), {.is_packed = true}},
+            window_operand(spec, spec.output_channels, &WindowAxis::output, {output_layout_, rows})};
+  }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     const std::string sizes = convolution_sizes(convolution_, text);
@@ -86,6 +95,7 @@ class ChannelwiseSpec : public HipKernelSpec {
 
   KernelConvolution convolution_;
   ChannelwisePlan plan_;
+  Layout input_layout_, output_layout_;
 };
 
 std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& weights) {
@@ -123,7 +133,8 @@ void lower_channelwise(const Node& node, LoweringContext& context) {
       is_planar ? context.buffer(input) : context.buffer_as(input, blocked, node.origin),
       add_constant(context.program(), node.inputs[1]->name, pack(plan, as_float(*node.inputs[1]->constant)), true)};
   call.epilogue = bias_epilogue(node, context);
-  call.spec = std::make_shared<ChannelwiseSpec>(convolution, plan);
+  const Layout input_layout = context.program().buffer(call.inputs[0]).layout;
+  call.spec = std::make_shared<ChannelwiseSpec>(convolution, plan, input_layout, output_layout);
   context.emit_kernel(std::move(call), output, output_layout, node.origin);
 }
 

@@ -84,8 +84,10 @@ std::string plan_text(const RowPlan& plan) {
 // What the two kernels have in common.
 class RowSpecBase : public HipKernelSpec {
  public:
-  RowSpecBase(Rows rows, const RowPlan& plan, int64_t element_size)
-      : rows_(std::move(rows)), plan_(plan), element_size_(element_size) {}
+  RowSpecBase(Rows rows, const RowPlan& plan, int64_t element_size, KernelOperands operands)
+      : rows_(std::move(rows)), plan_(plan), element_size_(element_size), operands_(std::move(operands)) {}
+
+  KernelOperands operands() const override { return operands_; }
 
   // Rows are counted through whole buffers.
   bool accepts_views() const override { return false; }
@@ -114,6 +116,9 @@ class RowSpecBase : public HipKernelSpec {
   Rows rows_;
   RowPlan plan_;
   int64_t element_size_;
+
+ private:
+  KernelOperands operands_;
 };
 
 class RowSpec : public RowSpecBase {
@@ -145,8 +150,11 @@ class RowSpec : public RowSpecBase {
 
 class RowMomentsSpec : public RowSpecBase {
  public:
-  RowMomentsSpec(Rows rows, const RowPlan& plan, int64_t element_size, Expr images, Expr groups)
-      : RowSpecBase(std::move(rows), plan, element_size), images_(std::move(images)), groups_(std::move(groups)) {}
+  RowMomentsSpec(Rows rows, const RowPlan& plan, int64_t element_size, KernelOperands operands, Expr images,
+                 Expr groups)
+      : RowSpecBase(std::move(rows), plan, element_size, std::move(operands)),
+        images_(std::move(images)),
+        groups_(std::move(groups)) {}
 
   std::string describe() const override { return "moments of chunks of rows"; }
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
@@ -183,7 +191,8 @@ void emit_rows(const Node& node, Rows rows, const Layout& layout, Epilogue epilo
   call.inputs = {context.buffer_as(input, layout, node.origin)};
   call.epilogue = std::move(epilogue);
   const RowPlan plan = choose_rows(shape_of(rows, context.program(), element_size));
-  call.spec = std::make_shared<RowSpec>(std::move(rows), plan, element_size);
+  KernelOperands operands{{whole_operand(*input.shape, {layout})}, whole_operand(*output.shape, {layout})};
+  call.spec = std::make_shared<RowSpec>(std::move(rows), plan, element_size, std::move(operands));
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
@@ -308,7 +317,11 @@ void lower_long_rows(const Node& node, InstanceRows instances, const RowShape& s
     call.epilogue.axes.push_back(
         {Symbol::axis(fmt::format("i{}", i), moments.shape[i]), moments.shape[i], AxisKind::parallel});
   call.epilogue.value = scalar::accumulator(DType::float32, 0);
-  call.spec = std::make_shared<RowMomentsSpec>(std::move(rows), plan, shape.element_size, images, groups);
+  const Buffer& normalized = program.buffer(input);
+  KernelOperands operands{{whole_operand(normalized.shape, {normalized.layout})},
+                          whole_operand(program.buffer(call.output).shape, {Layout::row_major(3)})};
+  call.spec =
+      std::make_shared<RowMomentsSpec>(std::move(rows), plan, shape.element_size, std::move(operands), images, groups);
   const BufferId output = call.output;
   program.steps.push_back({std::move(call), {node.origin}});
   define_by_moments(node, groups, output, context);

@@ -12,9 +12,9 @@ import pytest
 from onnxc import CompileError, InferenceSession, RunError
 from onnxc import compile as compile_model
 from tests import compare, onnxc_commands
-from tests.models.random_graphs import random_graph, sizes_of
 from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
+from tests.random.random_graphs import random_graph, sizes_of
 
 FAILED = onnxc_commands.REPOSITORY / "build" / "failed-graphs"
 # Some twenty layers, each of which adds a few roundings; a softmax or a norm over few elements makes them larger.

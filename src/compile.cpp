@@ -1,12 +1,16 @@
 // The pipeline: the way of a model from the file to the shared object, a stage a line.
 #include "compile.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <array>
 
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/hip/emit.h"
 #include "codegen/hip/hip_target.h"
 #include "frontend/import.h"
+#include "ops/op.h"
 #include "pass_runner.h"
 #include "passes/graph/apply_size_rules.h"
 #include "passes/graph/fold_batch_normalization.h"
@@ -70,6 +74,20 @@ void infer_and_dump_shapes(const Options& options, PassRunner& passes, const Imp
   dump_shapes(options, *model.graph, {});
 }
 
+// A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
+void warn_of_empty_windows(const Graph& graph) {
+  const auto is_empty = [](const Expr& dim) { return dim.is_constant(0); };
+  for (const auto& node : graph.nodes()) {
+    const bool has_window = std::ranges::any_of(std::array{"Conv", "MaxPool", "AveragePool", "LpPool"},
+                                                [&](const char* name) { return is_operator(node.get(), name); });
+    if (!has_window || node->inputs.empty() || node->outputs.empty() || node->outputs[0] == nullptr) continue;
+    const Shape &input = *node->inputs[0]->shape, &output = *node->outputs[0]->shape;
+    if (std::ranges::any_of(output, is_empty) && std::ranges::none_of(input, is_empty))
+      spdlog::warn("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
+                   node->describe(), to_string(output), to_string(input));
+  }
+}
+
 // Graph to graph.
 void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
   passes.run<Graph>("fold_constants", graph, [](Graph& folded) { fold_constants(folded); });
@@ -126,11 +144,22 @@ std::string describe(const Options& options, const CpuMachine& architecture) {
   return text;
 }
 
+// Nothing that the model consists of is overwritten.
+void check_outputs(const Options& options) {
+  if (options.dump_shapes && !options.dump_shapes->empty()) check_not_read(*options.dump_shapes);
+  if (options.output.empty()) return;
+  check_not_read(options.output);
+  if (options.emit != Emit::source) return;
+  for (const char* suffix : source_suffixes) check_not_read(options.output.string() + suffix);
+}
+
 void compile_model(const Options& options, PassRunner& passes, const ImportedModel& model) {
+  check_outputs(options);
   Graph& graph = *model.graph;
   Report report(options.report, options.json, origins(graph));
   // Everything after asks for shapes.
   infer_and_dump_shapes(options, passes, model);
+  warn_of_empty_windows(graph);
   if (only_shows_shapes(options)) return;
   optimize_graph(options, passes, graph);
 

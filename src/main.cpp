@@ -8,6 +8,7 @@
 
 #include "compile.h"
 #include "support/diagnostics.h"
+#include "support/process_end.h"
 #include "support/standard_output.h"
 #include "support/text.h"
 
@@ -37,6 +38,12 @@ const std::map<std::string, onnxc::Emit> emits{{"so", onnxc::Emit::shared_object
                                                {"source", onnxc::Emit::source},
                                                {"obj", onnxc::Emit::object},
                                                {"ir", onnxc::Emit::ir}};
+
+const CLI::Validator not_negative(
+    [](const std::string& text) {
+      return text.starts_with("-") ? "a number that is not negative is expected, found " + onnxc::quote(text) : "";
+    },
+    "");
 
 struct CommandLine {
   Options options;
@@ -79,8 +86,11 @@ struct CommandLine {
                  "keep the generated sources where a compiler refuses them, and say where");
     app.add_option("--max-memory", options.limits.max_memory, "refuse a model that needs more to compile, such as 8GB")
         ->transform(CLI::AsSizeValue(false))
+        ->check(not_negative)
         ->option_text("SIZE");
-    app.add_option("--max-nodes", options.limits.max_nodes, "refuse a model of more nodes")->option_text("N");
+    app.add_option("--max-nodes", options.limits.max_nodes, "refuse a model of more nodes")
+        ->check(not_negative)
+        ->option_text("N");
 
     constexpr const char* reports = "Reports, on stdout; without -o nothing is compiled";
     app.add_option("--dump-shapes", options.dump_shapes, "every shape as a table, or as JSON in a file")
@@ -136,30 +146,33 @@ void set_up_messages(const CommandLine& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  using onnxc::printable_message, onnxc::write_error;
   CommandLine command;
   try {
+    onnxc::keep_standard_streams();
+    onnxc::tidy_up_on_signals();
     if (std::optional<int> code = command.parse(argc, argv)) return *code;
     set_up_messages(command);
     onnxc::compile(command.options);
     onnxc::finish_standard_output();
     return 0;
   } catch (const onnxc::UsageError& error) {
-    fmt::print(stderr, "onnxc: error: {}\n", onnxc::printable_message(error.what()));
+    write_error(fmt::format("onnxc: error: {}\n", printable_message(error.what())));
     return 2;
   } catch (const onnxc::UserError& error) {
-    fmt::print(stderr, "onnxc: error: {}\n", onnxc::printable_message(error.what()));
+    write_error(fmt::format("onnxc: error: {}\n", printable_message(error.what())));
     return 1;
   } catch (const std::system_error& error) {  // fmt's, of a standard output that cannot be written
-    fmt::print(stderr, "onnxc: error: standard output: {}\n", onnxc::printable_message(error.what()));
+    write_error(fmt::format("onnxc: error: standard output: {}\n", printable_message(error.what())));
     return 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "onnxc: error: out of memory\n");
+    write_error("onnxc: error: out of memory\n");
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr,
-               "onnxc: internal error: {}\nThis is a bug of onnxc {}. Please report it with the model, or with what "
-               "--dump-ir prints.\n",
-               onnxc::printable_message(error.what()), ONNXC_VERSION);
+    write_error(
+        fmt::format("onnxc: internal error: {}\nThis is a bug of onnxc {}. Please report it with the model, or with "
+                    "what --dump-ir prints.\n",
+                    printable_message(error.what()), ONNXC_VERSION));
     return 3;
   }
 }

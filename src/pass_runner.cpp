@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "support/standard_output.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -35,8 +36,8 @@ void PassRunner::report() const {
   std::chrono::duration<double> total{0};
   for (const auto& [name, seconds] : times_) total += seconds;
   for (const auto& [name, seconds] : times_)
-    fmt::print(stderr, "{:>9.1f} ms {:>5.1f}%  {}\n", 1e3 * seconds.count(), 100 * seconds / total, name);
-  fmt::print(stderr, "{:>9.1f} ms 100.0%  total\n", 1e3 * total.count());
+    write_error(fmt::format("{:>9.1f} ms {:>5.1f}%  {}\n", 1e3 * seconds.count(), 100 * seconds / total, name));
+  write_error(fmt::format("{:>9.1f} ms 100.0%  total\n", 1e3 * total.count()));
 }
 
 }  // namespace onnxc

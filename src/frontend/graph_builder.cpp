@@ -83,7 +83,7 @@ std::vector<std::string> GraphBuilder::choose_outputs() const {
 
 void GraphBuilder::add_initializers(const std::unordered_set<std::string>& needed) {
   const auto add = [&](const std::string& name, const auto& tensor) {
-    if (!needed.contains(name)) return;
+    if (!needed.contains(name)) return tensors_.note(tensor);
     const std::string what = fmt::format("initializer {}", quote(name));
     main_.values[name] = graph_->add_constant(name, tensors_.read(tensor, what, model_));
   };
@@ -143,7 +143,10 @@ void GraphBuilder::build_operator(NodeInProgress& node) {
   origin.version = static_cast<int>(version->second);
   node.schema = onnx::OpSchemaRegistry::Schema(origin.type, origin.version, origin.domain);
   // A row may cover more versions than the operator was part of ONNX in.
-  const bool exists = node.schema != nullptr ? !node.schema->Deprecated() : !is_onnx_domain(origin.domain);
+  // GroupNormalization 18 was deprecated as it is (by 21, where its parameters are other ones), and files hold it.
+  const bool is_early_group_normalization = origin.domain.empty() && origin.type == "GroupNormalization";
+  const bool exists = node.schema != nullptr ? !node.schema->Deprecated() || is_early_group_normalization
+                                             : !is_onnx_domain(origin.domain);
   if (!exists) return add_unsupported(node);
   if (node.schema != nullptr) {
     check_attributes(node.attributes, *node.schema, node.what);
@@ -238,9 +241,7 @@ void GraphBuilder::bind_outputs(NodeInProgress& node, const Scope& inner, const 
   for (int i = 0; i < node.proto.output_size(); ++i) {
     const std::string& name = node.proto.output(i);
     if (name.empty()) continue;
-    Value* value = find_value(inner, formals[static_cast<size_t>(i)]);
-    user_check(value != nullptr, "{}: its output {} is an input that the call does not give", node.what, quote(name));
-    node.scope.values[name] = value;
+    node.scope.values[name] = given_value(node, inner, formals[static_cast<size_t>(i)]);
   }
 }
 
@@ -254,12 +255,25 @@ Value* GraphBuilder::find_value(const Scope& scope, const std::string& name) con
   internal_error("a value that the checks of the model let through");
 }
 
+Value* GraphBuilder::given_value(const NodeInProgress& node, const Scope& scope, const std::string& name) const {
+  Value* value = find_value(scope, name);
+  user_check(value != nullptr, "{}: its output {} is an input that the call does not give", node.what, quote(name));
+  return value;
+}
+
 std::string GraphBuilder::final_name(const Scope& scope, const std::string& name) {
   if (&scope == &main_) return name;
   const auto known = scope.final_names.find(name);
   if (known != scope.final_names.end()) return known->second;
-  std::string result = scope.prefix + name;
-  for (int copy = 2; !names_.insert(result).second; ++copy) result = fmt::format("{}{}#{}", scope.prefix, name, copy);
+  return free_name(scope.prefix + name);
+}
+
+std::string GraphBuilder::free_name(const std::string& wanted) {
+  if (names_.insert(wanted).second) return wanted;
+  int64_t& copy = copies_.try_emplace(wanted, 1).first->second;
+  std::string result;
+  do result = fmt::format("{}#{}", wanted, ++copy);
+  while (!names_.insert(result).second);
   return result;
 }
 

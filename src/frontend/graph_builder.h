@@ -92,7 +92,10 @@ class GraphBuilder {
   Scope inner_scope(const NodeInProgress& node, const std::string& what);
   void bind_outputs(NodeInProgress& node, const Scope& inner, const std::vector<std::string>& formals);
 
+  // Null for an input of a function that its call leaves out.
   Value* find_value(const Scope& scope, const std::string& name) const;
+  // What a subgraph or function gives; fails where that is such an input.
+  Value* given_value(const NodeInProgress& node, const Scope& scope, const std::string& name) const;
   // The name in the graph for a value that a scope calls `name`.
   std::string final_name(const Scope& scope, const std::string& name);
   Value* define_value(Scope& scope, const std::string& name);
@@ -108,7 +111,11 @@ class GraphBuilder {
   std::unique_ptr<Graph> graph_;
   Scope main_;
   std::unordered_map<std::string, const onnx::ValueInfoProto*> declared_;
-  std::unordered_set<std::string> names_;  // that values of the graph have, or will have
+  // `wanted`, or where that is taken `wanted#2`, `wanted#3` and so on.
+  std::string free_name(const std::string& wanted);
+
+  std::unordered_set<std::string> names_;            // that values of the graph have, or will have
+  std::unordered_map<std::string, int64_t> copies_;  // of a name, the number that was given last
   int64_t node_count_ = 0;
 };
 

@@ -54,7 +54,7 @@ void GraphBuilder::build_body(const onnx::GraphProto& body, const NodeInProgress
 // The branch of an If whose condition is constant; false where it is not.
 bool GraphBuilder::inline_branch(NodeInProgress& node) {
   const Value* condition = node.inputs.at(0);
-  if (condition == nullptr || !condition->constant || condition->constant->size() != 1) return false;
+  if (!condition->constant || condition->constant->size() != 1 || condition->dtype != DType::boolean) return false;
   const bool taken = condition->constant->as_int64()[0] != 0;
   const onnx::GraphProto& branch = node.attributes.at(taken ? "then_branch" : "else_branch")->g();
   user_check(branch.output_size() == node.proto.output_size(), "{}: it has {} outputs, and its branch {}", node.what,
@@ -89,8 +89,7 @@ Value* GraphBuilder::own_value(const NodeInProgress& node, Value* value, const S
   auto copy = std::make_unique<Node>();
   constexpr int version = 1;
   copy->op = find_op("", "Identity", version);
-  std::string name = scope.prefix + "copy";
-  for (int number = 2; !names_.insert(name).second; ++number) name = fmt::format("{}copy#{}", scope.prefix, number);
+  const std::string name = free_name(scope.prefix + "copy");
   copy->origin = {name, "Identity", "", version};
   copy->branch = scope.branch;
   copy->inputs = {value};
@@ -109,7 +108,7 @@ std::vector<Value*> GraphBuilder::build_branch(NodeInProgress& node, const std::
   build_body(branch, node, inner);
   std::vector<Value*> values;
   for (const auto& output : branch.output()) {
-    Value* value = own_value(node, find_value(inner, output.name()), inner);
+    Value* value = own_value(node, given_value(node, inner, output.name()), inner);
     if (std::ranges::find(values, value) != values.end()) value = own_value(node, value, inner);
     values.push_back(value);
   }
@@ -192,7 +191,7 @@ void GraphBuilder::build_rounds(NodeInProgress& node, const LoopParts& parts) {
   std::vector<Value*> end_inputs(begin_outputs.begin(),
                                  begin_outputs.begin() + static_cast<std::ptrdiff_t>(first_state + parts.carried));
   if (!parts.has_condition) end_inputs.push_back(begin_outputs[1]);
-  for (const auto& output : parts.body.output()) end_inputs.push_back(find_value(inner, output.name()));
+  for (const auto& output : parts.body.output()) end_inputs.push_back(given_value(node, inner, output.name()));
   std::vector<Value*> outputs;
   for (const std::string& name : node.proto.output())
     outputs.push_back(name.empty() ? nullptr : define_value(node.scope, name));

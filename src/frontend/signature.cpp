@@ -105,6 +105,16 @@ void check_signature(const onnx::NodeProto& node, const std::vector<Value*>& inp
   check_presence(node.input(), schema.inputs(), schema.min_input(), schema.max_input(), "input", what);
   check_presence(node.output(), schema.outputs(), schema.min_output(), schema.max_output(), "output", what);
 
+  // A name may stand for an input of the function around the node, which its call may leave out.
+  for (int i = 0; i < node.input_size(); ++i) {
+    const auto index = static_cast<size_t>(i);
+    const auto* formal = formal_of(schema.inputs(), index);
+    const bool is_absent = index >= inputs.size() || inputs[index] == nullptr;
+    user_check(!is_absent || node.input(i).empty() || formal == nullptr || formal->GetOption() == OpSchema::Optional,
+               "{}: input {} ({}) is {}, an input of the function that the call leaves out", what, i,
+               formal == nullptr ? "" : formal->GetName(), quote(node.input(i)));
+  }
+
   const TypeBindings bindings = bind_types(inputs, schema);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto* formal = formal_of(schema.inputs(), i);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "ir/tensor_text.h"
 #include "support/diagnostics.h"
@@ -69,9 +71,9 @@ Value* Graph::add_constant(std::string name, Tensor tensor) {
 }
 
 Node* Graph::insert(std::unique_ptr<Node> node, const Node* before) {
-  auto position = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& each) { return each.get() == before; });
-  internal_check(before == nullptr || position != nodes_.end(), "insertion before a node of this graph");
-  Node* added = nodes_.insert(position, std::move(node))->get();
+  const auto place = nodes_.insert(before == nullptr ? nodes_.end() : before->place, std::move(node));
+  Node* added = place->get();
+  added->place = place;
   for (size_t i = 0; i < added->inputs.size(); ++i)
     if (added->inputs[i] != nullptr) added->inputs[i]->uses.push_back({added, i});
   for (size_t i = 0; i < added->outputs.size(); ++i) {
@@ -91,8 +93,10 @@ void Graph::set_input(Node* node, size_t index, Value* value) {
 
 void Graph::replace_uses(Value* old_value, Value* new_value) {
   if (old_value == new_value) return;
-  std::vector<Use> uses = old_value->uses;
-  for (const Use& use : uses) set_input(use.node, use.index, new_value);
+  // All at once: one after the other would take time that grows with the square of their number.
+  const std::vector<Use> uses = std::exchange(old_value->uses, {});
+  for (const Use& use : uses) use.node->inputs[use.index] = new_value;
+  if (new_value != nullptr) new_value->uses.insert(new_value->uses.end(), uses.begin(), uses.end());
   std::replace(outputs.begin(), outputs.end(), old_value, new_value);
 }
 
@@ -101,15 +105,13 @@ bool Graph::is_output(const Value* value) const {
 }
 
 void Graph::erase(Node* node) {
-  auto position = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& each) { return each.get() == node; });
-  internal_check(position != nodes_.end(), "erasing a node of this graph");
   for (size_t i = 0; i < node->inputs.size(); ++i) remove_use(node->inputs[i], node, i);
   for (Value* output : node->outputs) {
     if (output == nullptr) continue;
     internal_check(output->uses.empty() && !is_output(output), "erasing a node whose outputs nobody uses");
     output->producer = nullptr;
   }
-  nodes_.erase(position);
+  nodes_.erase(node->place);
 }
 
 void Graph::erase_unused() {
@@ -136,14 +138,18 @@ void Graph::erase_unused() {
 void verify(const Graph& graph) {
   std::set<const Value*> available(graph.inputs.begin(), graph.inputs.end());
   std::map<const Value*, size_t> uses;
+  // What each value knows of its uses, gathered once.
+  std::set<std::tuple<const Value*, const Node*, size_t>> known;
+  for (const auto& node : graph.nodes())
+    for (const Value* input : node->inputs)
+      if (input != nullptr && uses.emplace(input, 0).second)
+        for (const Use& use : input->uses) known.emplace(input, use.node, use.index);
   for (const auto& node : graph.nodes()) {
     for (size_t i = 0; i < node->inputs.size(); ++i) {
       const Value* input = node->inputs[i];
       if (input == nullptr) continue;
       internal_check(input->constant || available.contains(input), "a value is used before it is made");
-      internal_check(std::any_of(input->uses.begin(), input->uses.end(),
-                                 [&](const Use& use) { return use.node == node.get() && use.index == i; }),
-                     "a use that its value does not know of");
+      internal_check(known.contains({input, node.get(), i}), "a use that its value does not know of");
       ++uses[input];
     }
     for (const Value* output : node->outputs) {
@@ -179,7 +185,11 @@ struct AttributePrinter {
   }
   std::string operator()(const std::vector<int64_t>& values) const { return list(values); }
   std::string operator()(const std::vector<float>& values) const { return list(values); }
-  std::string operator()(const std::vector<std::string>& values) const { return list(values); }
+  std::string operator()(const std::vector<std::string>& values) const {
+    std::vector<std::string> shown;
+    for (const std::string& value : values) shown.push_back(quote(value));
+    return list(shown);
+  }
   std::string operator()(const std::shared_ptr<Graph>&) const { return "graph"; }
 };
 
@@ -195,7 +205,7 @@ std::string to_string(const Graph& graph) {
     for (const Value* output : node->outputs) outputs.push_back(output == nullptr ? "_" : describe(*output));
     for (const Value* input : node->inputs) inputs.push_back(input == nullptr ? "_" : "%" + printable(input->name));
     for (const NamedAttribute& attribute : node->attributes)
-      attributes.push_back(attribute.name + "=" + std::visit(AttributePrinter{}, attribute.value));
+      attributes.push_back(printable(attribute.name) + "=" + std::visit(AttributePrinter{}, attribute.value));
     text += fmt::format("{} = {}({})", fmt::join(outputs, ", "), printable(node->origin.type), fmt::join(inputs, ", "));
     if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
     // What is known of a tensor of integers.
@@ -205,7 +215,8 @@ std::string to_string(const Graph& graph) {
   }
   for (const Guard& guard : graph.guards)
     text += fmt::format("guard {} {} {}  # {}\n", guard.left.to_string(),
-                        guard.kind == Guard::Kind::equal ? "==" : ">=", guard.right.to_string(), guard.reason);
+                        guard.kind == Guard::Kind::equal ? "==" : ">=", guard.right.to_string(),
+                        printable(guard.reason, 4000));
   for (const Value* output : graph.outputs) text += fmt::format("output %{}\n", printable(output->name));
   return text;
 }

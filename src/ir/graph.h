@@ -73,6 +73,7 @@ struct Branch {
 };
 
 struct Node {
+  std::list<std::unique_ptr<Node>>::iterator place;  // in its graph
   const OpRow* op = nullptr;
   std::vector<Value*> inputs;   // null for an optional input that is absent
   std::vector<Value*> outputs;  // null for an optional output that nobody wants

@@ -50,16 +50,22 @@ std::vector<Expr> symbols_for_elements(Graph& graph, Value& value, int64_t count
 
 }  // namespace
 
+void InferContext::check_condition(const Value& value) {
+  user_check(value.dtype == DType::boolean, "the condition {} must be of type bool, found {}", quote(value.name),
+             info(value.dtype).name);
+  user_check(value.shape && proven_equal(product(*value.shape), 1),
+             "the condition {} must have one element, found shape {}", quote(value.name),
+             value.shape ? to_string(*value.shape) : "?");
+}
+
 Expr InferContext::truth(Graph& graph, Value& value) {
+  check_condition(value);
   if (value.constant) return value.constant->as_int64().at(0) != 0 ? 1 : 0;
   if (value.elements) {
     const Expr known = value.elements->at(0);
     if (known.constant()) return known.is_constant(0) ? 0 : 1;
     return known;
   }
-  internal_check(value.shape.has_value() && value.dtype == DType::boolean, "a condition that is a boolean");
-  user_check(proven_equal(product(*value.shape), 1), "the condition {} must have one element, found shape {}",
-             quote(value.name), to_string(*value.shape));
   return symbols_for_elements(graph, value, 1, {0, 1})[0];
 }
 
@@ -93,6 +99,57 @@ void InferContext::at_least(const Expr& a, const Expr& b, std::string_view what)
   graph_.guards.push_back({Guard::Kind::at_least, a, b, fmt::format("{}: {}", node_.describe(), what)});
 }
 
+namespace {
+
+// 0 where two dims may be broadcast: one is 1, or they are equal.
+Expr broadcast_rule(const Expr& a, const Expr& b) { return (a - 1) * (b - 1) * (a - b); }
+
+bool is_guarded(const std::vector<Guard>& guards, const Expr& a, const Expr& b) {
+  const Expr rule = broadcast_rule(a, b), opposite = -rule;
+  return std::ranges::any_of(guards, [&](const Guard& guard) {
+    return guard.kind == Guard::Kind::equal && guard.condition.is_constant(1) && guard.right.is_constant(0) &&
+           (guard.left == rule || guard.left == opposite);
+  });
+}
+
+// The dim that all of these broadcast to: the largest, but 0 where one is 0.
+Expr broadcast_result(const std::vector<Expr>& dims) {
+  Expr least = 1, largest = dims.front();
+  for (const Expr& dim : dims) {
+    least = min(least, dim);
+    largest = max(largest, dim);
+  }
+  return least == min(largest, 1) ? largest : least * largest;
+}
+
+// The dims of which this one is the result of broadcasting, as the guards say; else itself.
+std::vector<Expr> broadcast_parts(const std::vector<Guard>& guards, const Expr& dim) {
+  if (dim.terms().size() != 1) return {dim};
+  for (const Atom& factor : dim.terms()[0].factors) {
+    if (factor->kind != AtomKind::max) continue;
+    const std::vector<Expr>& dims = factor->operands;
+    if (!(broadcast_result(dims) == dim)) continue;
+    bool all_guarded = true;
+    for (size_t i = 0; i < dims.size(); ++i)
+      for (size_t k = 0; k < i; ++k) all_guarded = all_guarded && is_guarded(guards, dims[i], dims[k]);
+    if (all_guarded) return dims;
+  }
+  return {dim};
+}
+
+}  // namespace
+
+void InferContext::one_number(size_t i, std::string_view role) {
+  check(!proven_different(product(shape(i)), 1), "one number is expected as {} (input {}), found shape {}", role, i,
+        to_string(shape(i)));
+  same(product(shape(i)), 1, fmt::format("one number is expected as {} (input {})", role, i));
+}
+
+void InferContext::not_empty(const Expr& extent, const Expr& reads, std::string_view what) {
+  if (proven_at_least(extent, 1) || proven_equal(reads, 0)) return;
+  at_least(extent, proven_at_least(reads, 1) ? Expr(1) : min(reads, 1), what);
+}
+
 Expr InferContext::broadcast(const Expr& a, const Expr& b) {
   if (a.is_constant(1) || proven_equal(a, b)) return b;
   if (b.is_constant(1)) return a;
@@ -115,10 +172,19 @@ Expr InferContext::broadcast(const Expr& a, const Expr& b) {
     is_one_or(a, b);
     return b;
   }
-  // Both may be 1: the result is the larger, but 0 where one is 0. (a - 1) * (b - 1) * (a - b) == 0.
-  graph_.guards.push_back(
-      {Guard::Kind::equal, (a - 1) * (b - 1) * (a - b), 0, fmt::format("{}: {}", node_.describe(), what)});
-  return min(min(a, b), Expr(1)) * max(a, b);
+  // Both may be 1. What is such a result itself is taken apart, so that one dim met again and again does not make the
+  // expression grow.
+  std::vector<Expr> dims = broadcast_parts(graph_.guards, a);
+  const size_t of_first = dims.size();
+  for (const Expr& dim : broadcast_parts(graph_.guards, b)) {
+    if (std::ranges::find(dims, dim) != dims.end()) continue;
+    for (size_t i = 0; i < of_first; ++i)
+      if (!is_guarded(graph_.guards, dims[i], dim))
+        graph_.guards.push_back(
+            {Guard::Kind::equal, broadcast_rule(dims[i], dim), 0, fmt::format("{}: {}", node_.describe(), what)});
+    dims.push_back(dim);
+  }
+  return broadcast_result(dims);
 }
 
 Shape InferContext::broadcast(const Shape& a, const Shape& b) {

@@ -24,12 +24,18 @@ class InferContext : public NodeReader {
   // Any other number that only a run knows.
   Expr run_time_symbol(std::string_view name, Bounds bounds, std::string_view what);
   std::vector<Expr> needed_elements(size_t i, std::string_view role) const override;
+  // Fails where it is no boolean of one element.
+  static void check_condition(const Value& value);
   // A boolean as 0 or 1: a constant, or a symbol that a run gives its value.
   static Expr truth(Graph& graph, Value& value);
 
   // a and b must be the same dim: fails where they cannot be, adds a guard where it is not proven; returns the simpler.
   Expr same(const Expr& a, const Expr& b, std::string_view what);
   void at_least(const Expr& a, const Expr& b, std::string_view what);
+  // Input i must hold one number; `role` is the input's in messages.
+  void one_number(size_t i, std::string_view role);
+  // An axis of this extent must hold something to read where `reads`, which is not negative, is more than 0.
+  void not_empty(const Expr& extent, const Expr& reads, std::string_view what);
   // Multidirectional broadcasting (ONNX Broadcasting). Unknown dims that may turn out 1 are decided at run time.
   Expr broadcast(const Expr& a, const Expr& b);
   Shape broadcast(const Shape& a, const Shape& b);

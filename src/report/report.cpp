@@ -41,7 +41,7 @@ void Report::add_kernels(const std::vector<DeviceKernel>& kernels,
 }
 
 void Report::finish() {
-  if (shows_ && as_json_) fmt::print("{}\n", json_.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  if (shows_ && as_json_) fmt::print("{}\n", json_.dump(2, ' ', true, ordered_json::error_handler_t::replace));
 }
 
 }  // namespace onnxc

@@ -21,6 +21,8 @@ bool disagrees(const Value& value) {
   return false;
 }
 
+constexpr size_t longest_reason = 4000;
+
 const char* relation(const Guard& guard) { return guard.kind == Guard::Kind::equal ? "==" : ">="; }
 
 // ------------------------------------------------------------------------------------------------------- table
@@ -91,11 +93,12 @@ std::string shapes_table(const Graph& graph, const std::string& stop) {
   }
   for (const Value* output : graph.outputs) text += fmt::format("output  {}\n", describe(output));
   for (const RunTimeSymbol& each : graph.run_time_symbols)
-    text += fmt::format("run     {} = {}\n", each.symbol.name(), printable_message(each.reason));
-  for (const SizeRule& rule : graph.size_rules) text += fmt::format("sizes   {}\n", printable_message(rule.describe()));
+    text += fmt::format("run     {} = {}\n", printable(each.symbol.name()), printable(each.reason, longest_reason));
+  for (const SizeRule& rule : graph.size_rules)
+    text += fmt::format("sizes   {}\n", printable(rule.describe(), longest_reason));
   for (const Guard& guard : graph.guards)
     text += fmt::format("rule    {} {} {}{}  ({})\n", guard.left.to_string(), relation(guard), guard.right.to_string(),
-                        when(guard.condition), printable_message(guard.reason));
+                        when(guard.condition), printable(guard.reason, longest_reason));
   if (!stop.empty()) text += fmt::format("stopped: {}\n", printable_message(stop));
   return text;
 }
@@ -130,7 +133,7 @@ std::string shapes_json(const Graph& graph, const std::string& stop) {
     add_condition(dump["guards"].back(), guard.condition);
   }
   dump["stop"] = stop.empty() ? ordered_json(nullptr) : ordered_json(stop);
-  return dump.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return dump.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace onnxc

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "support/diagnostics.h"
@@ -25,6 +27,17 @@ std::string reason(int error) {
   return std::strerror(error);
 }
 
+// The files that were mapped, by device and number.
+struct FilesRead {
+  std::mutex mutex;
+  std::set<std::pair<dev_t, ino_t>> files;
+};
+
+FilesRead& files_read() {
+  static FilesRead the_one;
+  return the_one;
+}
+
 // `name` is how errors call the file.
 std::shared_ptr<const MappedFile> map_descriptor(const FileDescriptor& file, const std::string& name,
                                                  bool allow_hard_links) {
@@ -35,10 +48,15 @@ std::shared_ptr<const MappedFile> map_descriptor(const FileDescriptor& file, con
   user_check(allow_hard_links || status.st_nlink <= 1,
              "cannot read {}: it has {} hard links, so it may be a file of another folder; copy it", name,
              status.st_nlink);
+  {
+    const std::scoped_lock lock(files_read().mutex);
+    files_read().files.emplace(status.st_dev, status.st_ino);
+  }
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return std::make_shared<const MappedFile>(nullptr, 0);  // nothing to map
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   user_check(data != MAP_FAILED, "cannot map {} ({} bytes): {}", name, size, std::strerror(errno));
+  note_mapping(data, size, name);
   return std::make_shared<const MappedFile>(static_cast<const std::byte*>(data), size);
 }
 
@@ -99,7 +117,25 @@ bool kernel_has_openat2() {
 }  // namespace
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  forget_mapping(bytes_.data());
+  munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void note_as_read(const std::filesystem::path& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return;
+  const std::scoped_lock lock(files_read().mutex);
+  files_read().files.emplace(status.st_dev, status.st_ino);
+}
+
+void check_not_read(const std::filesystem::path& target) {
+  struct stat status;
+  if (stat(target.c_str(), &status) != 0) return;
+  const std::scoped_lock lock(files_read().mutex);
+  user_check(!files_read().files.contains({status.st_dev, status.st_ino}),
+             "cannot write {}: it is a file that the model consists of; give the output another name",
+             quote(target.string()));
 }
 
 std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path) {
@@ -156,6 +192,7 @@ OutputFile::OutputFile(std::filesystem::path target, Kind kind) : target_(std::m
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     user_check(descriptor_ >= 0 || errno == EEXIST, "cannot write {}: {}", name, std::strerror(errno));
   }
+  ends_.emplace(temporary_);
 }
 
 OutputFile::~OutputFile() {
@@ -173,6 +210,7 @@ void OutputFile::commit() {
   user_check(close(std::exchange(descriptor_, -1)) == 0, "cannot write {}: {}", name, std::strerror(errno));
   user_check(rename(temporary_.c_str(), target_.c_str()) == 0, "cannot write {}: {}", name, std::strerror(errno));
   committed_ = true;
+  ends_.reset();
 }
 
 void write_file(const std::filesystem::path& target, std::string_view contents) {

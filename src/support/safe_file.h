@@ -5,14 +5,17 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "support/process_end.h"
+
 namespace onnxc {
 
 // The bytes of a regular file, mapped read-only. Whoever shares it keeps the bytes alive. Another program that shortens
-// the file meanwhile ends this one with SIGBUS: mapping trusts the owner of the file to leave it alone.
+// the file meanwhile ends this one with SIGBUS, which tidy_up_on_signals makes an error.
 class MappedFile {
  public:
   MappedFile(const std::byte* data, size_t size) : bytes_(data, size) {}
@@ -29,6 +32,12 @@ class MappedFile {
 
 // A file that the user names: symbolic links are followed. UserError naming it where it is missing or not regular.
 std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path);
+
+// Fails where the target is a file that was mapped, under this name, another, or that of a link: writing would replace
+// what was read.
+void check_not_read(const std::filesystem::path& target);
+// A file that counts as read, though nothing of it was needed.
+void note_as_read(const std::filesystem::path& path);
 
 struct ContainmentRules {
   // A file with several hard links may be another's file under a name that looks harmless (CVE-2026-34446), so it is
@@ -64,6 +73,7 @@ class OutputFile {
   std::filesystem::path target_, temporary_;
   int descriptor_ = -1;
   bool committed_ = false;
+  std::optional<EndsWithProcess> ends_;
 };
 
 // A whole file at once, through OutputFile.

@@ -1,5 +1,8 @@
 #include "support/standard_output.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -7,6 +10,21 @@
 #include "support/diagnostics.h"
 
 namespace onnxc {
+
+void keep_standard_streams() noexcept {
+  // For reading only: what is written fails, as it does where they are closed.
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+    if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
+}
+
+void write_error(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t count = write(STDERR_FILENO, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+}
 
 void finish_standard_output() {
   errno = 0;

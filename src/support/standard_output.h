@@ -1,7 +1,15 @@
-// Standard output is data: when it cannot be written, the command has failed.
+// Standard output is data: when it cannot be written, the command has failed. Standard error is said if it can be.
 #pragma once
 
+#include <string_view>
+
 namespace onnxc {
+
+// For the begin of main: a standard stream that is closed must not become a file that is opened later.
+void keep_standard_streams() noexcept;
+
+// Writes to standard error. Where that is closed or full the exit code has to say it alone.
+void write_error(std::string_view text) noexcept;
 
 // To be called when all has been printed. Throws UserError when any of it could not be written (a full disk).
 void finish_standard_output();

@@ -13,6 +13,7 @@
 
 #include "support/diagnostics.h"
 #include "support/file_descriptor.h"
+#include "support/process_end.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -53,8 +54,13 @@ pid_t start(const std::vector<std::string>& arguments, const ProcessOptions& opt
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &signals_of_children());
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t process = 0;
-  const int error = posix_spawnp(&process, argv[0], actions.get(), nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&process, argv[0], actions.get(), &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   if (error != 0) {
     const std::string hint = options.install_hint.empty() ? "" : "; " + options.install_hint;
     user_error("cannot run {}: {}{}", quote(arguments[0]), std::strerror(error), hint);
@@ -93,17 +99,15 @@ std::string ProcessResult::describe() const {
 ProcessResult run_process(const std::vector<std::string>& arguments, const ProcessOptions& options) {
   internal_check(!arguments.empty(), "a program to run");
   Pipe output = make_pipe(), errors = make_pipe();
-  const pid_t process = start(arguments, options, output.write_end.get(), errors.write_end.get());
+  const pid_t process =
+      start_with_process([&] { return start(arguments, options, output.write_end.get(), errors.write_end.get()); });
   output.write_end.close();
   errors.write_end.close();
 
   ProcessResult result;
   std::array<FileDescriptor, 2> sources = {std::move(output.read_end), std::move(errors.read_end)};
   drain(sources, {&result.output, &result.errors});
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    internal_check(errno == EINTR, "a process of ours can be waited for");
-  }
+  const int status = wait_with_process(process);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   return result;

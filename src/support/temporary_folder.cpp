@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <system_error>
 
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -12,10 +14,17 @@ namespace onnxc {
 TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   const char* parent = std::getenv("TMPDIR");
   if (parent == nullptr || *parent == '\0') parent = "/tmp";
-  std::string name = (std::filesystem::path(parent) / fmt::format("onnxc-{}-XXXXXX", purpose)).string();
+  // What compilers are told is read by lines, and a name that begins with '-' would be an option.
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(parent, error);
+  user_check(!error && folder.string().find('\n') == std::string::npos,
+             "the temporary folder {} has a name that compilers do not take; set TMPDIR to another folder",
+             quote(parent));
+  std::string name = (folder / fmt::format("onnxc-{}-XXXXXX", purpose)).string();
   user_check(mkdtemp(name.data()) != nullptr, "cannot make a temporary folder in {}: {}; set TMPDIR to another folder",
              quote(parent), std::strerror(errno));
   path_ = name;
+  ends_.emplace(path_);
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
+
+#include "support/process_end.h"
 
 namespace onnxc {
 
@@ -17,11 +20,15 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
   // Leaves the folder where it is.
-  void keep() { kept_ = true; }
+  void keep() {
+    kept_ = true;
+    ends_.reset();
+  }
 
  private:
   std::filesystem::path path_;
   bool kept_ = false;
+  std::optional<EndsWithProcess> ends_;
 };
 
 }  // namespace onnxc

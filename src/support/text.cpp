@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "support/hash.h"
 
 namespace onnxc {
@@ -115,7 +113,8 @@ std::string printable(std::string_view text, size_t max_length) { return escape_
 std::string quote(std::string_view text) { return "'" + printable(text) + "'"; }
 
 std::string printable_message(std::string_view text) {
-  return escape_for_reading(text, std::numeric_limits<size_t>::max(), "\n\t");
+  constexpr size_t longest = 16384;
+  return escape_for_reading(text, longest, "\n\t");
 }
 
 std::string safe_file_name(std::string_view name) {

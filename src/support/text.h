@@ -25,7 +25,8 @@ std::string comment_text(std::string_view text);
 std::string printable(std::string_view text, size_t max_length = 200);
 // The same in single quotes: how a name stands in a message.
 std::string quote(std::string_view text);
-// A whole message, of several lines: as printable, but lines and tabs stay and nothing is cut.
+// A whole message, of several lines: as printable, but lines and tabs stay, and only what is longer than anybody reads
+// is cut.
 std::string printable_message(std::string_view text);
 
 // The stem of a file's name for a tensor, to be followed by an extension: characters other than ASCII letters, digits,

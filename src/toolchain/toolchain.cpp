@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <list>
 
@@ -142,6 +143,12 @@ class Build {
     if (result.succeeded()) return std::move(result.errors);
     if (result.errors.find("No space left on device") != std::string::npos)
       user_error("the disk is full: {}", printable_message(result.errors));
+    for (const char* lack : {"out of memory", "Cannot allocate memory", "std::bad_alloc", "loading shared libraries"})
+      user_check(result.errors.find(lack) == std::string::npos, "the C++ compiler could not run: {}",
+                 printable_message(result.errors));
+    user_check(
+        result.signal != SIGKILL,
+        "the C++ compiler was killed, mostly for want of memory; give it more, or compile fewer parts at once (-j 1)");
     if (options_.keeps_refused) folder_.keep();
     const std::string next = options_.keeps_refused
                                  ? fmt::format("The source is kept; repeat with:\n{}", fmt::join(command, " "))

@@ -48,6 +48,7 @@ std::string build_object(const EmittedModel& model, const ToolchainOptions& opti
 // `output` is the source; the weights stand beside it as output + ".weights", the GPU's as output + ".device.hip" and
 // output + ".device.weights". output + ".data.s" makes objects of what is data; how all of it is built is said in the
 // source's header.
+inline constexpr const char* source_suffixes[] = {"", ".weights", ".device.hip", ".device.weights", ".data.s"};
 void write_source(const EmittedModel& model, const std::filesystem::path& output);
 
 }  // namespace onnxc

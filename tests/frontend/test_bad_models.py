@@ -186,7 +186,7 @@ CASES: dict[str, tuple[Bytes, tuple[str, ...]]] = {
     "input_dims_past_int64": (one("Relu", inputs=[value("x", [2**40, 2**40])]), ("input 'x', dim 1", "64 bits")),
     "input_bytes_past_int64": (one("Size", inputs=[value("x", [2**62])]), ("input 'x', dim 0", "64 bits")),
     "temporary_past_int64": (
-        one("Unique", inputs=[value("x", [2**31, 0], TensorProto.INT8)], axis=0),
+        one("Unique", inputs=[value("x", [2**31, 2], TensorProto.INT8)], axis=0),
         ("node 'n1' (Unique)", "does not fit in 64 bits"),
     ),
     "steps_past_int64": (

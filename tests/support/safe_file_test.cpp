@@ -11,6 +11,7 @@
 
 #include "support/diagnostics.h"
 #include "support/file_descriptor.h"
+#include "support/process_end.h"
 #include "support/temporary_folder.h"
 
 namespace onnxc {
@@ -47,6 +48,28 @@ TEST(MapFile, NamesWhatItCannotRead) {
   EXPECT_THAT(error_of([&] { map_file("/dev/null"); }), HasSubstr("'/dev/null': it is not a regular file"));
   mkfifo((folder.path() / "pipe").c_str(), 0600);
   EXPECT_THAT(error_of([&] { map_file(folder.path() / "pipe"); }), HasSubstr("it is not a regular file"));
+}
+
+TEST(MapFile, AFileThatBecomesShorterIsAnErrorThatNamesIt) {
+  TemporaryFolder folder("test");
+  const fs::path path = folder.path() / "shrinking";
+  const auto read_cut_file = [&] {
+    tidy_up_on_signals();
+    put(path, std::string(100'000, 'x'));
+    const auto file = map_file(path);
+    fs::resize_file(path, 1);
+    volatile std::byte last = file->bytes().back();
+    static_cast<void>(last);
+  };
+  EXPECT_EXIT(read_cut_file(), testing::ExitedWithCode(1), "shrinking' became shorter while it was read");
+}
+
+TEST(MapFile, OtherBusErrorsEndTheProcess) {
+  const auto read_past_file = [] {
+    tidy_up_on_signals();
+    raise(SIGBUS);
+  };
+  EXPECT_EXIT(read_past_file(), testing::KilledBySignal(SIGBUS), "");
 }
 
 TEST(MapFile, BytesOutliveTheNameAndTheFirstOwner) {

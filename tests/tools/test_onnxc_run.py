@@ -218,7 +218,14 @@ def test_wrong_files(tmp_path: Path) -> None:
 
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_text("hello")
-    assert "cannot be loaded" in run(model=tmp_path / "a.so", code=1).stderr
+    assert "is no shared object" in run(model=tmp_path / "a.so", code=1).stderr
+    whole = Path("/proc/self/exe").resolve().read_bytes()
+    for size in (10, 64, 1000, len(whole) - 1):
+        (tmp_path / "a.so").write_bytes(whole[:size])
+        assert "is cut short" in run(model=tmp_path / "a.so", code=1).stderr
+    (tmp_path / "a.so").unlink()
+    os.mkfifo(tmp_path / "a.so")
+    assert "not a regular file" in run(model=tmp_path / "a.so", code=1).stderr
     assert "no such file" in run(model=tmp_path / "b.so", code=1).stderr
 
 

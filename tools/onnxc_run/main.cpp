@@ -14,6 +14,7 @@
 #include "onnxc_run/reports/trace.h"
 #include "onnxc_run/session.h"
 #include "onnxc_run/verify.h"
+#include "support/process_end.h"
 #include "support/standard_output.h"
 #include "support/text.h"
 
@@ -97,6 +98,8 @@ int run(int argc, char** argv) {
 }  // namespace onnxc
 
 int main(int argc, char** argv) {
+  onnxc::keep_standard_streams();
+  onnxc::tidy_up_on_signals();
   onnxc::set_up_messages();
   return onnxc::run(argc, argv);
 }

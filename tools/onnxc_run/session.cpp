@@ -3,11 +3,14 @@
 #include <cstddef>
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 
 #include "onnxc_run/steps.h"
+#include "support/safe_file.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -79,10 +82,29 @@ onnxc_value value_of(const Tensor& tensor) {
   return value;
 }
 
+namespace {
+
+// A file that was cut short, as by a broken download, would end the loader by a signal.
+void check_whole(const std::filesystem::path& path) {
+  const std::shared_ptr<const MappedFile> file = map_file(path);
+  const std::string_view text = file->text();
+  user_check(text.starts_with(ELFMAG), "{} is no shared object", quote(path.string()));
+  Elf64_Ehdr header{};
+  const bool has_header = text.size() >= sizeof header;
+  if (has_header) std::memcpy(&header, text.data(), sizeof header);
+  const uint64_t sections = uint64_t{header.e_shnum} * header.e_shentsize;
+  user_check(has_header && header.e_shoff <= text.size() && sections <= text.size() - header.e_shoff,
+             "{} is cut short: it has {} bytes of {}", quote(path.string()), text.size(),
+             has_header ? std::to_string(header.e_shoff + sections) : "a library");
+}
+
+}  // namespace
+
 ModelLibrary::ModelLibrary(const std::filesystem::path& path) : path_(path) {
   // With a folder in its name, so that the loader does not search for it.
   std::string file = std::filesystem::absolute(path).string();
   user_check(std::filesystem::exists(file), "{}: no such file", quote(path.string()));
+  check_whole(path);
   library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) {
     const char* reason = dlerror();

@@ -144,12 +144,27 @@ int64_t count_bytes(const std::vector<int64_t>& dims, int64_t element_size, cons
 
 }  // namespace
 
-void TensorReader::check_memory(int64_t bytes, const std::string& what) const {
+void TensorReader::check_memory(int64_t bytes, const std::string& what) {
   user_check(bytes <= limits_.max_memory, "{}: it needs {} bytes, and the limit is {} (--max-memory)", what, bytes,
              limits_.max_memory);
+  user_check(bytes <= limits_.max_memory - bytes_read_,
+             "{}: it needs {} bytes, the tensors before it {}, and the limit is {} (--max-memory)", what, bytes,
+             bytes_read_, limits_.max_memory);
+  bytes_read_ += bytes;
 }
 
-TensorReader::Header TensorReader::read_header(const TensorProto& tensor, const std::string& what) const {
+void TensorReader::note(const TensorProto& tensor) const {
+  if (tensor.data_location() != TensorProto::EXTERNAL) return;
+  for (const onnx::StringStringEntryProto& entry : tensor.external_data())
+    if (entry.key() == "location") note_as_read(folder_ / entry.value());
+}
+
+void TensorReader::note(const onnx::SparseTensorProto& tensor) const {
+  note(tensor.values());
+  note(tensor.indices());
+}
+
+TensorReader::Header TensorReader::read_header(const TensorProto& tensor, const std::string& what) {
   const DTypeInfo* row = find_dtype(tensor.data_type());
   user_check(row != nullptr && row->size > 0, "{}: its element type {} is not supported", what,
              element_type_name(tensor.data_type()));
@@ -215,6 +230,13 @@ Tensor TensorReader::read(const onnx::SparseTensorProto& sparse, const std::stri
   const Tensor indices = read(sparse.indices(), what + ", its indices", owner);
   const int64_t bytes = count_bytes(dims, info(values.dtype()).size, what);
   check_memory(bytes, what);
+  // A file of a hundred bytes may ask for any size so.
+  constexpr int64_t always_bytes = int64_t{1} << 26, most_growth = 1000;
+  const auto given = static_cast<int64_t>(values.bytes().size() + indices.bytes().size());
+  user_check(bytes <= always_bytes || bytes / most_growth <= given,
+             "{}: its shape {} needs {} bytes for {} elements that are not 0; a sparse tensor may need {} bytes, or {} "
+             "times what the file holds of it",
+             what, dims_text(dims), bytes, values.size(), always_bytes, most_growth);
 
   // Indices are [nonzeros], into the row-major elements, or [nonzeros, rank].
   const auto rank = static_cast<int64_t>(dims.size());

@@ -28,15 +28,20 @@ class TensorReader {
   // A sparse tensor (ONNX SparseTensorProto, COO format) as a dense one.
   Tensor read(const onnx::SparseTensorProto& tensor, const std::string& what, const std::shared_ptr<const void>& owner);
 
+  // A tensor that is not needed: its file is the model's all the same (check_not_read).
+  void note(const onnx::TensorProto& tensor) const;
+  void note(const onnx::SparseTensorProto& tensor) const;
+
  private:
   struct Header;
-  Header read_header(const onnx::TensorProto& tensor, const std::string& what) const;
+  Header read_header(const onnx::TensorProto& tensor, const std::string& what);
   Tensor read_external(const onnx::TensorProto& tensor, const Header& header, const std::string& what);
-  void check_memory(int64_t bytes, const std::string& what) const;
+  void check_memory(int64_t bytes, const std::string& what);
 
   std::filesystem::path folder_;
   Limits limits_;
   ContainmentRules rules_;
+  int64_t bytes_read_ = 0;  // of all tensors
   std::map<std::string, std::shared_ptr<const MappedFile>> external_files_;
 };
 

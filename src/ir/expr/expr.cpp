@@ -66,8 +66,13 @@ bool join_remainder(std::vector<Term>& terms, size_t index, const Atom& remainde
 }
 
 bool join_any_remainder(std::vector<Term>& terms) {
+  // Each remainder of a product is tried with the product of the others, in its own normal form: what grows with the
+  // factorial of their number is left as it is.
+  constexpr auto most_remainders = 3;
+  const auto is_remainder = [](const Atom& atom) { return atom->kind == AtomKind::mod; };
   for (size_t i = 0; i < terms.size(); ++i) {
     std::vector<Atom> factors = terms[i].factors;
+    if (std::ranges::count_if(factors, is_remainder) > most_remainders) continue;
     for (const Atom& atom : factors)
       if (atom->kind == AtomKind::mod && join_remainder(terms, i, atom)) return true;
   }

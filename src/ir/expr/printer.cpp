@@ -1,5 +1,6 @@
 // Expressions as text, in Python's syntax, with the parentheses that Python or a reader needs.
 #include "ir/expr/expr.h"
+#include "support/text.h"
 
 namespace onnxc {
 namespace {
@@ -25,7 +26,7 @@ std::string operand_text(const Expr& expr) {
 std::string atom_text(const AtomNode& atom) {
   switch (atom.kind) {
     case AtomKind::symbol:
-      return atom.symbol->name();
+      return printable(atom.symbol->name());  // a model's text
     case AtomKind::floor_div:
       return operand_text(atom.operands[0]) + "//" + operand_text(atom.operands[1]);
     case AtomKind::mod:

@@ -50,7 +50,7 @@ std::string print_dims(const Program& program) {
     const Bounds& bounds = symbol.info().bounds;
     // Quotients are printed as their dividends.
     if (bounds == Bounds{0, Bounds::infinity} || symbol.info().division) continue;
-    text += fmt::format("dim {} {}..{}\n", symbol.name(),
+    text += fmt::format("dim {} {}..{}\n", printable(symbol.name()),
                         bounds.minimum == Bounds::minus_infinity ? "" : std::to_string(bounds.minimum),
                         bounds.maximum == Bounds::infinity ? "" : std::to_string(bounds.maximum));
   }

@@ -56,6 +56,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 Equation read_equation(const NodeReader& c) {
+  constexpr size_t most_inputs = 64;  // one expression is the product of all
+  c.check(c.input_count() <= most_inputs, "{} inputs; at most {} are compiled", c.input_count(), most_inputs);
   std::string text = c.text("equation", "");
   std::erase(text, ' ');
   size_t arrow = text.find("->");

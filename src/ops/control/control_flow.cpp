@@ -115,7 +115,14 @@ Expr round_limit(const NodeReader& c) {
   return c.shape(input)[scan_order(c, 0, c.rank(input)).axis];
 }
 
+// A condition of a loop: one boolean.
+void check_loop_condition(InferContext& c, size_t input, std::string_view role) {
+  c.check(c.dtype(input) == DType::boolean, "a boolean is expected as {}, found {}", role, info(c.dtype(input)).name);
+  c.one_number(input, role);
+}
+
 void infer_loop_begin(InferContext& c) {
+  if (c.has_input(1)) check_loop_condition(c, 1, "first condition");
   const Expr limit = round_limit(c);
   const Expr round = c.run_time_symbol(c.node().outputs[0]->name, {0, Bounds::infinity}, "the number of the round");
   c.output(0, DType::int64, {});
@@ -227,6 +234,7 @@ void infer_loop_end(InferContext& c) {
                          instead_of_growing));
     c.output(i, c.dtype(first_state + i), before);
   }
+  check_loop_condition(c, loop.next_condition(), "condition that the body gives");
   std::optional<Expr> rounds;
   if (only_counts(*loop.begin)) rounds = loop.limit;
   for (size_t i = 0; i < loop.collected; ++i) {
@@ -326,6 +334,7 @@ constexpr OpRow rows[] = {
 std::optional<std::vector<Value*>> known_branch(const Node& node) {
   if (node.op->name != "If" || !node.op->domain.empty()) return std::nullopt;
   const Value& condition = *node.inputs[0];
+  InferContext::check_condition(condition);
   std::optional<int64_t> holds;
   if (condition.constant)
     holds = condition.constant->as_int64().at(0);
@@ -336,6 +345,11 @@ std::optional<std::vector<Value*>> known_branch(const Node& node) {
   std::vector<Value*> values;
   for (size_t i = 0; i < node.outputs.size(); ++i) values.push_back(node.inputs[branch_input(reader, i, *holds != 0)]);
   return values;
+}
+
+Expr has_rounds(const Node& begin) {
+  const Expr limit = round_limit(NodeReader(begin));
+  return proven_at_least(limit, 1) ? Expr(1) : min(limit, 1);
 }
 
 std::span<const OpRow> control_flow_ops() { return rows; }

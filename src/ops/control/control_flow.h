@@ -22,4 +22,7 @@ inline constexpr const char* control_flow_domain = "onnxc.control_flow";
 // For an If whose condition is known when the model is compiled: the values of the branch that it takes.
 std::optional<std::vector<Value*>> known_branch(const Node& node);
 
+// 0 where a loop, by the node that begins it, is known to have no round; else 1, also where only a run knows.
+Expr has_rounds(const Node& begin);
+
 }  // namespace onnxc

@@ -174,27 +174,41 @@ void infer_variadic(InferContext& c) {
   c.output(0, c.dtype(0), broadcast_inputs(c));
 }
 
-Scalar fold_inputs(DefineContext& c, ScalarOp op, const std::vector<Expr>& indices) {
-  Scalar result;
-  for (size_t k = 0; k < c.input_count(); ++k) {
-    Operand x = c.in(k);
-    Scalar element = x.compute(x.broadcast_indices(indices));
-    result = result ? scalar::binary(op, result, element) : element;
+// finish(the inputs joined by `op`, in their order). Of many inputs a few at a time, in a temporary: an expression of
+// any depth would need a stack of any depth, here and in clang.
+void define_folded(DefineContext& c, ScalarOp op, const std::function<Scalar(const Scalar& folded)>& finish) {
+  constexpr size_t at_a_time = 32;
+  const size_t count = c.input_count();
+  std::optional<Operand> before;
+  for (size_t begin = 0; begin < count; begin += at_a_time) {
+    const size_t end = std::min(count, begin + at_a_time);
+    const auto joined = [&](const std::vector<Expr>& indices) {
+      Scalar result = before ? before->compute(indices) : Scalar();
+      for (size_t k = begin; k < end; ++k) {
+        Operand x = c.in(k);
+        Scalar element = x.compute(x.broadcast_indices(indices));
+        result = result ? scalar::binary(op, result, element) : element;
+      }
+      return result;
+    };
+    if (end == count) return c.elementwise([&](const std::vector<Expr>& i) { return finish(joined(i)); });
+    Operand partial = c.temporary("partial", info(c.out(0).dtype).compute, c.out(0).shape);
+    NestBuilder nest("partial");
+    std::vector<Expr> indices = nest.parallel(partial.shape);
+    nest.store(partial, indices, joined(indices));
+    c.emit(std::move(nest));
+    before = partial;
   }
-  return result;
 }
 
 template <ScalarOp op>
 void define_variadic(DefineContext& c) {
-  c.elementwise([&](const std::vector<Expr>& i) { return fold_inputs(c, op, i); });
+  define_folded(c, op, [](const Scalar& folded) { return folded; });
 }
 
 void define_mean(DefineContext& c) {
   auto count = static_cast<double>(c.input_count());
-  c.elementwise([&](const std::vector<Expr>& i) {
-    Scalar sum = fold_inputs(c, ScalarOp::add, i);
-    return sum / number(sum, count);
-  });
+  define_folded(c, ScalarOp::add, [&](const Scalar& sum) { return sum / number(sum, count); });
 }
 
 // ---------------------------------------------------------------------------------------------------------- Clip

@@ -5,8 +5,12 @@
 namespace onnxc {
 namespace {
 
-void infer(InferContext& c, const ConvSpec& spec) {
-  c.same(c.shape(0)[1], spec.input_channels, "the input's channels must be those that the weights expect");
+// `expected` is how many channels of the input the weights are for.
+void infer(InferContext& c, const ConvSpec& spec, const Expr& expected) {
+  c.same(c.shape(0)[1], expected, "the input's channels must be those that the weights expect");
+  for (const Expr& channels : {expected, spec.output_channels})
+    c.same(mod(channels, spec.groups), 0, "the channels must be divisible by the attribute 'group'");
+  if (c.has_input(2)) c.same(c.shape(2)[0], spec.output_channels, "the bias must have an element a channel");
   Shape shape{spec.batch, spec.output_channels};
   for (const WindowAxis& axis : spec.axes) {
     c.at_least(axis.output, 0, "the kernel must fit into the padded input");
@@ -15,9 +19,12 @@ void infer(InferContext& c, const ConvSpec& spec) {
   c.output(0, c.dtype(0), shape);
 }
 
-void infer_conv(InferContext& c) { infer(c, resolve_conv(c)); }
+void infer_conv(InferContext& c) {
+  const ConvSpec spec = resolve_conv(c);
+  infer(c, spec, c.shape(1)[1] * spec.groups);
+}
 
-void infer_conv_transpose(InferContext& c) { infer(c, resolve_conv_transpose(c)); }
+void infer_conv_transpose(InferContext& c) { infer(c, resolve_conv_transpose(c), c.shape(1)[0]); }
 
 Shape kernel_shape(const ConvSpec& spec) {
   Shape shape;

@@ -63,6 +63,20 @@ Expr flat_position(const NodeReader& c, const Shape& shape, const std::vector<Ex
   return flat;
 }
 
+// The window's element inside the input that is nearest to a tap: where all of a window is the lowest value there is,
+// so are the taps in the padding, and the first of them stands for the first element.
+std::vector<Expr> nearest_inside(const ConvSpec& spec, const std::vector<Expr>& out, const std::vector<Expr>& taps) {
+  std::vector<Expr> index{out[0], out[1]};
+  for (size_t i = 0; i < spec.axes.size(); ++i) {
+    const WindowAxis& axis = spec.axes[i];
+    const Expr start = out[2 + i] * axis.stride - axis.pad_begin;
+    const Expr first = max(ceil_div(-start, axis.dilation), 0);
+    const Expr last = ceil_div(axis.input - start, axis.dilation) - 1;
+    index.push_back(start + min(max(taps[i], first), last) * axis.dilation);
+  }
+  return index;
+}
+
 // Padding never wins: a window element outside of the input is skipped.
 void define_max_pool(DefineContext& c) {
   ConvSpec spec = resolve_pool(c);
@@ -74,7 +88,8 @@ void define_max_pool(DefineContext& c) {
   Scalar element = scalar::select(window.inside, x(window.index), lowest(x.dtype));
   if (c.has_output(0)) nest.store(c.out(0), out, nest.accumulate(ReduceKind::maximum, element));
   if (c.has_output(1)) {
-    Scalar position = nest.accumulate(ReduceKind::argument_maximum, element, flat_position(c, x.shape, window.index));
+    Scalar position = nest.accumulate(ReduceKind::argument_maximum, element,
+                                      flat_position(c, x.shape, nearest_inside(spec, out, taps)));
     nest.store(c.out(1), out, position);
   }
   c.emit(std::move(nest));

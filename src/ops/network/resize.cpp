@@ -65,8 +65,11 @@ std::vector<float> read_floats(const NodeReader& c, size_t input, std::string_vi
 Expr scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
   c.check(std::isfinite(scale) && scale > 0 && scale < 1e6F,
           "a scale of {}; a positive value below 1000000 is expected", scale);
-  if (std::optional<int64_t> constant = extent.constant())
-    return static_cast<int64_t>(std::floor(static_cast<float>(*constant) * scale));
+  if (std::optional<int64_t> constant = extent.constant()) {
+    const float scaled = std::floor(static_cast<float>(*constant) * scale);
+    c.check(scaled < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", *constant, scale);
+    return static_cast<int64_t>(scaled);
+  }
   int64_t denominator = 1;
   double numerator = scale;
   while (numerator != std::floor(numerator) && denominator < (1LL << 40)) {
@@ -83,13 +86,16 @@ void keep_aspect_ratio(const NodeReader& c, const std::string& policy, const std
   for (size_t axis : axes) {
     std::optional<int64_t> from = spec.axes[axis].input.constant(), to = spec.axes[axis].output.constant();
     c.check(from && to, "keep_aspect_ratio_policy '{}' needs sizes known when the model is compiled", policy);
+    c.check(*from >= 1 && *to >= 0, "an axis of {} elements cannot be resized to {}", *from, *to);
     float ratio = static_cast<float>(*to) / static_cast<float>(*from);
     scale = policy == "not_larger" ? std::min(scale, ratio) : std::max(scale, ratio);
   }
   for (size_t axis : axes) {
     spec.axes[axis].scale = scale;
     auto extent = static_cast<float>(*spec.axes[axis].input.constant());
-    spec.axes[axis].output = static_cast<int64_t>(std::floor(scale * extent + 0.5F));
+    const float scaled = std::floor(scale * extent + 0.5F);
+    c.check(scaled < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", extent, scale);
+    spec.axes[axis].output = static_cast<int64_t>(scaled);
   }
 }
 
@@ -105,8 +111,8 @@ ResizeSpec resolve_resize(const NodeReader& c) {
   spec.extrapolation_value = c.real("extrapolation_value", 0);
   for (const Expr& extent : from) spec.axes.push_back({extent, extent, std::nullopt});
 
-  std::vector<size_t> axes;
-  for (int64_t axis : c.integers("axes")) axes.push_back(c.axis(axis, from.size()));
+  const std::vector<int64_t> given_axes = c.integers("axes");
+  std::vector<size_t> axes = c.axes(std::vector<Expr>(given_axes.begin(), given_axes.end()), from.size());
   if (axes.empty())
     for (size_t i = 0; i < from.size(); ++i) axes.push_back(i);
 
@@ -158,7 +164,8 @@ Scalar coordinate(const NodeReader& c, const ResizeSpec& spec, const ResizeAxis&
   if (mode == "pytorch_half_pixel") return unless_single(half_pixel, real(0.0));
   if (mode == "half_pixel_symmetric") {
     Scalar adjustment = real(axis.output) / (scale * real(axis.input));
-    return real(axis.input) * half * (real(1.0) - adjustment) + half_pixel;
+    // Summed in this order, as ONNX's text does.
+    return real(axis.input) * half * (real(1.0) - adjustment) + (x + half) / scale - half;
   }
   if (mode == "align_corners")
     return unless_single(x * real(axis.input - 1) / real(max(axis.output - 1, Expr(1))), real(0.0));
@@ -301,6 +308,9 @@ void infer_resize(InferContext& c) {
   Shape shape;
   for (const ResizeAxis& axis : resolve_resize(c).axes) {
     c.check(!proven_less(axis.output, 0), "a size of {}", axis.output.to_string());
+    if (may_be_negative(axis.output)) c.at_least(axis.output, 0, "a size");
+    // By a scale, nothing becomes nothing.
+    if (!axis.scale && !axis.is_kept()) c.not_empty(axis.input, axis.output, "an empty axis cannot be resized");
     shape.push_back(axis.output);
   }
   c.output(0, c.dtype(0), shape);

@@ -170,11 +170,14 @@ void infer_tile(InferContext& c) {
   c.output(0, c.dtype(0), shape);
 }
 
+// Of an axis without elements nothing is read.
+Expr divisor_of(const Expr& extent) { return extent.is_constant(0) ? Expr(1) : extent; }
+
 void define_tile(DefineContext& c) {
   Operand x = c.in(0);
   c.copy([&](const std::vector<Expr>& i) {
     std::vector<Expr> source;
-    for (size_t axis = 0; axis < i.size(); ++axis) source.push_back(mod(i[axis], x.shape[axis]));
+    for (size_t axis = 0; axis < i.size(); ++axis) source.push_back(mod(i[axis], divisor_of(x.shape[axis])));
     return source;
   });
 }
@@ -183,6 +186,7 @@ void define_tile(DefineContext& c) {
 
 void infer_trilu(InferContext& c) {
   c.check(c.rank(0) >= 2, "matrices are expected, found {}", to_string(c.shape(0)));
+  if (c.has_input(1)) c.one_number(1, "diagonal k");
   c.output(0, c.dtype(0), c.shape(0));
 }
 
@@ -238,7 +242,7 @@ void infer_space_to_depth(InferContext& c) {
 void define_space_to_depth(DefineContext& c) {
   int64_t block = block_size(c);
   bool column_row_depth = c.text("mode", "DCR") == "CRD";  // since version 28
-  Expr channels = c.in(0).shape[1];
+  Expr channels = divisor_of(c.in(0).shape[1]);
   c.copy([&](const std::vector<Expr>& i) -> std::vector<Expr> {
     Expr place = column_row_depth ? mod(i[1], block * block) : floor_div(i[1], channels);
     Expr channel = column_row_depth ? floor_div(i[1], block * block) : mod(i[1], channels);

@@ -16,7 +16,9 @@ Expr index_at(NestBuilder& nest, const Operand& indices, const std::vector<Expr>
   return nest.let(scalar::select(is_negative, value + scalar::index(extent), value));
 }
 
+// Of an axis that holds something: not_empty says so.
 Expr clamped(const Expr& index, const Expr& extent) { return max(min(index, extent - 1), 0); }
+constexpr std::string_view no_empty_axis = "an axis that is indexed must have elements";
 
 void check_indices(const NodeReader& c, size_t i) {
   c.check(c.dtype(i) == DType::int32 || c.dtype(i) == DType::int64, "indices of int32 or int64 are expected, found {}",
@@ -41,6 +43,7 @@ void infer_gather(InferContext& c) {
   Shape shape = part(data, 0, axis);
   append(shape, c.shape(1));
   append(shape, part(data, axis + 1, data.size()));
+  c.not_empty(data[axis], product(c.shape(1)), no_empty_axis);
   c.output(0, c.dtype(0), shape);
 }
 
@@ -62,8 +65,13 @@ void infer_gather_elements(InferContext& c) {
   check_indices(c, 1);
   c.check(c.rank(0) == c.rank(1), "indices of the data's rank are expected, found {} for {}", to_string(c.shape(1)),
           to_string(c.shape(0)));
-  c.axis(c.integer("axis", 0), c.rank(0));
-  c.output(0, c.dtype(0), c.shape(1));
+  const Shape &data = c.shape(0), &indices = c.shape(1);
+  const size_t axis = c.axis(c.integer("axis", 0), data.size());
+  c.not_empty(data[axis], product(indices), no_empty_axis);
+  // The indices stand at their own place along the other axes.
+  for (size_t i = 0; i < data.size(); ++i)
+    if (i != axis) c.at_least(data[i], indices[i], fmt::format("dim {} of the indices may not exceed the data's", i));
+  c.output(0, c.dtype(0), indices);
 }
 
 // y[i...] = data[i..., with indices[i...] at the axis]
@@ -101,6 +109,8 @@ void infer_gather_nd(InferContext& c) {
   const Shape& indices = c.shape(1);
   Shape shape = part(indices, 0, indices.size() - 1);
   for (size_t i = 0; i < batch; ++i) shape[i] = c.same(shape[i], c.shape(0)[i], "batch dims must agree");
+  const Expr tuples = product(shape);
+  for (size_t k = 0; k < length; ++k) c.not_empty(c.shape(0)[batch + k], tuples, no_empty_axis);
   append(shape, part(c.shape(0), batch + length, c.rank(0)));
   c.output(0, c.dtype(0), shape);
 }
@@ -255,14 +265,14 @@ void infer_one_hot(InferContext& c) {
     depth = elements->front();
   } else {
     const Tensor* constant = c.constant(1);
-    c.check(!proven_different(product(c.shape(1)), 1), "one number is expected as depth (input 1), found shape {}",
-            to_string(c.shape(1)));
+    c.one_number(1, "depth");
     depth = constant != nullptr ? Expr(static_cast<int64_t>(constant->as_double().front()))
                                 : c.run_time_dim(0, one_hot_axis(c));
   }
-  c.check(!proven_less(depth, 0), "the depth is {}", depth.to_string());
+  c.at_least(depth, 0, "the depth");
   c.check(c.rank(2) == 1 && !proven_different(c.shape(2)[0], 2), "values [off, on] are expected, found shape {}",
           to_string(c.shape(2)));
+  c.same(c.shape(2)[0], 2, "values [off, on] are expected");
   Shape shape = c.shape(0);
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(one_hot_axis(c)), depth);
   c.output(0, c.dtype(2), shape);

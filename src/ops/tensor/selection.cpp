@@ -149,6 +149,9 @@ void infer_unique(InferContext& c) {
   const Expr extent = axis ? c.shape(0)[*axis] : product(c.shape(0));
   Shape shape = axis ? c.shape(0) : Shape{0};
   shape[axis.value_or(0)] = count;
+  // Slices are compared at the first of their elements that differs, so that they must have one.
+  for (size_t i = 0; axis && i < shape.size(); ++i)
+    if (i != *axis) c.not_empty(shape[i], extent, "slices without elements cannot be compared");
   c.output(0, c.dtype(0), shape);
   c.output(1, DType::int64, {count});
   c.output(2, DType::int64, {extent});

@@ -112,6 +112,8 @@ std::optional<Expr> range_length(const InferContext& c) {
 
 void infer_range(InferContext& c) {
   expect_one_type(c, Types::numeric);
+  constexpr std::string_view roles[] = {"start", "limit", "delta"};
+  for (size_t i = 0; i < 3; ++i) c.one_number(i, roles[i]);
   std::optional<Expr> length = range_length(c);
   c.output(0, c.dtype(0), {length ? *length : c.run_time_dim(0, 0)});
 }

@@ -26,7 +26,7 @@ Expr from_either_end(const Expr& index, const Expr& extent, const Expr& least) {
 // ONNX Slice (10 and later): starts and ends are clamped to [0, extent] for a positive step, to [-1, extent - 1] for a
 // negative one.
 SliceAxis resolve_slice(const NodeReader& c, const Expr& extent, const Expr& start, const Expr& end, int64_t step) {
-  c.check(step != 0, "a step of 0");
+  c.check(step != 0 && step >= -INT64_MAX, "a step of {}", step);
   Expr low = step > 0 ? Expr(0) : Expr(-1), high = step > 0 ? extent : extent - 1;
   auto clamp = [&](const Expr& index) {
     std::optional<int64_t> constant = index.constant();
@@ -108,6 +108,15 @@ Padding padding_of(const NodeReader& c) {
   return padding;
 }
 
+// What negative pads leave of an axis; the other pads repeat elements of this part alone.
+struct KeptPart {
+  Expr begin, extent;
+};
+
+KeptPart kept_part(const Padding& padding, size_t axis, const Expr& extent) {
+  return {max(-padding.begin[axis], 0), extent + min(padding.begin[axis], 0) + min(padding.end[axis], 0)};
+}
+
 void infer_pad(InferContext& c) {
   std::string mode = c.text("mode", "constant");
   c.check(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
@@ -117,8 +126,12 @@ void infer_pad(InferContext& c) {
   for (size_t i = 0; i < padding.begin.size(); ++i) {
     Expr dim = c.shape(0)[i] + padding.begin[i] + padding.end[i];
     c.at_least(dim, 0, "a negative pad may not take more than there is");
+    const bool is_untouched = padding.begin[i].is_constant(0) && padding.end[i].is_constant(0);
+    if (mode != "constant" && !is_untouched)
+      c.not_empty(kept_part(padding, i, c.shape(0)[i]).extent, dim, "the pads repeat elements, and none are left");
     shape.push_back(dim);
   }
+  if (mode == "constant" && c.version() >= 11 && c.has_input(2)) c.one_number(2, "value of the padding");
   c.output(0, c.dtype(0), shape);
 }
 
@@ -130,7 +143,7 @@ Scalar pad_value(const DefineContext& c, DType dtype) {
   return scalar::constant(dtype, c.real("value", 0));
 }
 
-// The element of an axis that stands at `position` outside of it.
+// The element of an axis that stands at `position`, which may lie outside of it.
 Expr mirrored(const std::string& mode, const Expr& position, const Expr& extent) {
   if (mode == "edge") return max(min(position, extent - 1), 0);
   if (mode == "wrap") return mod(position, extent);
@@ -151,7 +164,11 @@ void define_pad(DefineContext& c) {
       Expr position = i[axis] - padding.begin[axis];
       bool untouched = padding.begin[axis].is_constant(0) && padding.end[axis].is_constant(0);
       if (!untouched && mode == "constant") inside = both(inside, within(position, x.shape[axis]));
-      source.push_back(untouched || mode == "constant" ? position : mirrored(mode, position, x.shape[axis]));
+      if (!untouched && mode != "constant") {
+        const KeptPart kept = kept_part(padding, axis, x.shape[axis]);
+        position = kept.begin + mirrored(mode, position - kept.begin, kept.extent);
+      }
+      source.push_back(position);
     }
     Scalar value = x(source);
     return inside ? scalar::select(inside, value, pad_value(c, x.dtype)) : value;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "ir/interpreter/interpreter.h"
 #include "ops/op.h"
@@ -11,8 +12,9 @@ namespace {
 
 std::vector<Value*> distinct(const std::vector<Value*>& values) {
   std::vector<Value*> result;
+  std::unordered_set<const Value*> seen;
   for (Value* value : values)
-    if (value != nullptr && std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
+    if (value != nullptr && seen.insert(value).second) result.push_back(value);
   return result;
 }
 
@@ -71,7 +73,8 @@ Program define_node(const Node& node) {
   return program;
 }
 
-std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, int64_t maximum_steps) {
+std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, int64_t maximum_steps,
+                                                            int64_t& steps_left) {
   std::vector<Tensor> inputs;
   for (const Value* input : distinct_inputs(node)) {
     if (!input->constant) return std::nullopt;
@@ -81,7 +84,8 @@ std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, in
   if (!std::ranges::all_of(distinct_outputs(node), has_constant_shape)) return std::nullopt;
   Program program = define_node(node);
   std::optional<double> steps = count_steps(program);
-  if (!steps || *steps > static_cast<double>(maximum_steps)) return std::nullopt;
+  if (!steps || *steps > static_cast<double>(std::min(maximum_steps, steps_left))) return std::nullopt;
+  steps_left -= static_cast<int64_t>(*steps);
   return interpret(program, {}, inputs);
 }
 

@@ -51,10 +51,10 @@ void replace_by_constant(Graph& graph, Value* value, Tensor tensor) {
   graph.replace_uses(value, graph.add_constant(value->name, std::move(tensor)));
 }
 
-void fold_node(Graph& graph, const Node& node, const FoldLimits& limits) {
+void fold_node(Graph& graph, const Node& node, const FoldLimits& limits, int64_t& steps_left) {
   std::vector<Value*> outputs = distinct_outputs(node);
   if (is_worth_folding(node, limits)) {
-    if (std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, limits.maximum_steps)) {
+    if (std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, limits.maximum_steps, steps_left)) {
       for (size_t i = 0; i < outputs.size(); ++i) replace_by_constant(graph, outputs[i], (*results)[i]);
       return;
     }
@@ -66,7 +66,8 @@ void fold_node(Graph& graph, const Node& node, const FoldLimits& limits) {
 }  // namespace
 
 void fold_constants(Graph& graph, const FoldLimits& limits) {
-  for (const auto& node : graph.nodes()) fold_node(graph, *node, limits);
+  int64_t steps_left = limits.total_steps;
+  for (const auto& node : graph.nodes()) fold_node(graph, *node, limits, steps_left);
   graph.erase_unused();
 }
 

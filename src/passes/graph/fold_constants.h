@@ -19,7 +19,8 @@ struct FoldLimits {
   // become a float64.
   int64_t maximum_growth = 8;
   int64_t always_bytes = int64_t{64} << 10;
-  int64_t maximum_steps = int64_t{1} << 26;  // rounds of the loops: some seconds
+  int64_t maximum_steps = int64_t{1} << 26;  // rounds of a node's loops: some seconds
+  int64_t total_steps = int64_t{1} << 27;    // of all nodes' together
 };
 
 // Shapes must have been inferred.

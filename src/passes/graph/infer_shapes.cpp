@@ -7,6 +7,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
+#include "support/limits.h"
 
 namespace onnxc {
 namespace {
@@ -19,11 +20,11 @@ bool is_small(const Value& value) {
 bool is_whole_number(const Value& value) { return is_integer(value.dtype) || value.dtype == DType::boolean; }
 
 // Small outputs of constant inputs become constants: shapes may depend on their values, whatever their type.
-void fold_small(Graph& graph, const Node& node) {
+void fold_small(Graph& graph, const Node& node, int64_t& steps_left) {
   constexpr int64_t maximum_steps = 1 << 20;
   std::vector<Value*> outputs = distinct_outputs(node);
   if (!std::all_of(outputs.begin(), outputs.end(), [](const Value* value) { return is_small(*value); })) return;
-  std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, maximum_steps);
+  std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, maximum_steps, steps_left);
   if (!results) return;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Value* folded = graph.add_constant(outputs[i]->name, (*results)[i]);
@@ -36,6 +37,12 @@ void fold_small(Graph& graph, const Node& node) {
 // Elements of values that are no integers, on their way between nodes: exporters scale sizes in floats
 // (Cast -> Mul -> Floor -> Cast in front of a Resize).
 using RealElements = std::unordered_map<const Value*, SymbolicElements>;
+
+// What the nodes share.
+struct Inference {
+  RealElements reals;
+  int64_t steps_left = 1 << 27;  // of the loops that are run to learn small constants
+};
 
 std::optional<SymbolicElements> known_elements(const Value& value, const RealElements& reals) {
   if (value.elements) {
@@ -83,16 +90,18 @@ void check_bytes(const Value& output) {
     static_cast<void>(checked_multiply(checked_product(*dims), info(output.dtype).size));
 }
 
-void infer_node(Graph& graph, Node& node, RealElements& reals) {
+void infer_node(Graph& graph, Node& node, Inference& inference) {
   InferContext context(graph, node);
   node.op->infer(context);
   for (const Value* output : distinct_outputs(node)) {
     internal_check(output->shape.has_value() && output->dtype != DType::undefined,
                    "a shape rule that sets every output");
+    user_check(output->shape->size() <= static_cast<size_t>(Limits().max_rank),
+               "its output has {} axes; at most {} are allowed", output->shape->size(), Limits().max_rank);
     check_bytes(*output);
   }
-  fold_small(graph, node);
-  infer_elements(node, reals);
+  fold_small(graph, node, inference.steps_left);
+  infer_elements(node, inference.reals);
 }
 
 // Whether a node runs, as a product of 0 and 1 of the branches that it stands in. Those that are known to be taken are
@@ -120,26 +129,40 @@ bool take_known_branch(Graph& graph, Node& node) {
   return true;
 }
 
-// Sizes in a branch that is not taken may be anything: what its nodes demand counts only where they run.
-void infer_in_branch(Graph& graph, Node& node, RealElements& reals) {
+bool is_control_flow(const Node& node, std::string_view name) {
+  return node.op->domain == control_flow_domain && node.op->name == name;
+}
+
+// Sizes in a branch that is not taken may be anything: what its nodes demand counts only where they run. `rounds`: of
+// each loop around the node, whether it has any; without, what the body reads may be empty. Its dims agree anyway.
+void infer_where_it_runs(Graph& graph, Node& node, Inference& inference, const std::vector<Expr>& rounds) {
   const size_t guards = graph.guards.size();
-  infer_node(graph, node, reals);
-  for (size_t i = guards; i < graph.guards.size(); ++i) graph.guards[i].condition *= node.condition;
+  infer_node(graph, node, inference);
+  for (size_t i = guards; i < graph.guards.size(); ++i) {
+    Guard& guard = graph.guards[i];
+    guard.condition *= node.condition;
+    if (guard.kind == Guard::Kind::equal) continue;
+    for (const Expr& has_any : rounds) guard.condition *= has_any;
+  }
 }
 
 }  // namespace
 
 void infer_shapes(Graph& graph) {
-  RealElements reals;
+  Inference inference;
   bool takes_branches = false;
+  std::vector<Expr> rounds;
   for (const auto& node : graph.nodes()) {
     user_check(node->op != nullptr, "{}: onnxc does not compile this operator", node->describe());
     do_naming(*node, [&] {
       node->condition = condition_of(graph, node->branch);
-      if (node->condition.is_constant(0) || take_known_branch(graph, *node))
+      if (node->condition.is_constant(0) || take_known_branch(graph, *node)) {
         takes_branches = true;
-      else
-        infer_in_branch(graph, *node, reals);
+        return;
+      }
+      if (is_control_flow(*node, "LoopEnd")) rounds.pop_back();
+      infer_where_it_runs(graph, *node, inference, rounds);
+      if (is_control_flow(*node, "LoopBegin")) rounds.push_back(has_rounds(*node));
     });
   }
   if (takes_branches) graph.erase_unused();

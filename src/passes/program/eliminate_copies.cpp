@@ -38,13 +38,19 @@ class CopyElimination {
   void run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
       std::optional<Copy> copy = as_copy(program_, program_.steps[i]);
-      if (!copy || uses_.writers(copy->to).size() != 1) continue;
+      if (!copy || !is_written_only_by(copy->to, i)) continue;
       if (place_source(*copy, i) || forward_source(*copy, i)) uses_.remove(i);
     }
     uses_.sweep();
   }
 
  private:
+  // Whether no other step writes the buffer or, under the name of a view, a part of it.
+  bool is_written_only_by(BufferId id, size_t step) const {
+    return std::ranges::all_of(uses_.writers(id), [&](size_t writer) { return writer == step; }) &&
+           std::ranges::all_of(uses_.views(id), [&](BufferId view) { return is_written_only_by(view, step); });
+  }
+
   // The source is written where the copy would put it.
   bool place_source(const Copy& copy, size_t position) {
     Buffer& from = program_.buffer(copy.from);

@@ -11,15 +11,19 @@ namespace {
 
 // Larger expressions gain nothing from growing further, and generated functions stay readable.
 constexpr size_t maximum_loads = 12;
+// Nor from a long chain of operators; what grows without end takes time with the square of its length, and a stack.
+constexpr size_t maximum_operators = 256;
 
 struct Cost {
   size_t loads = 0;
+  size_t operators = 0;
   bool computes = false;  // does arithmetic, as opposed to moving data
 };
 
 Cost cost_of(const LoopNest& nest) {
   Cost cost;
   auto count = [&](const ScalarNode& node) {
+    cost.operators += node.operands.empty() ? 0 : 1;
     switch (node.op) {
       case ScalarOp::load:
         ++cost.loads;
@@ -221,6 +225,8 @@ class Fusion {
       uses_.refresh(reader);
     }
     uses_.remove(position);
+    // Not only when all are swept: each holds what was fused into it before.
+    step = Step{LoopNest(), {}};
     return true;
   }
 
@@ -242,7 +248,9 @@ class Fusion {
     if (readers.size() > 1) return false;
     const LoopNest& consumer = std::get<LoopNest>(program_.steps[*readers.begin()].work);
     if (!is_in_any_order(consumer)) return false;
-    if (cost.loads + cost_of(consumer).loads > maximum_loads) return false;
+    const Cost cost_of_consumer = cost_of(consumer);
+    if (cost.loads + cost_of_consumer.loads > maximum_loads) return false;
+    if (cost.operators + cost_of_consumer.operators > maximum_operators) return false;
     Expr elements = product(program_.buffer(buffer).shape);
     return count_loads(consumer, buffer) == 1 && proven_at_least(elements, iterations(consumer));
   }

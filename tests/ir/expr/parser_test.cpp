@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/diagnostics.h"
+#include "support/text.h"
 
 namespace onnxc {
 namespace {
@@ -74,7 +75,7 @@ TEST_F(ExprParserTest, OtherTextIsOneName) {
     Expr expr = parse(text);
     ASSERT_EQ(symbols.size(), 1u) << text;
     EXPECT_EQ(symbols.begin()->first, text);
-    EXPECT_EQ(expr.to_string(), text);
+    EXPECT_EQ(expr.to_string(), printable(text));
   }
 }
 

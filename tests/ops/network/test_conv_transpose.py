@@ -85,6 +85,26 @@ def transposed() -> list[Case]:
             pads=[1] * 4,
             output_padding=[1, 1],
         ),
+        # More residues than a table of clang's would hold; so many that loops are used.
+        *[
+            conv_case(
+                f"stride {list(strides)} {outputs}",
+                "ConvTranspose",
+                (1, 3, *size),
+                (3, outputs, *kernel),
+                strides=list(strides),
+            )
+            for strides, kernel, size in (
+                ((12, 12), (12, 12), (2, 2)),
+                ((16, 16), (17, 15), (2, 3)),
+                ((5, 5, 5), (5, 4, 6), (2, 2, 2)),
+                ((96,), (100,), (3,)),
+                ((9, 8), (3, 20), (2, 2)),
+                ((1000, 1), (2, 2), (2, 2)),
+                ((70, 70), (2, 3), (2, 2)),
+            )
+            for outputs in (2, 20)
+        ],
         conv_case("TVM#9885 two groups of one", "ConvTranspose", (1, 2, 1, 1), (2, 1, 1, 1), group=2),
         case(
             "ConvTranspose",

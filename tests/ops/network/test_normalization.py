@@ -1,7 +1,12 @@
 """Batch, instance, group, layer, RMS, local response, Lp and mean-variance normalization."""
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests import onnxc_commands
 from tests.models.tensor_files import Array
 from tests.ops.case import FLOATS, Case, Constant, case, graph_case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
@@ -116,7 +121,7 @@ def group_normalized(x: Array, groups: int, scale: Array, bias: Array) -> Array:
 
 
 def group_normalization_cases() -> list[Case]:
-    """Version 18, with one scale and bias a group, is left out: ONNX's checker refuses it as deprecated."""
+    """Version 18 has a test of its own."""
     x = random(2, 12, 3, 4, 5)
     scale, bias = parameters(12)[:2]
     cases = []
@@ -255,4 +260,29 @@ CASES = [
     *rms_normalization_cases(),
     *other_cases(),
 ]
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_parameters_by_group(tmp_path: Path, opset: int, groups: int) -> None:
+    """Until version 20 there is one scale and bias a group; ONNX's checker refuses that as deprecated."""
+    x = random(2, 6, 3, 4)
+    scale, bias = parameters(groups)[:2]
+    node = helper.make_node("GroupNormalization", ["x", "scale", "bias"], ["y"], num_groups=groups)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 6, "H", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(scale, "scale"), numpy_helper.from_array(bias, "bias")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    compiled = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+    result = onnxc_commands.run_arrays(compiled, {"x": x}, ["y"], tmp_path)["y"]
+    by_channel = [np.repeat(values, 6 // groups) for values in (scale, bias)]
+    np.testing.assert_allclose(result, group_normalized(x, groups, *by_channel), rtol=1e-4, atol=1e-5)
+
+
 test_normalization = table_test("normalization", CASES, EVERYWHERE)

@@ -132,6 +132,20 @@ def maximum_cases() -> list[Case]:
         case("MaxPool", image, name="indices, column major", outputs=2, kernel_shape=[2, 2], storage_order=1),
         case("MaxPool", -np.abs(x) - 5, name="negative input, padded", kernel_shape=[3, 3, 3], pads=[1] * 6),
         case("MaxPool", np.full((1, 1, 4, 4), -np.inf, np.float32), name="all -inf", kernel_shape=[2, 2]),
+        # Where all of a window is the lowest value there is, its first element is the largest, not one of the padding.
+        *[
+            case(
+                "MaxPool",
+                np.full((1, 1, 2, 3), low, dtype),
+                name=f"indices of {low}",
+                outputs=2,
+                kernel_shape=[3, 2],
+                pads=[1, 1, 1, 0],
+                dilations=[1, 2],
+                expected=[np.full((1, 1, 2, 2), low, dtype), np.array([[[[1, 0], [1, 0]]]])],
+            )
+            for low, dtype in ((-np.inf, np.float32), (-128, np.int8), (0, np.uint8))
+        ],
         # The last window of a ceiling would lie in the padding alone (onnx/onnx#4958).
         case(
             "MaxPool",

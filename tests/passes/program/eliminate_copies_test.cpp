@@ -174,6 +174,22 @@ nest negate  axes i<4
   b2[i] = -b1[i]
 )";
 
+// A scatter into the result of a Concat of which one part is all of it.
+constexpr const char* a_part_is_written_as_well = R"(b0 input float32 [4] "x"
+b1 input float32 [2] "updates"
+b2 temporary float32 [4] "joined"
+b3 temporary float32 [2] view b2 [1] "joined"
+b4 output float32 [4] "y"
+inputs b0, b1
+outputs b4
+nest copy  axes i<4
+  b2[i] = b0[i]
+nest concat  axes i<2
+  b3[i] = b1[i]
+nest exp  axes i<4
+  b4[i] = exp(b2[i])
+)";
+
 constexpr const char* states_that_change_places = R"(dim round ..
 b0 input float32 [4] "x"
 b1 temporary float32 [4] "first"
@@ -217,9 +233,9 @@ end loop
 INSTANTIATE_TEST_SUITE_P(Programs, EliminateCopiesLeaves,
                          testing::Values(an_input_that_is_an_output, layouts_differ, laid_out_later,
                                          written_after_it_was_copied, destination_is_filled_in_between,
-                                         states_that_change_places, collected_from_before_the_loop,
-                                         destination_is_read_under_another_shape, destination_is_written_later,
-                                         copy_is_written));
+                                         a_part_is_written_as_well, states_that_change_places,
+                                         collected_from_before_the_loop, destination_is_read_under_another_shape,
+                                         destination_is_written_later, copy_is_written));
 
 }  // namespace
 }  // namespace onnxc

@@ -17,14 +17,16 @@ constexpr size_t most_batch_axes = kernels::MatmulSizes::batch_rank;
 Product product_of(const Node& node) {
   const NodeReader reader(node);
   const bool is_gemm = node.op->name == "Gemm";
-  const Shape &a = reader.shape(0), &output = *node.outputs[0]->shape;
+  const Shape &a = reader.shape(0), &b = reader.shape(1), &output = *node.outputs[0]->shape;
   Product product;
   product.a_is_transposed = is_gemm && reader.integer("transA", 0) != 0;
   product.b_is_transposed = is_gemm && reader.integer("transB", 0) != 0;
   product.batch = Shape(output.begin(), output.end() - 2);
   product.rows = output[output.size() - 2];
   product.columns = output.back();
+  // Both matrices have it; the one that knows it says it (B where it is a constant).
   product.depth = product.a_is_transposed ? a[a.size() - 2] : a.back();
+  if (!product.depth.constant()) product.depth = product.b_is_transposed ? b.back() : b[b.size() - 2];
   return product;
 }
 

@@ -40,10 +40,11 @@ class TransposedConvolution {
   static constexpr TransposedPacking packing{shape, lanes};
 
   // Of the residues' packed weights.
+  static constexpr bool has_table = packing.residues() <= most_tabled_residues;
   struct Offsets {
-    int64_t of_residue[packing.residues()];
+    int64_t of_residue[has_table ? packing.residues() : 1];
     constexpr Offsets() : of_residue() {
-      for (int64_t i = 0; i < packing.residues(); ++i) of_residue[i] = packing.part_offset(i);
+      for (int64_t i = 0; has_table && i < packing.residues(); ++i) of_residue[i] = packing.part_offset(i);
     }
   };
   static constexpr Offsets offsets{};
@@ -70,7 +71,7 @@ class TransposedConvolution {
     const Axes& phase = part.phases;
     const int64_t offset = phase.d * view.d_stride + phase.h * view.h_stride + phase.w * view.w_step * lanes;
     Arguments arguments = whole;
-    arguments.weights += offsets.of_residue[index];
+    arguments.weights += has_table ? offsets.of_residue[index] : packing.part_offset(index);
     arguments.sizes = part.sizes;
     arguments.output += offset;
     arguments.output_view.d_stride *= shape.stride.d;

@@ -82,14 +82,28 @@ struct TransposedPacking {
   }
   constexpr DirectPacking part_packing(int64_t index) const { return {part(taps(residue(index))), lanes, lanes}; }
 
-  // Packed weights: the residues' convolutions one after the other.
+  // Packed weights: the residues' convolutions one after the other, each as large as it has taps. Those before a
+  // residue are whole planes, whole rows of its plane, and the begin of its row.
   constexpr int64_t part_offset(int64_t index) const {
-    int64_t offset = 0;
-    for (int64_t i = 0; i < index; ++i) offset += part_packing(i).size();
-    return offset;
+    const Axes at = residue(index);
+    const int64_t row = taps_before(w(), shape.stride.w), plane = taps_before(h(), shape.stride.h) * row;
+    const int64_t taps_d = at.d < shape.stride.d ? larger(1, d().taps(at.d)) : 0, taps_h = larger(1, h().taps(at.h));
+    const int64_t before =
+        taps_before(d(), at.d) * plane + taps_d * (taps_before(h(), at.h) * row + taps_h * taps_before(w(), at.w));
+    return before * DirectPacking{part({1, 1, 1}), lanes, lanes}.size();
   }
   constexpr int64_t size() const { return part_offset(residues()); }
+
+ private:
+  static constexpr int64_t taps_before(const TransposedAxis& axis, int64_t residue) {
+    int64_t taps = 0;
+    for (int64_t i = 0; i < residue; ++i) taps += larger(1, axis.taps(i));
+    return taps;
+  }
 };
+
+// Residues whose offsets are a table that clang computes; of more each task computes its own.
+constexpr int64_t most_tabled_residues = 64;
 
 // The convolution of a residue.
 struct TransposedPart {
@@ -112,8 +126,12 @@ constexpr TransposedPart transposed_part(const TransposedPacking& packing, int64
       shape.kernel, {d.phase, h.phase, w.phase}, part, direct_geometry({shape, packing.lanes, packing.lanes}, part)};
 }
 
+// Each residue is a convolution of its own, which a stride of thousands does not pay.
 constexpr bool transposed_supports(const ConvShape& shape, int target_lanes) {
-  return direct_supports(shape, target_lanes, target_lanes);
+  constexpr int64_t longest_stride = 256, most_residues = 4096;
+  const Axes& stride = shape.stride;
+  return larger(stride.d, larger(stride.h, stride.w)) <= longest_stride && stride.product() <= most_residues &&
+         direct_supports(shape, target_lanes, target_lanes);
 }
 
 // Task t is task t / residues of residue t % residues: residues run fastest, as they read the same input and write

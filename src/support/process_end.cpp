@@ -1,0 +1,149 @@
+#include "support/process_end.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+#include "support/diagnostics.h"
+#include "support/standard_output.h"
+
+namespace onnxc {
+namespace {
+
+struct Mapping {
+  size_t size;
+  std::string name;
+};
+
+struct Remains {
+  std::mutex mutex;
+  std::set<std::filesystem::path> paths;
+  std::set<pid_t> processes;
+  std::map<const std::byte*, Mapping> mappings;
+  sigset_t mask_before{};
+};
+
+// Never destroyed: the thread that waits for signals outlives main.
+Remains& remains() {
+  static Remains* const the_one = std::make_unique<Remains>().release();
+  return *the_one;
+}
+
+// The lock stays taken: nothing may start or be made any more.
+void remove_remains() {
+  Remains& all = remains();
+  all.mutex.lock();
+  for (pid_t process : all.processes) kill(process, SIGKILL);
+  // A program that was ended a moment ago may still have made a file.
+  constexpr int tries = 3;
+  for (const std::filesystem::path& path : all.paths) {
+    std::error_code error;
+    for (int i = 0; i < tries && (i == 0 || error); ++i) std::filesystem::remove_all(path, error);
+  }
+}
+
+void wait_for_signal(const sigset_t& signals) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) continue;
+  remove_remains();
+  std::signal(signal, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  kill(getpid(), signal);
+  while (true) pause();
+}
+
+// The fault is where mapped memory is read, so that no lock is held there and calls are as safe as from that place.
+void on_bus_error(int, siginfo_t* information, void*) {
+  Remains& all = remains();
+  std::string name;
+  {
+    const std::scoped_lock lock(all.mutex);
+    const auto* address = static_cast<const std::byte*>(information->si_addr);
+    const auto after = all.mappings.upper_bound(address);
+    if (after != all.mappings.begin()) {
+      const auto& [begin, mapping] = *std::prev(after);
+      if (address < begin + mapping.size) name = mapping.name;
+    }
+  }
+  if (name.empty()) {
+    std::signal(SIGBUS, SIG_DFL);
+    raise(SIGBUS);  // when this function returns
+    return;
+  }
+  write_error("error: " + name + " became shorter while it was read\n");
+  remove_remains();
+  _exit(1);
+}
+
+}  // namespace
+
+void tidy_up_on_signals() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before{};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaddset(&ending, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &ending, &remains().mask_before);
+  std::thread([ending] { wait_for_signal(ending); }).detach();
+
+  struct sigaction bus{};
+  bus.sa_sigaction = on_bus_error;
+  bus.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &bus, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+EndsWithProcess::EndsWithProcess(std::filesystem::path path) : path_(std::move(path)) {
+  const std::scoped_lock lock(remains().mutex);
+  remains().paths.insert(path_);
+}
+
+EndsWithProcess::~EndsWithProcess() {
+  const std::scoped_lock lock(remains().mutex);
+  remains().paths.erase(path_);
+}
+
+pid_t start_with_process(const std::function<pid_t()>& start) {
+  const std::scoped_lock lock(remains().mutex);
+  const pid_t process = start();
+  remains().processes.insert(process);
+  return process;
+}
+
+int wait_with_process(pid_t process) {
+  siginfo_t ignored{};
+  // Its number stays its own until it is taken off the list.
+  while (waitid(P_PID, static_cast<id_t>(process), &ignored, WEXITED | WNOWAIT) < 0)
+    internal_check(errno == EINTR, "a process of ours can be waited for");
+  const std::scoped_lock lock(remains().mutex);
+  remains().processes.erase(process);
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) internal_check(errno == EINTR, "a process of ours can be waited for");
+  return status;
+}
+
+void note_mapping(const void* begin, size_t size, const std::string& name) {
+  const std::scoped_lock lock(remains().mutex);
+  remains().mappings[static_cast<const std::byte*>(begin)] = {size, name};
+}
+
+void forget_mapping(const void* begin) {
+  const std::scoped_lock lock(remains().mutex);
+  remains().mappings.erase(static_cast<const std::byte*>(begin));
+}
+
+const sigset_t& signals_of_children() { return remains().mask_before; }
+
+}  // namespace onnxc

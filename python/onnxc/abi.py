@@ -7,6 +7,7 @@ ABI_VERSION = 1
 ERROR_SIZE = 1024
 OK = 0
 HIP_GRAPH = 4  # of the flags of Options
+OWN_STREAM, ENQUEUE = 1, 2  # of the flags of RunOptions
 
 
 class Value(ctypes.Structure):

@@ -15,7 +15,9 @@ struct DeviceRun {
   const onnxc_value* inputs;
   const onnxc_value* outputs;
   void* const* output_data;  // where each output goes
-  void* stream;              // the caller's, or null
+  void* stream;              // null: the default stream, or the instance's own
+  bool has_own_stream;
+  bool waits;  // until all is done
   // Called around each step; another result than 0 ends the run. May be null.
   int32_t (*hook)(void* context, int32_t step, int32_t when);
   // Counts the rounds of a loop that begins a level.

@@ -48,7 +48,18 @@ void DeviceInstance::destroy(DeviceInstance* instance) {
 DeviceInstance::~DeviceInstance() {
   if (module_ == nullptr) return;
   const HipLibrary& hip = module_->hip();
-  ignore(hip.set_device(module_->device()));
+  {
+    ErrorText unheard;
+    CurrentDevice current(hip, module_->device());
+    current.enter(unheard);  // also of a device that is lost all is given back
+    give_back(hip);
+  }
+  DeviceModule::release(module_);
+}
+
+void DeviceInstance::give_back(const HipLibrary& hip) {
+  if (may_be_running_) ignore(hip.event_synchronize(run_end_));
+  if (run_end_ != nullptr) ignore(hip.event_destroy(run_end_));
   if (own_stream_ != nullptr) {
     ignore(hip.stream_synchronize(own_stream_));
     ignore(hip.stream_destroy(own_stream_));
@@ -58,7 +69,6 @@ DeviceInstance::~DeviceInstance() {
     if (levels_[level].arena != nullptr) ignore(hip.free(levels_[level].arena));
     free_apart(level);
   }
-  DeviceModule::release(module_);
 }
 
 onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& error) {
@@ -67,9 +77,8 @@ onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& err
   onnxc_status status;
   module_ = DeviceModule::acquire(program_, options.device_index, status, error);
   if (module_ == nullptr) return status;
-  const HipLibrary& hip = module_->hip();
-  const hipError_t result = hip.stream_create(&own_stream_, hipStreamNonBlocking);
-  if (!succeeded(hip, result, "hipStreamCreateWithFlags", error)) return status_of(result);
+  status = make_streams(error);
+  if (status != ONNXC_OK) return status;
   const int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (buffers_.allocate(program_.buffer_count) && (!poison_ || apart_.allocate(program_.buffer_count)) &&
       buffer_bytes_.allocate(program_.buffer_count) && plan_.allocate(temporaries) &&
@@ -80,6 +89,16 @@ onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& err
   }
   error.append("no memory for an instance");
   return ONNXC_OUT_OF_MEMORY;
+}
+
+onnxc_status DeviceInstance::make_streams(ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  CurrentDevice current(hip, module_->device());
+  if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
+  hipError_t result = hip.stream_create(&own_stream_, hipStreamNonBlocking);
+  if (!succeeded(hip, result, "hipStreamCreateWithFlags", error)) return status_of(result);
+  result = hip.event_create(&run_end_, hipEventDisableTiming);
+  return succeeded(hip, result, "hipEventCreateWithFlags", error) ? ONNXC_OK : status_of(result);
 }
 
 onnxc_status DeviceInstance::plan(int32_t level, const int64_t* symbols, ErrorText& error) {
@@ -220,21 +239,57 @@ onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t strea
   return ONNXC_OK;
 }
 
-// Host memory is complete when this returns; device memory when the stream gets there.
 onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
-  bool waits = run.stream == nullptr;
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
-    waits |= host_value(run, buffer) != nullptr;
     if (host_value(run, buffer) == nullptr || buffer.kind != BufferKind::output || buffer_bytes_[i] == 0) continue;
     const hipError_t result = hip.memcpy_async(run.output_data[buffer.index], buffers_[i],
                                                static_cast<size_t>(buffer_bytes_[i]), hipMemcpyDeviceToHost, stream);
     if (!succeeded(hip, result, "hipMemcpyAsync of an output", error)) return status_of(result);
   }
-  if (!waits) return ONNXC_OK;
-  const hipError_t result = hip.stream_synchronize(stream);
-  return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+  return ONNXC_OK;
+}
+
+// Host memory is complete when this returns; device memory when the stream gets there.
+onnxc_status DeviceInstance::end_run(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  bool waits = run.waits;
+  for (int32_t i = 0; i < program_.buffer_count; ++i) waits |= host_value(run, program_.buffers[i]) != nullptr;
+  if (waits) {
+    const hipError_t result = hip.stream_synchronize(stream);
+    return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+  }
+  if (is_being_captured_) return ONNXC_OK;
+  const hipError_t result = hip.event_record(run_end_, stream);
+  may_be_running_ = result == hipSuccess;
+  return succeeded(hip, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);
+}
+
+// The weights may still be on their way up, and a run before, which uses the same memory, may run in another stream.
+onnxc_status DeviceInstance::wait_for_earlier_work(hipStream_t stream, ErrorText& error) {
+  const HipLibrary& hip = module_->hip();
+  const hipEvent_t events[] = {weights_have_arrived_ ? nullptr : module_->weights_arrival(),
+                               may_be_running_ ? run_end_ : nullptr};
+  for (const hipEvent_t event : events) {
+    if (event == nullptr) continue;
+    // A capture cannot wait for what is not in it.
+    const hipError_t result =
+        is_being_captured_ ? hip.event_synchronize(event) : hip.stream_wait_event(stream, event, 0);
+    if (!succeeded(hip, result, is_being_captured_ ? "hipEventSynchronize" : "hipStreamWaitEvent", error))
+      return status_of(result);
+  }
+  weights_have_arrived_ = true;
+  may_be_running_ = false;
+  return ONNXC_OK;
+}
+
+template <class Function>
+onnxc_status DeviceInstance::call_back(Function function, ErrorText& error) {
+  current_->leave();
+  const onnxc_status status = function();
+  const onnxc_status entered = current_->enter(error);
+  return status == ONNXC_OK ? entered : status;
 }
 
 void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch) {
@@ -278,19 +333,23 @@ onnxc_status DeviceInstance::launch(int32_t step, const DeviceRun& run, ErrorTex
 }
 
 onnxc_status DeviceInstance::run_step(int32_t step, const DeviceRun& run, ErrorText& error) {
-  if (run.hook != nullptr && run.hook(run.context, step, ONNXC_BEFORE_STEP) != 0) return ONNXC_STOPPED;
+  auto call_hook = [&](int32_t when) {
+    if (run.hook == nullptr) return onnxc_status{ONNXC_OK};
+    return call_back([&] { return run.hook(run.context, step, when) != 0 ? ONNXC_STOPPED : ONNXC_OK; }, error);
+  };
   const DeviceStep& description = program_.steps[step];
-  onnxc_status status;
+  onnxc_status status = call_hook(ONNXC_BEFORE_STEP);
+  if (status != ONNXC_OK) return status;
   if (description.bind != nullptr) {
     const int32_t level = level_of_step(program_.steps, step);
     status = read_for_host(description, error);
-    if (status == ONNXC_OK) status = run.enter_level(run.context, description, level, host_frame_);
+    if (status == ONNXC_OK)
+      status = call_back([&] { return run.enter_level(run.context, description, level, host_frame_); }, error);
     if (status == ONNXC_OK) status = place(level, run, error);
   } else {
     status = launch(step, run, error);
   }
-  if (status != ONNXC_OK) return status;
-  return run.hook != nullptr && run.hook(run.context, step, ONNXC_AFTER_STEP) != 0 ? ONNXC_STOPPED : ONNXC_OK;
+  return status == ONNXC_OK ? call_hook(ONNXC_AFTER_STEP) : status;
 }
 
 onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, ErrorText& error) {
@@ -352,18 +411,33 @@ onnxc_status DeviceInstance::replay(const DeviceRun& run, ErrorText& error) {
 }
 
 onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
+  CurrentDevice current(module_->hip(), module_->device());
+  const onnxc_status status = current.enter(error);
+  if (status != ONNXC_OK) return status;
+  current_ = &current;
+  return run_on_device(run, error);
+}
+
+onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
-  const hipError_t result = hip.set_device(module_->device());
-  if (!succeeded(hip, result, "hipSetDevice", error)) return status_of(result);
   ignore(hip.get_last_error());  // what a call before ours left behind is no error of a launch
-  const auto stream = run.stream != nullptr ? static_cast<hipStream_t>(run.stream) : own_stream_;
+  const auto stream = run.has_own_stream ? own_stream_ : static_cast<hipStream_t>(run.stream);
   stream_ = stream;
-  onnxc_status status = place(0, run, error);
+  hipStreamCaptureStatus capture_status = hipStreamCaptureStatusNone;
+  if (run.stream != nullptr) {
+    const hipError_t result = hip.stream_is_capturing(stream, &capture_status);
+    if (!succeeded(hip, result, "hipStreamIsCapturing", error)) return status_of(result);
+  }
+  is_being_captured_ = capture_status == hipStreamCaptureStatusActive;
+  onnxc_status status = wait_for_earlier_work(stream, error);
+  if (status == ONNXC_OK) status = place(0, run, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
   // A hook is called between the launches.
   const bool replays = captures_graphs_ && run.hook == nullptr;
   if (status == ONNXC_OK) status = replays ? replay(run, error) : launch_steps(run, error);
-  if (status == ONNXC_OK) return copy_outputs(run, stream, error);
+  if (status == ONNXC_OK) status = copy_outputs(run, stream, error);
+  if (status == ONNXC_OK) status = end_run(run, stream, error);
+  if (status == ONNXC_OK) return status;
   ignore(hip.stream_synchronize(stream));  // nothing of a run that failed is left running
   return status;
 }
@@ -375,6 +449,8 @@ onnxc_status DeviceInstance::read_buffer(int32_t buffer, Array<char>& bytes, Err
   }
   if (bytes.size() == 0) return ONNXC_OK;
   const HipLibrary& hip = module_->hip();
+  CurrentDevice current(hip, module_->device());
+  if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
   hipError_t result = hip.memcpy_async(bytes.data(), buffers_[buffer], static_cast<size_t>(bytes.size()),
                                        hipMemcpyDeviceToHost, stream_);
   if (!succeeded(hip, result, "hipMemcpyAsync of a step's output", error)) return status_of(result);

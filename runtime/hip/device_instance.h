@@ -3,6 +3,7 @@
 
 #include "hip/backend.h"
 #include "hip/captured_graphs.h"
+#include "hip/current_device.h"
 #include "hip/device_module.h"
 #include "host/memory_plan.h"
 
@@ -24,7 +25,9 @@ class DeviceInstance {
   explicit DeviceInstance(const DeviceProgram& program) : program_(program) {}
   ~DeviceInstance();
 
+  void give_back(const HipLibrary& hip);
   onnxc_status set_up(const DeviceOptions& options, ErrorText& error);
+  onnxc_status make_streams(ErrorText& error);
   onnxc_status reserve(int32_t level, int64_t bytes, ErrorText& error);
   onnxc_status place_apart(int32_t level, const DeviceRun& run, ErrorText& error);
   void free_apart(int32_t level);
@@ -38,6 +41,12 @@ class DeviceInstance {
   onnxc_status capture(const DeviceRun& run, const CapturedGraphs::Entry*& captured, ErrorText& error);
   onnxc_status replay(const DeviceRun& run, ErrorText& error);
   onnxc_status copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status wait_for_earlier_work(hipStream_t stream, ErrorText& error);
+  onnxc_status end_run(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status run_on_device(const DeviceRun& run, ErrorText& error);
+  // Calls a function of the caller's, with the caller's own current device.
+  template <class Function>
+  onnxc_status call_back(Function function, ErrorText& error);
   const onnxc_value* host_value(const DeviceRun& run, const BufferDescription& buffer) const;
 
   static void launch(const DeviceFrame& frame, const DeviceLaunch& launch);
@@ -47,6 +56,11 @@ class DeviceInstance {
   bool captures_graphs_ = false;
   DeviceModule* module_ = nullptr;
   hipStream_t own_stream_ = nullptr;
+
+  // Where a run was enqueued and nobody has waited for it, this event is behind it.
+  hipEvent_t run_end_ = nullptr;
+  bool may_be_running_ = false;
+  bool weights_have_arrived_ = false;  // for whatever comes behind the runs so far
 
   const int64_t* symbols_ = nullptr;  // of the caller, for as long as the plan holds
   Array<int64_t> buffer_bytes_;
@@ -70,6 +84,8 @@ class DeviceInstance {
 
   // Of the run that is being launched.
   hipStream_t stream_ = nullptr;
+  bool is_being_captured_ = false;  // by the caller
+  CurrentDevice* current_ = nullptr;
   hipError_t launched_ = hipSuccess;
   int64_t launch_count_ = 0;
 

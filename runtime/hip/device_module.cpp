@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "hip/current_device.h"
 #include "threads/fork_lock.h"
 
 namespace onnxc::runtime {
@@ -76,7 +77,6 @@ bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) 
                  count);
     return false;
   }
-  if (!succeeded(*hip_, hip_->set_device(device_), "hipSetDevice", error)) return false;
   // Before HIP 6 the error of hipModuleLoadData has to do.
   alignas(16) char properties[4096] = {};
   if (hip_->get_device_properties == nullptr || hip_->get_device_properties(properties, device_) != hipSuccess)
@@ -93,6 +93,8 @@ bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) 
 
 onnxc_status DeviceModule::load(const DeviceProgram& program, ErrorText& error) {
   if (!check_device(program, error)) return ONNXC_UNSUPPORTED_DEVICE;
+  CurrentDevice current(*hip_, device_);
+  if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
   hipError_t result = hip_->module_load_data(&module_, program.code);
   if (!succeeded(*hip_, result, "hipModuleLoadData", error)) return status_of(result);
   if (!kernels_.allocate(program.kernel_count)) return ONNXC_OUT_OF_MEMORY;
@@ -100,17 +102,34 @@ onnxc_status DeviceModule::load(const DeviceProgram& program, ErrorText& error) 
     result = hip_->module_get_function(&kernels_[i], module_, program.kernels[i]);
     if (!succeeded(*hip_, result, "hipModuleGetFunction", error)) return status_of(result);
   }
-  if (program.weights_size == 0) return ONNXC_OK;
+  return program.weights_size == 0 ? ONNXC_OK : upload_weights(program, error);
+}
+
+// In a stream of its own, and nobody waits but the first kernels: the null stream would wait for the caller's work, and
+// spoil a capture.
+onnxc_status DeviceModule::upload_weights(const DeviceProgram& program, ErrorText& error) {
   const auto bytes = static_cast<size_t>(program.weights_size);
-  result = hip_->malloc(&weights_, bytes);
+  hipError_t result = hip_->malloc(&weights_, bytes);
   if (!succeeded(*hip_, result, "hipMalloc for the weights", error)) return status_of(result);
-  result = hip_->memcpy_async(weights_, program.weights, bytes, hipMemcpyHostToDevice, nullptr);
+  result = hip_->stream_create(&upload_, hipStreamNonBlocking);
+  if (!succeeded(*hip_, result, "hipStreamCreateWithFlags", error)) return status_of(result);
+  result = hip_->event_create(&arrival_, hipEventDisableTiming);
+  if (!succeeded(*hip_, result, "hipEventCreateWithFlags", error)) return status_of(result);
+  result = hip_->memcpy_async(weights_, program.weights, bytes, hipMemcpyHostToDevice, upload_);
   if (!succeeded(*hip_, result, "hipMemcpyAsync of the weights", error)) return status_of(result);
-  result = hip_->stream_synchronize(nullptr);
-  return succeeded(*hip_, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+  result = hip_->event_record(arrival_, upload_);
+  return succeeded(*hip_, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);
 }
 
 void DeviceModule::unload() {
+  ErrorText unheard;
+  CurrentDevice current(*hip_, device_);
+  current.enter(unheard);  // also of a device that is lost all is given back
+  if (upload_ != nullptr) {
+    ignore(hip_->stream_synchronize(upload_));
+    ignore(hip_->stream_destroy(upload_));
+  }
+  if (arrival_ != nullptr) ignore(hip_->event_destroy(arrival_));
   if (weights_ != nullptr) ignore(hip_->free(weights_));
   if (module_ != nullptr) ignore(hip_->module_unload(module_));
 }

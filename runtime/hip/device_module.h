@@ -19,9 +19,12 @@ class DeviceModule {
   int device() const { return device_; }
   hipFunction_t kernel(int32_t index) const { return kernels_[index]; }
   char* weights() const { return static_cast<char*>(weights_); }
+  // What a stream must wait for before its kernels read the weights; null where there are none.
+  hipEvent_t weights_arrival() const { return arrival_; }
 
  private:
   onnxc_status load(const DeviceProgram& program, ErrorText& error);
+  onnxc_status upload_weights(const DeviceProgram& program, ErrorText& error);
   bool check_device(const DeviceProgram& program, ErrorText& error);
   void unload();
 
@@ -31,6 +34,8 @@ class DeviceModule {
   hipModule_t module_ = nullptr;
   Array<hipFunction_t> kernels_;
   void* weights_ = nullptr;
+  hipStream_t upload_ = nullptr;
+  hipEvent_t arrival_ = nullptr;
   DeviceModule* next_ = nullptr;  // of the list of all
 };
 

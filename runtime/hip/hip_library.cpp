@@ -1,7 +1,9 @@
 #include "hip/hip_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "threads/fork_lock.h"
 
@@ -10,6 +12,28 @@ namespace {
 
 constexpr const char* library_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
 
+struct LoadedFile {
+  char path[4096];
+};
+
+// Notes the path of a HIP runtime, under whatever name a package put it: libamdhip64.so, libamdhip64-1a2b3c.so.6.
+int note_hip_runtime(dl_phdr_info* library, size_t, void* context) {
+  constexpr char stem[] = "libamdhip64";
+  const char* slash = strrchr(library->dlpi_name, '/');
+  const char* name = slash != nullptr ? slash + 1 : library->dlpi_name;
+  auto& found = *static_cast<LoadedFile*>(context);
+  const size_t size = strlen(library->dlpi_name) + 1;
+  if (strncmp(name, stem, sizeof stem - 1) != 0 || size > sizeof found.path) return 0;
+  memcpy(found.path, library->dlpi_name, size);
+  return 1;
+}
+
+void* loaded_library() {
+  LoadedFile found;
+  return dl_iterate_phdr(note_hip_runtime, &found) != 0 ? dlopen(found.path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)
+                                                        : nullptr;
+}
+
 void* open_library(ErrorText& error) {
   const char* chosen = getenv("ONNXC_HIP_LIBRARY");
   if (chosen != nullptr && *chosen != '\0') {
@@ -17,6 +41,7 @@ void* open_library(ErrorText& error) {
     error.append("ONNXC_HIP_LIBRARY: %s", dlerror());
     return nullptr;
   }
+  if (void* library = loaded_library()) return library;
   for (const char* name : library_names)
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   error.append(
@@ -37,7 +62,7 @@ bool find_all(void* library, HipLibrary& hip, ErrorText& error) {
   ErrorText ignored;
   find(library, "hipGetDevicePropertiesR0600", hip.get_device_properties, ignored);
   return find(library, "hipInit", hip.init, error) && find(library, "hipGetDeviceCount", hip.get_device_count, error) &&
-         find(library, "hipSetDevice", hip.set_device, error) &&
+         find(library, "hipGetDevice", hip.get_device, error) && find(library, "hipSetDevice", hip.set_device, error) &&
          find(library, "hipModuleLoadData", hip.module_load_data, error) &&
          find(library, "hipModuleUnload", hip.module_unload, error) &&
          find(library, "hipModuleGetFunction", hip.module_get_function, error) &&
@@ -48,6 +73,12 @@ bool find_all(void* library, HipLibrary& hip, ErrorText& error) {
          find(library, "hipStreamCreateWithFlags", hip.stream_create, error) &&
          find(library, "hipStreamSynchronize", hip.stream_synchronize, error) &&
          find(library, "hipStreamDestroy", hip.stream_destroy, error) &&
+         find(library, "hipStreamWaitEvent", hip.stream_wait_event, error) &&
+         find(library, "hipStreamIsCapturing", hip.stream_is_capturing, error) &&
+         find(library, "hipEventCreateWithFlags", hip.event_create, error) &&
+         find(library, "hipEventRecord", hip.event_record, error) &&
+         find(library, "hipEventSynchronize", hip.event_synchronize, error) &&
+         find(library, "hipEventDestroy", hip.event_destroy, error) &&
          find(library, "hipStreamBeginCapture", hip.stream_begin_capture, error) &&
          find(library, "hipStreamEndCapture", hip.stream_end_capture, error) &&
          find(library, "hipGraphInstantiateWithFlags", hip.graph_instantiate, error) &&

@@ -13,6 +13,7 @@ namespace onnxc::runtime {
 struct HipLibrary {
   decltype(&hipInit) init;
   decltype(&hipGetDeviceCount) get_device_count;
+  decltype(&hipGetDevice) get_device;
   decltype(&hipSetDevice) set_device;
   decltype(&hipModuleLoadData) module_load_data;
   decltype(&hipModuleUnload) module_unload;
@@ -25,6 +26,12 @@ struct HipLibrary {
   decltype(&hipStreamCreateWithFlags) stream_create;
   decltype(&hipStreamSynchronize) stream_synchronize;
   decltype(&hipStreamDestroy) stream_destroy;
+  decltype(&hipStreamWaitEvent) stream_wait_event;
+  decltype(&hipStreamIsCapturing) stream_is_capturing;
+  decltype(&hipEventCreateWithFlags) event_create;
+  decltype(&hipEventRecord) event_record;
+  decltype(&hipEventSynchronize) event_synchronize;
+  decltype(&hipEventDestroy) event_destroy;
   decltype(&hipStreamBeginCapture) stream_begin_capture;
   decltype(&hipStreamEndCapture) stream_end_capture;
   decltype(&hipGraphInstantiateWithFlags) graph_instantiate;
@@ -37,8 +44,9 @@ struct HipLibrary {
   hipError_t (*get_device_properties)(void* properties, int device);
 };
 
-// The library, the same for the whole process; null with the reason where there is none. ONNXC_HIP_LIBRARY in the
-// environment names another file.
+// The library, the same for the whole process; null with the reason where there is none. It is the one that the process
+// has already, as with PyTorch, whose streams and pointers belong to it; ONNXC_HIP_LIBRARY in the environment names
+// another file.
 const HipLibrary* hip_library(ErrorText& error);
 
 // Whether a call succeeded; if not, its name and what HIP says of it are appended.

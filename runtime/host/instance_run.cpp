@@ -11,6 +11,17 @@
 #include "threads/shared_pool.h"
 
 namespace onnxc::runtime {
+namespace {
+
+bool has_value_on_gpu(const onnxc_value* inputs, const onnxc_value* outputs) {
+  for (int32_t i = 0; i < model.input_count; ++i)
+    if (inputs[i].device != ONNXC_CPU) return true;
+  for (int32_t i = 0; i < model.output_count; ++i)
+    if (outputs[i].device != ONNXC_CPU) return true;
+  return false;
+}
+
+}  // namespace
 
 // A call on an instance: refuses to be the second one at a time, and leaves the thread's floating-point environment and
 // errno as they were.
@@ -254,6 +265,9 @@ onnxc_status Instance::run_on_device(const Values& values) {
   run.outputs = values.outputs;
   run.output_data = output_data_.data();
   run.stream = options.stream;
+  run.has_own_stream = options.stream == nullptr &&
+                       ((options.flags & ONNXC_OWN_STREAM) != 0 || !has_value_on_gpu(values.inputs, values.outputs));
+  run.waits = options.stream == nullptr && (options.flags & ONNXC_ENQUEUE) == 0;
   run.context = &context;
   if (options.hook != nullptr)
     run.hook = [](void* given, int32_t step, int32_t when) {
@@ -300,8 +314,11 @@ onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const
   if (!call.entered()) return ONNXC_BUSY;
   onnxc_run_options options;
   onnxc_status status = read_options(given, options, error_);
-  if (status == ONNXC_OK && options.stream != nullptr && device_ == nullptr)
-    status = refuse(ONNXC_INVALID_ARGUMENT, "onnxc_run_options.stream is set, and this instance runs on the CPU");
+  if (status == ONNXC_OK && device_ == nullptr && (options.stream != nullptr || options.flags != 0))
+    status = refuse(ONNXC_INVALID_ARGUMENT, options.stream != nullptr
+                                                ? "onnxc_run_options.stream is set, and this instance runs on the CPU"
+                                                : "onnxc_run_options.flags is of streams, and this instance runs on "
+                                                  "the CPU");
   if (status == ONNXC_OK) status = check_count("inputs", inputs, input_count, model.input_count, error_);
   if (status == ONNXC_OK) status = check_count("outputs", outputs, output_count, model.output_count, error_);
   if (status == ONNXC_OK) status = check_inputs(inputs);

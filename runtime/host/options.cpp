@@ -64,8 +64,15 @@ onnxc_status read_options(const onnxc_options* given, onnxc_options& options, Er
 
 onnxc_status read_options(const onnxc_run_options* given, onnxc_run_options& options, ErrorText& error) {
   onnxc_status status = copy_struct(given, &options, sizeof options, "onnxc_run_options", error);
-  if (status == ONNXC_OK) status = check_flags(options.flags, 0, "onnxc_run_options", error);
+  if (status == ONNXC_OK)
+    status = check_flags(options.flags, ONNXC_OWN_STREAM | ONNXC_ENQUEUE, "onnxc_run_options", error);
   if (status != ONNXC_OK) return status;
+  if ((options.flags & ONNXC_OWN_STREAM) != 0 && (options.stream != nullptr || (options.flags & ONNXC_ENQUEUE) != 0)) {
+    error.append(
+        "onnxc_run_options.flags has ONNXC_OWN_STREAM, beside %s: a run in the instance's own stream is waited for",
+        options.stream != nullptr ? "a stream" : "ONNXC_ENQUEUE");
+    return ONNXC_INVALID_ARGUMENT;
+  }
   return ONNXC_OK;
 }
 

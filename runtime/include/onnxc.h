@@ -110,7 +110,7 @@ enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
 typedef struct onnxc_value {
   int32_t kind; /* ONNXC_TENSOR */
   onnxc_dtype dtype;
-  int32_t device;      /* where data lives: ONNXC_CPU */
+  int32_t device;      /* where data lives: ONNXC_CPU, or ONNXC_HIP for memory of the instance's GPU */
   int32_t rank;        /* output: ignored when dims is null */
   const int64_t* dims; /* `rank` of them, in elements; output: null, or dims that must equal the model's own */
   void* data;          /* null is fine when the tensor has no elements; output: null asks onnxc_allocate_output */
@@ -181,22 +181,34 @@ typedef struct onnxc_step_info {
  * step_output_data for the outputs of this step after it. Another result than 0 ends the run with ONNXC_STOPPED. */
 typedef int32_t (*onnxc_step_hook)(void* context, onnxc_instance* instance, int32_t step, int32_t when);
 
+enum {
+  /* HIP: runs in a stream of the instance's own, which waits for no stream of the caller's: what the inputs hold on the
+   * GPU is complete when the run is called. */
+  ONNXC_OWN_STREAM = 1,
+  /* HIP: a run in the default stream returns when all is enqueued, as one in a named stream does. */
+  ONNXC_ENQUEUE = 2
+};
+
 typedef struct onnxc_run_options {
   uint32_t struct_size; /* sizeof(onnxc_run_options) */
-  uint32_t flags;       /* 0 */
+  uint32_t flags;       /* ONNXC_OWN_STREAM or ONNXC_ENQUEUE */
   onnxc_allocate_output allocate_output;
   void* allocate_context;
   onnxc_step_hook hook;
   void* hook_context;
-  /* HIP: the hipStream_t to run in; CPU: null. Without one, a run returns when it is done. With one, it returns when
-   * all is enqueued; only these runs block until the stream has come to them:
+  /* HIP: the hipStream_t of the instance's GPU to run in; CPU: null. Null is HIP's default stream, as everywhere in
+   * HIP: what it was given before (PyTorch's default stream is this one) is waited for, and what is given to it later
+   * waits. A run in it returns when it is done, unless it has ONNXC_ENQUEUE; where all values are in host memory, it
+   * runs as with ONNXC_OWN_STREAM, beside those of other instances. In a named stream a run returns when all is
+   * enqueued; only these runs block until the stream has come to them:
    * - where an output, or an input, is host memory, since it is copied;
    * - of a model in which the host decides (sizes that depend on data; an If, a Loop, a Scan): before each such step it
    *   waits for the kernels before it and reads what they computed;
    * - the first with larger dims, or with a graph to capture (ONNXC_HIP_GRAPH), which may make room in the memory of
    * the run before;
    * - with a hook, after each step.
-   * Before an instance runs in another stream, and before it is destroyed, the caller waits for the stream. */
+   * An instance that runs in another stream than before waits there for its last run, and is destroyed when that is
+   * done. The current device of the calling thread is as it was, after each call and in each callback. */
   void* stream;
 } onnxc_run_options;
 

@@ -53,7 +53,7 @@ class Device {
     (pack(packed, arguments), ...);
     Launch launch{.kernel = module_.code_object().find_kernel(kernel), .grid = {grid, 1, 1}, .block = {block, 1, 1}};
     if (!launch.kernel) throw std::runtime_error("no kernel " + kernel);
-    return dispatch(memory_, module_, launch, packed, {.threads = 2, .instruction_limit = 1000000});
+    return dispatch(memory_, module_, launch, packed, options);
   }
 
   // The report of the fault that the kernel must end in; an empty one when it does not.
@@ -66,6 +66,8 @@ class Device {
     }
     return {};
   }
+
+  DispatchOptions options{.threads = 2, .instruction_limit = 1000000};
 
   DeviceMemory& memory() { return memory_; }
   const LoadedModule& module() const { return module_; }

@@ -94,7 +94,7 @@ MUTATIONS = [
     Mutation(
         "results stored behind the last query",
         [Change("    if (query > last_query_) return;\n", "", ATTENTION)],
-        "behind the end of a device allocation",
+        "without a release and an acquire",
     ),
 ]
 

@@ -78,8 +78,9 @@ def test_fault_is_a_launch_failure_with_a_report(
     hip: Hip, module: ctypes.c_void_p, capfd: pytest.CaptureFixture[str]
 ) -> None:
     target = hip.allocate(4 * 10)
+    hip.launch(module, "stray", 1, 64, target)
     with pytest.raises(HipError) as failed:
-        hip.launch(module, "stray", 1, 64, target)
+        hip.hipDeviceSynchronize()
     assert failed.value.code == LAUNCH_FAILURE
     report = capfd.readouterr().err
     assert "kernel stray: writes 4 bytes" in report
@@ -186,6 +187,7 @@ def test_calls_that_a_capture_does_not_allow_spoil_it(call: str, mode: int, hip:
     assert not capture.graph
     # Over with its end.
     capture.scale(capture.stream)
+    hip.hipStreamSynchronize(capture.stream)
     np.testing.assert_array_equal(hip.download(capture.buffer, capture.values), 2 * capture.values)
     hip.hipStreamDestroy(capture.stream)
 
@@ -245,6 +247,7 @@ def test_a_graph_in_a_graph(hip: Hip, module: ctypes.c_void_p) -> None:
     outer = ctypes.c_void_p()
     hip.hipGraphInstantiateWithFlags(ctypes.byref(outer), graph, ctypes.c_ulonglong(0))
     hip.hipGraphLaunch(outer, inner.stream)
+    hip.hipStreamSynchronize(inner.stream)
     np.testing.assert_array_equal(hip.download(inner.buffer, inner.values), 4 * inner.values)
     for one in (executable, outer):
         hip.hipGraphExecDestroy(one)
@@ -266,6 +269,7 @@ def test_log_of_launches(hip: Hip, module: ctypes.c_void_p, tmp_path: Path, monk
     monkeypatch.setenv("GFX942SIM_LOG", str(tmp_path / "log"))
     buffer = hip.upload(np.ones(64, np.float32))
     hip.launch(module, "scale", 1, 64, buffer, buffer, ctypes.c_float(2), ctypes.c_int(64))
+    hip.hipDeviceSynchronize()
     entry = json.loads((tmp_path / "log").read_text())
     assert entry["kernel"] == "scale"
     assert entry["waves"] == 1
@@ -278,6 +282,7 @@ def test_takes_launches_for_a_profile(hip: Hip, module: ctypes.c_void_p) -> None
     buffer = hip.upload(np.ones(64, np.float32))
     for _ in range(2):
         hip.launch(module, "scale", 1, 64, buffer, buffer, ctypes.c_float(2), ctypes.c_int(64))
+    hip.hipDeviceSynchronize()
     launches = [json.loads(line) for line in hip.library.gfx942sim_take_launches().splitlines()]
     assert [launch["kernel"] for launch in launches] == ["scale", "scale"]
     assert launches[0]["bound"] == "latency"

@@ -91,7 +91,7 @@ MUTATIONS = [
     Mutation(
         "tail of a transposed tile shifted by one",
         [Change("(along_stored >= stored_end)", "(along_stored > stored_end)")],
-        "0 bytes behind the end of a device allocation",
+        "with the same instruction",
     ),
     Mutation(
         "rows of a transposed tile exchanged on one side only",
@@ -101,7 +101,7 @@ MUTATIONS = [
     Mutation(
         "tail of the convolution shifted by one",
         [Change("< arguments.launch.rows}", "< arguments.launch.rows + 1}", BLOCK)],
-        "behind the end of a device allocation",
+        "without a release and an acquire",
     ),
     Mutation(
         "chunks of a row exchanged on one side only",

@@ -48,7 +48,7 @@ MUTATIONS = [
     Mutation(
         "store behind the end of a row",
         [Change("if (row_.is_real & row_.is_inside(begin, i))", "if (row_.is_real)", ROWS)],
-        "behind the end of a device allocation",
+        "without a release and an acquire",
     ),
     Mutation(
         "what lies behind the end of a row counted",

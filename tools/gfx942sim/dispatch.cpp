@@ -18,7 +18,7 @@ using onnxc::user_check;
 constexpr uint32_t lds_limit = onnxc::machine::gfx942.lds_bytes;
 constexpr uint32_t thread_limit = onnxc::machine::gfx942.threads_of_block;
 
-void check_launch(const Launch& launch) {
+void check_geometry(const Launch& launch) {
   const std::string& name = launch.kernel->name;
   uint64_t threads = 1;
   for (size_t axis = 0; axis < 3; ++axis) {
@@ -38,6 +38,14 @@ void check_launch(const Launch& launch) {
   user_check(lds <= lds_limit, "kernel {}: {} bytes of LDS are above the limit of {}", name, lds, lds_limit);
 }
 
+// How many bytes of arguments the host has to give.
+uint32_t explicit_bytes(const Kernel& kernel) {
+  uint32_t end = 0;
+  for (const KernelArgument& argument : kernel.arguments)
+    if (!argument.kind.starts_with("hidden_")) end = std::max(end, argument.offset + argument.size);
+  return end;
+}
+
 struct HiddenArgument {
   std::string_view kind;
   uint64_t value;
@@ -46,12 +54,6 @@ struct HiddenArgument {
 // The kernel-argument segment: what the host packed, and the hidden arguments that the kernel asks for.
 std::vector<std::byte> argument_segment(const Launch& launch, std::span<const std::byte> explicit_arguments) {
   const Kernel& kernel = *launch.kernel;
-  uint32_t explicit_end = 0;
-  for (const KernelArgument& argument : kernel.arguments)
-    if (!argument.kind.starts_with("hidden_")) explicit_end = std::max(explicit_end, argument.offset + argument.size);
-  user_check(explicit_arguments.size() >= explicit_end, "kernel {} takes {} bytes of arguments, but is given {}",
-             kernel.name, explicit_end, explicit_arguments.size());
-
   std::vector<std::byte> segment(kernel.argument_bytes);
   std::memcpy(segment.data(), explicit_arguments.data(), std::min(segment.size(), explicit_arguments.size()));
   const uint64_t dimensions = launch.grid[2] * launch.block[2] > 1 ? 3 : launch.grid[1] * launch.block[1] > 1 ? 2 : 1;
@@ -138,21 +140,29 @@ class FirstFault {
 
 }  // namespace
 
+void check_launch(const Launch& launch, size_t argument_bytes) {
+  check_geometry(launch);
+  const uint32_t needed = explicit_bytes(*launch.kernel);
+  user_check(argument_bytes >= needed, "kernel {} takes {} bytes of arguments, but is given {}", launch.kernel->name,
+             needed, argument_bytes);
+}
+
 Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& launch,
                 std::span<const std::byte> explicit_arguments, const DispatchOptions& options) {
-  check_launch(launch);
+  check_launch(launch, explicit_arguments.size());
   const LaunchBuffer arguments(memory, argument_segment(launch, explicit_arguments), "the kernel's arguments", true);
   const LaunchBuffer packet(memory, dispatch_packet(launch), "the dispatch packet", false);
 
   const uint64_t groups = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   std::atomic<uint64_t> next_group = 0;
   FirstFault first_fault;
+  RaceDetector races(options.races);
   Counts total;
   Traffic traffic;
   std::mutex total_mutex;
   auto work = [&] {
     const double start = seconds_of_thread();
-    WorkGroup group(memory, module, launch, {arguments.address(), packet.address()}, options.instruction_limit);
+    WorkGroup group(memory, module, launch, {arguments.address(), packet.address()}, options.instruction_limit, races);
     for (uint64_t i = next_group++; i < groups && first_fault.concerns(i); i = next_group++) {
       const auto x = static_cast<uint32_t>(i % launch.grid[0]);
       const auto y = static_cast<uint32_t>(i / launch.grid[0] % launch.grid[1]);

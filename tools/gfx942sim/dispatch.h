@@ -10,9 +10,13 @@ namespace gfx942sim {
 struct DispatchOptions {
   int threads = 0;                                 // of the host; 0: as many as it has
   uint64_t instruction_limit = uint64_t{1} << 32;  // of a wave between two barriers
+  Races races = Races::all;
 };
 
-// Checks the launch as the HIP runtime does, places the kernel's arguments, runs every work group. `explicit_arguments`
+// Throws UserError for a launch that HIP refuses, with arguments of which the host has packed so many bytes.
+void check_launch(const Launch& launch, size_t argument_bytes);
+
+// Checks the launch, places the kernel's arguments, runs every work group. `explicit_arguments`
 // is the segment as the host packed it, hidden arguments excepted. Throws UserError for a launch that HIP refuses, and
 // SimulationFault for the first faulty work group in the grid's order.
 Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& launch,

@@ -193,7 +193,8 @@ void execute(const Options& options) {
                     options.kernel);
   Arguments arguments(memory, *launch.kernel);
   for (const std::string& argument : options.arguments) arguments.add(argument);
-  const Counts counts = dispatch(memory, module, launch, arguments.packed(), {.threads = options.threads});
+  const Counts counts = dispatch(memory, module, launch, arguments.packed(),
+                                 {.threads = options.threads, .races = races_from_environment()});
   arguments.write_outputs();
   if (options.counts) print_counts(launch, counts);
 }

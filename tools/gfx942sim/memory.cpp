@@ -31,22 +31,23 @@ DeviceMemory::DeviceMemory() {
 
 DeviceMemory::~DeviceMemory() { munmap(reinterpret_cast<void*>(reserved_), reserved_bytes); }
 
-const Allocation* DeviceMemory::allocate(uint64_t size, const std::string& label) {
-  if (size > total_bytes - used_) return nullptr;
+const Allocation* DeviceMemory::allocate(uint64_t size, const std::string& label, int device) {
+  if (size > total_bytes - used_bytes(device)) return nullptr;
   const uint64_t span = round_up(size, alignment) + guard_bytes;
   if (span > reserved_ + reserved_bytes - next_) return nullptr;
   auto* bytes = static_cast<std::byte*>(std::malloc(size + 1));
   if (!bytes) return nullptr;
   std::memset(bytes, 0xff, size);
-  Entry entry{{next_, size, bytes, label}, {bytes, [](std::byte* memory) { std::free(memory); }}};
+  Entry entry{{next_, size, bytes, label, device}, {bytes, [](std::byte* memory) { std::free(memory); }}};
   next_ += span;
-  used_ += size;
+  used_[device] += size;
   return insert(std::move(entry));
 }
 
 const Allocation* DeviceMemory::adopt(void* host_memory, uint64_t size, const std::string& label) {
   auto* bytes = static_cast<std::byte*>(host_memory);
-  return insert({{reinterpret_cast<uint64_t>(host_memory), size, bytes, label}, {bytes, [](std::byte*) {}}});
+  return insert(
+      {{reinterpret_cast<uint64_t>(host_memory), size, bytes, label, any_device}, {bytes, [](std::byte*) {}}});
 }
 
 const Allocation* DeviceMemory::insert(Entry entry) {
@@ -58,7 +59,7 @@ bool DeviceMemory::release(uint64_t address) {
   auto found = allocations_.find(address);
   if (found == allocations_.end()) return false;
   const bool on_device = address >= reserved_ && address < reserved_ + reserved_bytes;
-  if (on_device) used_ -= found->second.allocation.size;
+  if (on_device) used_[found->second.allocation.device] -= found->second.allocation.size;
   allocations_.erase(found);
   return true;
 }

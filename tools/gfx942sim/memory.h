@@ -14,11 +14,14 @@
 
 namespace gfx942sim {
 
+inline constexpr int any_device = -1;  // of memory that every device reaches: of the host, of a launch itself
+
 struct Allocation {
   uint64_t address = 0;
   uint64_t size = 0;
   std::byte* bytes = nullptr;  // on the host
   std::string label;           // what a report calls it
+  int device = any_device;     // whose memory it is
   bool is_kernel_arguments = false;
 
   bool contains(uint64_t begin, uint64_t length) const {
@@ -28,7 +31,7 @@ struct Allocation {
 
 class DeviceMemory {
  public:
-  static constexpr uint64_t total_bytes = uint64_t{192} << 30;  // an MI300X's
+  static constexpr uint64_t total_bytes = uint64_t{192} << 30;  // of each device, an MI300X's
 
   DeviceMemory();
   ~DeviceMemory();
@@ -36,7 +39,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   // Filled with 0xff, which is NaN in every float type. Null when the device has no room left.
-  const Allocation* allocate(uint64_t size, const std::string& label);
+  const Allocation* allocate(uint64_t size, const std::string& label, int device = any_device);
   // Makes memory of the host visible to kernels at its own address.
   const Allocation* adopt(void* host_memory, uint64_t size, const std::string& label);
   // Scalar loads may run over the end of the kernel's arguments into their padding to 16 bytes.
@@ -49,7 +52,10 @@ class DeviceMemory {
   // What lies at or next to an address, for reports: "4 bytes behind the end of allocation (1024 bytes)".
   std::string describe(uint64_t address) const;
 
-  uint64_t used_bytes() const { return used_; }
+  uint64_t used_bytes(int device) const {
+    const auto found = used_.find(device);
+    return found == used_.end() ? 0 : found->second;
+  }
   size_t allocation_count() const { return allocations_.size(); }
 
  private:
@@ -61,7 +67,7 @@ class DeviceMemory {
 
   uint64_t reserved_ = 0;
   uint64_t next_ = 0;
-  uint64_t used_ = 0;
+  std::map<int, uint64_t> used_;           // of each device
   std::map<uint64_t, Entry> allocations_;  // by address
 };
 

@@ -31,6 +31,10 @@ class FakeHip {
     symbol<int (*)(int)>("hipSetDevice")(0);
     reset(-1);
   }
+  void choose_device(int device) { symbol<void (*)(int)>("fake_hip_choose_device")(device); }
+  int chosen_device() { return symbol<int (*)()>("fake_hip_chosen_device")(); }
+  int used_devices() { return symbol<int (*)()>("fake_hip_used_devices")(); }
+  std::string history() { return symbol<const char* (*)()>("fake_hip_history")(); }
   void lose_device() { symbol<void (*)()>("fake_hip_lose_device")(); }
   int alive() { return symbol<int (*)()>("fake_hip_alive")(); }
   std::string failed_call() { return symbol<const char* (*)()>("fake_hip_failed_call")(); }
@@ -219,7 +223,7 @@ TEST_F(Device, ADeviceThatIsLostIsTold) {
     hip.lose_device();
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(run(5), ONNXC_UNSUPPORTED_DEVICE);
-      EXPECT_EQ(error, "hipSetDevice: unspecified launch failure (HIP error 719)");
+      EXPECT_EQ(error, "hipMemcpyAsync of an input: unspecified launch failure (HIP error 719)");
     }
     destroy();
     EXPECT_EQ(hip.alive(), 0);
@@ -301,7 +305,7 @@ TEST_F(Device, TellsOfACallThatFailsWhileAHookReads) {
     destroy();
     if (failed.empty()) break;
   }
-  EXPECT_EQ(failures, 4);  // a copy and a wait for each of two steps
+  EXPECT_EQ(failures, 6);  // the current device, a copy and a wait for each of two steps
 }
 
 TEST_F(Device, SharesCodeAndWeightsAmongInstances) {
@@ -310,9 +314,135 @@ TEST_F(Device, SharesCodeAndWeightsAmongInstances) {
   onnxc_instance* first = instance;
   const int alive = hip.alive();
   ASSERT_EQ(create(), ONNXC_OK) << error;
-  EXPECT_EQ(hip.alive(), alive + 1);  // its stream
+  EXPECT_EQ(hip.alive(), alive + 2);  // its stream and its event
   destroy();
   model->destroy(first);
+  EXPECT_EQ(hip.alive(), 0);
+}
+
+onnxc_run_options in_stream(void* stream, uint32_t flags = 0) {
+  onnxc_run_options options = {};
+  options.struct_size = sizeof options;
+  options.stream = stream;
+  options.flags = flags;
+  return options;
+}
+
+TEST_F(Device, RunsInTheStreamThatItIsGivenAndWaitsThereForTheWeights) {
+  hip.reset(-1);
+  int callers = 0;
+  std::vector<float> x(12);
+  auto history_of = [&](int32_t x_device, const onnxc_run_options* options) {
+    hip.reset(-1);
+    EXPECT_EQ(run_in(x, x_device, 3, options), ONNXC_OK) << error;
+    EXPECT_EQ(y, expected);
+    return hip.history();
+  };
+  const onnxc_run_options named = in_stream(&callers), own = in_stream(nullptr, ONNXC_OWN_STREAM);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  EXPECT_EQ(history_of(ONNXC_HIP, nullptr),
+            "null waits; wait for null; launch in null; launch in null; wait for null; ");
+  EXPECT_EQ(history_of(ONNXC_HIP, &own), "launch in own; launch in own; wait for own; ");
+  EXPECT_EQ(history_of(ONNXC_HIP, &named), "launch in callers; launch in callers; wait for callers; ");
+  // Nothing to put in order with the caller's work.
+  EXPECT_EQ(history_of(ONNXC_CPU, nullptr), "wait for own; launch in own; launch in own; wait for own; ");
+  destroy();
+}
+
+TEST_F(Device, ARunInAnotherStreamWaitsForTheRunBefore) {
+  hip.reset(-1);
+  int callers = 0;
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  // All on the device, so that nothing makes the run wait.
+  const int64_t x_dims[] = {3, 4}, k_dims[] = {4};
+  std::vector<float> x(12, 1), k(4, 2);
+  y.assign(12, 0);
+  onnxc_value inputs[] = {FakeRun::value(2, x_dims, x), FakeRun::value(1, k_dims, k)};
+  onnxc_value output = FakeRun::value(0, nullptr, y);
+  for (onnxc_value* value : {inputs, inputs + 1, &output}) value->device = ONNXC_HIP;
+  auto history_of = [&](const onnxc_run_options& options) {
+    hip.reset(-1);
+    EXPECT_EQ(model->run(instance, inputs, 2, &output, 1, &options), ONNXC_OK) << model->last_error(instance);
+    return hip.history();
+  };
+  history_of(in_stream(nullptr));  // memory and weights
+  EXPECT_EQ(history_of(in_stream(&callers)), "launch in callers; launch in callers; end in callers; ");
+  EXPECT_EQ(history_of(in_stream(nullptr, ONNXC_ENQUEUE)), "null waits; launch in null; launch in null; end in null; ");
+  EXPECT_EQ(history_of(in_stream(nullptr, ONNXC_OWN_STREAM)),
+            "own waits; launch in own; launch in own; wait for own; ");
+  EXPECT_EQ(history_of(in_stream(&callers)), "launch in callers; launch in callers; end in callers; ");
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
+TEST_F(Device, RefusesStreamsThatContradictEachOther) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  int callers = 0;
+  const onnxc_run_options named = in_stream(&callers, ONNXC_OWN_STREAM),
+                          enqueued = in_stream(nullptr, ONNXC_OWN_STREAM | ONNXC_ENQUEUE);
+  EXPECT_EQ(run(3, &named), ONNXC_INVALID_ARGUMENT);
+  EXPECT_EQ(error,
+            "onnxc_run_options.flags has ONNXC_OWN_STREAM, beside a stream: a run in the instance's own stream is "
+            "waited for");
+  EXPECT_EQ(run(3, &enqueued), ONNXC_INVALID_ARGUMENT);
+  EXPECT_THAT(error, testing::HasSubstr("beside ONNXC_ENQUEUE"));
+  destroy();
+  ASSERT_EQ(model->create(nullptr, &instance, nullptr, 0), ONNXC_OK);
+  const onnxc_run_options own = in_stream(nullptr, ONNXC_OWN_STREAM);
+  EXPECT_EQ(run(3, &own), ONNXC_INVALID_ARGUMENT);
+  EXPECT_EQ(error, "onnxc_run_options.flags is of streams, and this instance runs on the CPU");
+  destroy();
+}
+
+TEST_F(Device, LeavesTheCallersDeviceAsItWas) {
+  for (int callers : {0, 1}) {
+    hip.reset(-1);
+    hip.choose_device(callers);
+    ASSERT_EQ(create(0, 1), ONNXC_OK) << error;
+    EXPECT_EQ(hip.used_devices(), 1 << 1);
+    EXPECT_EQ(hip.chosen_device(), callers);
+    // In a hook it is the caller's as well, who may choose another.
+    struct Seen {
+      FakeHip& hip;
+      std::vector<int> devices;
+    } seen{hip, {}};
+    onnxc_run_options options = {};
+    options.struct_size = sizeof options;
+    options.hook_context = &seen;
+    options.hook = [](void* context, onnxc_instance*, int32_t step, int32_t when) -> int32_t {
+      auto& [fake, devices] = *static_cast<Seen*>(context);
+      devices.push_back(fake.chosen_device());
+      if (step == 1 && when == ONNXC_BEFORE_STEP) fake.choose_device(0);
+      return 0;
+    };
+    ASSERT_EQ(run(5, &options), ONNXC_OK) << error;
+    EXPECT_EQ(y, expected);
+    EXPECT_THAT(seen.devices, testing::ElementsAre(callers, callers, callers, 0));
+    EXPECT_EQ(hip.chosen_device(), 0);
+    hip.choose_device(callers);
+    destroy();
+    EXPECT_EQ(hip.chosen_device(), callers);
+    EXPECT_EQ(hip.alive(), 0);
+  }
+  hip.choose_device(0);
+}
+
+TEST_F(Device, EachGpuHasItsOwnCodeAndWeights) {
+  hip.reset(-1);
+  ASSERT_EQ(create(0, 0), ONNXC_OK) << error;
+  onnxc_instance* first = instance;
+  const int alive = hip.alive();
+  ASSERT_EQ(create(0, 1), ONNXC_OK) << error;
+  EXPECT_EQ(hip.used_devices(), 0b11);
+  EXPECT_EQ(hip.alive(), 2 * alive);
+  expect_right(5);
+  std::swap(first, instance);
+  expect_right(5);
+  destroy();
+  instance = first;
+  expect_right(6);
+  destroy();
   EXPECT_EQ(hip.alive(), 0);
 }
 
@@ -328,7 +458,7 @@ TEST_F(Device, RefusesAnotherArchitecture) {
 TEST_F(Device, RefusesAGpuThatIsNotThere) {
   hip.reset(-1);
   EXPECT_EQ(create(0, 3), ONNXC_UNSUPPORTED_DEVICE);
-  EXPECT_EQ(error, "there is no GPU 3: HIP sees 1; run the model on the CPU, or choose another device_index");
+  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; run the model on the CPU, or choose another device_index");
 }
 
 // Sizes that a run binds, an If and a loop, in which the host decides by what it reads from the GPU.

@@ -1,4 +1,4 @@
-// A double of libamdhip64.so: one GPU whose memory is the host's and whose kernels are functions below. It counts what
+// A double of libamdhip64.so: two GPUs whose memory is the host's and whose kernels are functions below. It counts what
 // is alive and fails the call that it is told to.
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,15 @@ constexpr int invalid_value = 1, out_of_memory = 2, illegal_state = 401, no_such
 
 int calls = 0, fail_at = -1, alive = 0, last_error = 0;
 bool is_lost = false;
+constexpr int devices = 2;
+thread_local int current_device = 0;
+int used_devices = 0;
+std::string history;
+int own_streams = 0;
+
+std::string name_of(const void* stream) {
+  return stream == nullptr ? "null" : stream == &own_streams ? "own" : "callers";
+}
 std::string architecture = "gfx942:sramecc+:xnack-";
 std::string failed_call;
 
@@ -83,8 +92,17 @@ void fake_hip_reset(int call_that_fails, const char* gpu) {
   fail_at = call_that_fails;
   architecture = gpu;
   failed_call.clear();
+  used_devices = 0;
+  history.clear();
   is_lost = false;
 }
+// A device of the caller's own choice, on this thread.
+void fake_hip_choose_device(int device) { current_device = device; }
+int fake_hip_chosen_device() { return current_device; }
+// Which devices memory and modules were asked for on, a bit each, since the reset.
+int fake_hip_used_devices() { return used_devices; }
+// The streams that kernels were launched in and events were waited for in, one after the other.
+const char* fake_hip_history() { return history.c_str(); }
 // Every call fails from now on.
 void fake_hip_lose_device() { is_lost = true; }
 int fake_hip_alive() { return alive + (captured != nullptr ? 1 : 0); }
@@ -92,12 +110,14 @@ const char* fake_hip_failed_call() { return failed_call.c_str(); }
 
 int hipInit(unsigned) { return enter("hipInit"); }
 int hipGetDeviceCount(int* count_of_devices) {
-  *count_of_devices = 1;
+  *count_of_devices = devices;
   return enter("hipGetDeviceCount");
 }
 int hipSetDevice(int device) {
-  const int error = enter("hipSetDevice");
-  return error != 0 ? error : (device == 0 ? 0 : invalid_value);
+  if (const int error = enter("hipSetDevice")) return error;
+  if (device < 0 || device >= devices) return invalid_value;
+  current_device = device;
+  return 0;
 }
 int hipGetDevicePropertiesR0600(void* properties, int) {
   memset(properties, 0, 1472);
@@ -105,10 +125,15 @@ int hipGetDevicePropertiesR0600(void* properties, int) {
   strcpy(static_cast<char*>(properties) + 1160, architecture.c_str());
   return 0;
 }
+int hipGetDevice(int* device) {
+  *device = current_device;
+  return is_lost ? 0 : enter("hipGetDevice");  // which the device is not asked for
+}
 int hipModuleLoadData(void** module, const void* code) {
   if (const int error = enter_outside("hipModuleLoadData")) return error;
   if (strcmp(static_cast<const char*>(code), "code") != 0) return invalid_value;
   *module = &alive;
+  used_devices |= 1 << current_device;
   ++alive;
   return 0;
 }
@@ -124,8 +149,9 @@ int hipModuleGetFunction(void** function, void*, const char* name) {
   return 0;
 }
 int hipModuleLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                          unsigned, void*, void**, void** extra) {
+                          unsigned, void* stream, void**, void** extra) {
   if (const int error = enter("hipModuleLaunchKernel")) return error;
+  history += "launch in " + name_of(stream) + "; ";
   const FakeArguments& row = *static_cast<const FakeArguments*>(extra[1]);
   if (*static_cast<size_t*>(extra[3]) != sizeof(FakeArguments)) return invalid_value;
   if (row.point_stride != static_cast<int64_t>(blocks) * threads) return invalid_value;
@@ -159,12 +185,38 @@ int hipMemsetAsync(void* to, int value, size_t bytes, void*) {
 }
 int hipStreamCreateWithFlags(void** stream, unsigned) {
   if (const int error = enter_outside("hipStreamCreateWithFlags")) return error;
-  *stream = &calls;
+  *stream = &own_streams;
   ++alive;
   return 0;
 }
-int hipStreamSynchronize(void*) { return enter_outside("hipStreamSynchronize"); }
+int hipStreamSynchronize(void* stream) {
+  history += "wait for " + name_of(stream) + "; ";
+  return enter_outside("hipStreamSynchronize");
+}
 int hipStreamDestroy(void*) {
+  --alive;
+  return is_lost ? launch_failure : 0;
+}
+int hipStreamWaitEvent(void* stream, void*, unsigned) {
+  history += name_of(stream) + " waits; ";
+  return enter("hipStreamWaitEvent");
+}
+int hipStreamIsCapturing(void*, int* status) {
+  *status = 0;
+  return enter("hipStreamIsCapturing");
+}
+int hipEventCreateWithFlags(void** event, unsigned) {
+  if (const int error = enter("hipEventCreateWithFlags")) return error;
+  *event = &alive;
+  ++alive;
+  return 0;
+}
+int hipEventRecord(void*, void* stream) {
+  history += "end in " + name_of(stream) + "; ";
+  return enter("hipEventRecord");
+}
+int hipEventSynchronize(void*) { return enter("hipEventSynchronize"); }
+int hipEventDestroy(void*) {
   --alive;
   return is_lost ? launch_failure : 0;
 }

@@ -301,7 +301,7 @@ void set_modifier(Instruction& instruction, std::string_view text) {
     if (text[end] == '(') value.remove_suffix(1);
   }
   // Caching hints and priorities change no result.
-  static constexpr std::string_view without_effect[] = {"nt", "sc1", "gds"};
+  static constexpr std::string_view without_effect[] = {"nt", "gds"};
   for (std::string_view ignored : without_effect)
     if (name == ignored) return;
   auto integer = [&] { return static_cast<int>(require_integer(value)); };
@@ -329,6 +329,8 @@ void set_modifier(Instruction& instruction, std::string_view text) {
     instruction.offset1 = integer();
   else if (name == "sc0")
     instruction.sc0 = true;
+  else if (name == "sc1")
+    instruction.sc1 = true;
   else if (name == "offen")
     instruction.offset_enabled = true;
   else if (name == "idxen")

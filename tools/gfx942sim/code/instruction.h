@@ -41,6 +41,7 @@ struct Operation {
   int cycles = 4;                // that it keeps its unit busy, on one SIMD
   int64_t flops = 0;             // of one execution, for matrix instructions
   bool excludes_vector = false;  // a matrix instruction beside which the vector unit stands still
+  bool is_atomic = false;        // on memory
 };
 
 // Scalar registers by their encoding.
@@ -141,6 +142,7 @@ struct Instruction {
   int64_t offset = 0;
   int offset0 = 0, offset1 = 0;
   bool sc0 = false;  // an atomic returns the value before
+  bool sc1 = false;  // seen by other work groups, as an atomic access is
   bool offset_enabled = false, index_enabled = false, to_lds = false;
   int vmcnt = -1, lgkmcnt = -1;  // s_waitcnt; -1: not waited for
   int nop_states = 0;            // s_nop: wait states beyond one

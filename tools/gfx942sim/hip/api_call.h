@@ -12,7 +12,7 @@ namespace gfx942sim::hip {
 inline thread_local hipError_t last_error = hipSuccess;
 
 inline hipError_t remember(hipError_t result) {
-  if (result != hipSuccess) last_error = result;
+  if (result != hipSuccess && result != hipErrorNotReady) last_error = result;
   return result;
 }
 

@@ -86,23 +86,25 @@ hipError_t hipDriverGetVersion(int* version) {
 hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }
 
 hipError_t hipGetDeviceCount(int* count) {
-  *count = 1;
+  *count = device_count();
   return hipSuccess;
 }
 
 hipError_t hipSetDevice(int device) {
-  return call("hipSetDevice",
-              [&](SimulatedDevice&) { require(device == 0, hipErrorInvalidDevice, "there is one device, 0"); });
+  return call("hipSetDevice", [&](SimulatedDevice&) {
+    require_device(device);
+    current_device = device;
+  });
 }
 
 hipError_t hipGetDevice(int* device) {
-  *device = 0;
+  *device = current_device;
   return hipSuccess;
 }
 
 hipError_t hipDeviceGet(hipDevice_t* device, int ordinal) {
-  *device = 0;
-  return hipSetDevice(ordinal);
+  *device = ordinal;
+  return call("hipDeviceGet", [&](SimulatedDevice&) { require_device(ordinal); });
 }
 
 hipError_t hipDeviceGetName(char* name, int length, hipDevice_t) {
@@ -115,7 +117,7 @@ hipError_t hipDeviceGetName(char* name, int length, hipDevice_t) {
 
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t name, int device) {
   return call("hipDeviceGetAttribute", [&](SimulatedDevice&) {
-    require(device == 0, hipErrorInvalidDevice, "there is one device, 0");
+    require_device(device);
     *value = attribute(name);
   });
 }
@@ -123,19 +125,38 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t name, int devi
 // Not in the headers of HIP 5.
 hipError_t hipGetDevicePropertiesR0600(void* properties, int device) {
   return call("hipGetDeviceProperties", [&](SimulatedDevice&) {
-    require(device == 0, hipErrorInvalidDevice, "there is one device, 0");
+    require_device(device);
     const DeviceProperties values = device_properties();
     std::memcpy(properties, &values, sizeof values);
   });
 }
 
 hipError_t hipDeviceSynchronize() {
-  return call("hipDeviceSynchronize", [&](SimulatedDevice& device) { device.refuse_while_capturing(); });
+  return call("hipDeviceSynchronize", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing();
+    return device.finish_device();
+  });
+}
+
+hipError_t hipDeviceCanAccessPeer(int* can_access, int device, int peer) {
+  return call("hipDeviceCanAccessPeer", [&](SimulatedDevice&) {
+    require_device(device);
+    require_device(peer);
+    *can_access = device != peer;
+  });
+}
+
+hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int) {
+  return call("hipDeviceEnablePeerAccess", [&](SimulatedDevice& device) {
+    require_device(peer);
+    require(peer != current_device, hipErrorInvalidDevice, "a device is no peer of itself");
+    device.allow_peer_access(current_device, peer);
+  });
 }
 
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return call("hipMemGetInfo", [&](SimulatedDevice& device) {
-    *free_bytes = device.free_bytes();
+    *free_bytes = device.free_bytes(current_device);
     *total_bytes = DeviceMemory::total_bytes;
   });
 }

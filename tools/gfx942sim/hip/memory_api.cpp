@@ -4,10 +4,34 @@
 namespace gfx942sim::hip {
 namespace {
 
+// HIP makes a copy from or to memory of the host that is not pinned "synchronously", and may as well read the source at
+// once and return. Of both, what a program is less likely to be ready for: late, the source is read and nothing else is
+// done; early, the stream has come to its end.
 hipError_t enqueue_copy(SimulatedDevice& device, void* destination, const void* source, size_t bytes,
                         hipMemcpyKind kind, hipStream_t stream) {
-  return device.enqueue(stream, [=, &device] {
+  device.check_copy(destination, source, bytes, kind);
+  const bool captures = device.stream_of(stream)->capture != nullptr;
+  const bool from_host = kind == hipMemcpyHostToDevice && !device.is_pinned(source);
+  const bool to_host = kind == hipMemcpyDeviceToHost && !device.is_pinned(destination);
+  if (from_host && !captures && !streams_run_early()) {
+    const auto* begin = static_cast<const std::byte*>(source);
+    return device.enqueue(stream, [=, &device, staged = std::vector<std::byte>(begin, begin + bytes)] {
+      device.copy(destination, staged.data(), bytes, kind);
+      return hipSuccess;
+    });
+  }
+  const hipError_t result = device.enqueue(stream, [=, &device] {
     device.copy(destination, source, bytes, kind);
+    return hipSuccess;
+  });
+  const bool blocks = !captures && streams_run_early() && (from_host || to_host);
+  return result == hipSuccess && blocks ? device.finish(stream) : result;
+}
+
+hipError_t enqueue_fill(SimulatedDevice& device, void* destination, int value, size_t bytes, hipStream_t stream) {
+  if (bytes > 0) device.check_fill(destination, bytes);
+  return device.enqueue(stream, [=, &device] {
+    device.fill(destination, value, bytes);
     return hipSuccess;
   });
 }
@@ -30,13 +54,22 @@ hipError_t hipMalloc(void** pointer, size_t bytes) {
 hipError_t hipFree(void* pointer) {
   return call("hipFree", [&](SimulatedDevice& device) {
     device.refuse_while_capturing();
+    const hipError_t result = device.finish_device();
     device.release(pointer);
+    return result;
   });
 }
 
 hipError_t hipMallocAsync(void** pointer, size_t bytes, hipStream_t) { return hipMalloc(pointer, bytes); }
 
-hipError_t hipFreeAsync(void* pointer, hipStream_t) { return hipFree(pointer); }
+hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
+  return call("hipFreeAsync", [&](SimulatedDevice& device) {
+    return device.enqueue(stream, [=, &device] {
+      device.release(pointer);
+      return hipSuccess;
+    });
+  });
+}
 
 hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned int) {
   return call("hipHostMalloc", [&](SimulatedDevice& device) {
@@ -48,7 +81,9 @@ hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned int) {
 hipError_t hipHostFree(void* pointer) {
   return call("hipHostFree", [&](SimulatedDevice& device) {
     device.refuse_while_capturing();
+    const hipError_t result = device.finish_device();
     device.release_host(pointer);
+    return result;
   });
 }
 
@@ -60,7 +95,8 @@ hipError_t hipMemcpyAsync(void* destination, const void* source, size_t bytes, h
 hipError_t hipMemcpy(void* destination, const void* source, size_t bytes, hipMemcpyKind kind) {
   return call("hipMemcpy", [&](SimulatedDevice& device) {
     device.refuse_while_capturing();
-    return enqueue_copy(device, destination, source, bytes, kind, nullptr);
+    const hipError_t result = enqueue_copy(device, destination, source, bytes, kind, nullptr);
+    return result == hipSuccess ? device.finish(nullptr) : result;
   });
 }
 
@@ -77,18 +113,16 @@ hipError_t hipMemcpyDtoD(hipDeviceptr_t destination, hipDeviceptr_t source, size
 }
 
 hipError_t hipMemsetAsync(void* destination, int value, size_t bytes, hipStream_t stream) {
-  return call("hipMemsetAsync", [&](SimulatedDevice& device) {
-    return device.enqueue(stream, [=, &device] {
-      device.fill(destination, value, bytes);
-      return hipSuccess;
-    });
-  });
+  return call("hipMemsetAsync",
+              [&](SimulatedDevice& device) { return enqueue_fill(device, destination, value, bytes, stream); });
 }
 
+// Does not block, but for memory of the host.
 hipError_t hipMemset(void* destination, int value, size_t bytes) {
   return call("hipMemset", [&](SimulatedDevice& device) {
     device.refuse_while_capturing();
-    device.fill(destination, value, bytes);
+    const hipError_t result = enqueue_fill(device, destination, value, bytes, nullptr);
+    return result == hipSuccess && device.is_pinned(destination) ? device.finish(nullptr) : result;
   });
 }
 

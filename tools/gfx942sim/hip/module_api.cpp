@@ -83,10 +83,19 @@ hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned int grid_x, unsi
     require(handle != nullptr, hipErrorInvalidResourceHandle, "the function is null");
     const Function function = *reinterpret_cast<Function*>(handle);
     const Launch launch{function.kernel, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds};
+    require(device.stream_of(stream)->device == function.device, hipErrorInvalidResourceHandle,
+            "the stream is of another device than the kernel's module");
+    require(function.device == current_device, hipErrorInvalidDevice,
+            "the stream is of another device than this thread's current one");
     // Arguments are read when the launch is enqueued, as HIP does.
-    return device.enqueue(stream, [=, &device, arguments = gather_arguments(*function.kernel, parameters, extra)] {
-      return device.launch(function, launch, arguments);
-    });
+    std::vector<std::byte> bytes = gather_arguments(*function.kernel, parameters, extra);
+    try {
+      check_launch(launch, bytes.size());
+    } catch (const onnxc::UserError& error) {
+      throw Refusal(hipErrorInvalidConfiguration, error.what());
+    }
+    return device.enqueue(
+        stream, [=, &device, arguments = std::move(bytes)] { return device.launch(function, launch, arguments); });
   });
 }
 

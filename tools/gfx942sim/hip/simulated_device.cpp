@@ -48,6 +48,17 @@ bool is_known(const Handles& handles, Handle handle) {
 
 }  // namespace
 
+int device_count() {
+  const char* text = std::getenv("GFX942SIM_DEVICES");
+  return text == nullptr ? 1 : std::clamp(std::atoi(text), 0, 64);
+}
+
+void require_device(int device) {
+  if (device >= 0 && device < device_count()) return;
+  throw Refusal(hipErrorInvalidDevice,
+                fmt::format("there is no device {}; GFX942SIM_DEVICES is {}", device, device_count()));
+}
+
 std::string file_content(const char* path) {
   std::ifstream stream(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
@@ -61,19 +72,24 @@ SimulatedDevice& SimulatedDevice::instance() {
   return *device;
 }
 
-SimulatedDevice::SimulatedDevice() { options_.threads = threads_from_environment(); }
+SimulatedDevice::SimulatedDevice() {
+  options_.threads = threads_from_environment();
+  options_.races = races_from_environment();
+}
 
 void* SimulatedDevice::allocate(size_t bytes) {
   if (bytes == 0) return nullptr;
-  const Allocation* allocation = memory_.allocate(bytes, "a device allocation");
+  const Allocation* allocation = memory_.allocate(bytes, "a device allocation", current_device);
   if (!allocation)
-    throw Refusal(hipErrorOutOfMemory, fmt::format("{} bytes asked for, {} are free", bytes, free_bytes()));
+    throw Refusal(hipErrorOutOfMemory,
+                  fmt::format("{} bytes asked for, {} are free", bytes, free_bytes(current_device)));
   return reinterpret_cast<void*>(allocation->address);
 }
 
 void* SimulatedDevice::allocate_host(size_t bytes) {
   auto memory = std::make_unique<std::byte[]>(bytes);
   void* pointer = memory.get();
+  std::memset(pointer, 0xff, bytes);
   memory_.adopt(pointer, bytes, "a host allocation");
   host_memory_[pointer] = std::move(memory);
   return pointer;
@@ -93,7 +109,7 @@ void SimulatedDevice::release_host(void* pointer) {
   host_memory_.erase(pointer);
 }
 
-std::byte* SimulatedDevice::device_bytes(const void* pointer, size_t bytes, const char* what) {
+std::byte* SimulatedDevice::device_bytes(const void* pointer, size_t bytes, const char* what) const {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   const Allocation* allocation = memory_.find(address, bytes);
   if (!allocation)
@@ -102,23 +118,43 @@ std::byte* SimulatedDevice::device_bytes(const void* pointer, size_t bytes, cons
   return allocation->bytes + (address - allocation->address);
 }
 
-void SimulatedDevice::copy(void* destination, const void* source, size_t bytes, hipMemcpyKind kind) {
-  if (bytes == 0) return;
-  auto is_device = [&](const void* pointer) { return memory_.find(reinterpret_cast<uint64_t>(pointer), 1) != nullptr; };
-  const bool to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice ||
-                         (kind == hipMemcpyDefault && is_device(destination));
-  const bool from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice ||
-                           (kind == hipMemcpyDefault && is_device(source));
-  std::memmove(to_device ? device_bytes(destination, bytes, "the destination") : destination,
-               from_device ? device_bytes(source, bytes, "the source") : source, bytes);
+bool SimulatedDevice::is_pinned(const void* pointer) const {
+  const auto after = host_memory_.upper_bound(const_cast<void*>(pointer));
+  if (after == host_memory_.begin()) return false;
+  const Allocation* allocation = memory_.find(reinterpret_cast<uint64_t>(std::prev(after)->first), 1);
+  return allocation != nullptr && allocation->contains(reinterpret_cast<uint64_t>(pointer), 1);
 }
 
-void SimulatedDevice::fill(void* destination, int value, size_t bytes) {
+SimulatedDevice::Ends SimulatedDevice::ends_of_copy(const void* destination, const void* source,
+                                                    hipMemcpyKind kind) const {
+  auto is_device = [&](const void* pointer) { return memory_.find(reinterpret_cast<uint64_t>(pointer), 1) != nullptr; };
+  return {.to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice ||
+                       (kind == hipMemcpyDefault && is_device(destination)),
+          .from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice ||
+                         (kind == hipMemcpyDefault && is_device(source))};
+}
+
+void SimulatedDevice::check_copy(const void* destination, const void* source, size_t bytes, hipMemcpyKind kind) const {
+  if (bytes == 0) return;
+  const Ends ends = ends_of_copy(destination, source, kind);
+  if (ends.to_device) device_bytes(destination, bytes, "the destination");
+  if (ends.from_device) device_bytes(source, bytes, "the source");
+}
+
+void SimulatedDevice::copy(void* destination, const void* source, size_t bytes, hipMemcpyKind kind) const {
+  if (bytes == 0) return;
+  const Ends ends = ends_of_copy(destination, source, kind);
+  std::memmove(ends.to_device ? device_bytes(destination, bytes, "the destination") : destination,
+               ends.from_device ? device_bytes(source, bytes, "the source") : source, bytes);
+}
+
+void SimulatedDevice::fill(void* destination, int value, size_t bytes) const {
   if (bytes > 0) std::memset(device_bytes(destination, bytes, "the destination"), value, bytes);
 }
 
 Module* SimulatedDevice::load(const void* image) {
   auto module = std::make_unique<Module>();
+  module->device = current_device;
   try {
     // GFX942SIM_CODE_OBJECT names a file that takes the place of every module: kernels that a test broke on purpose.
     const char* replacement = std::getenv("GFX942SIM_CODE_OBJECT");
@@ -128,7 +164,7 @@ Module* SimulatedDevice::load(const void* image) {
     throw Refusal(hipErrorNoBinaryForGpu, error.what());
   }
   for (const Kernel& kernel : module->loaded->code_object().kernels)
-    module->functions[kernel.name] = {module->loaded.get(), &kernel};
+    module->functions[kernel.name] = {module->loaded.get(), &kernel, current_device};
   Module* handle = module.get();
   modules_[handle] = std::move(module);
   return handle;
@@ -154,8 +190,10 @@ hipError_t SimulatedDevice::launch(const Function& function, const Launch& geome
                                    const std::vector<std::byte>& arguments) {
   // A graph may outlive the module that it was captured from.
   if (!is_loaded(function.module)) throw Refusal(hipErrorInvalidResourceHandle, "the kernel's module is not loaded");
+  Launch launch = geometry;
+  launch.reachable_devices = uint64_t{1} << function.device | peers_[function.device];
   try {
-    const Counts counts = dispatch(memory_, *function.module, geometry, arguments, options_);
+    const Counts counts = dispatch(memory_, *function.module, launch, arguments, options_);
     log_launch(to_json(geometry, counts));
     return hipSuccess;
   } catch (const SimulationFault& fault) {
@@ -180,7 +218,12 @@ const char* SimulatedDevice::take_launches() {
 
 Stream* SimulatedDevice::stream_of(hipStream_t handle) {
   auto* stream = reinterpret_cast<Stream*>(handle);
-  if (stream == nullptr) return nullptr;
+  if (stream == nullptr) {
+    Stream& found = null_streams_[current_device];
+    found.device = current_device;
+    found.is_null_stream = true;
+    return &found;
+  }
   if (!is_known(streams, stream)) throw Refusal(hipErrorInvalidResourceHandle, "the stream does not exist");
   return stream;
 }
@@ -196,32 +239,60 @@ void SimulatedDevice::refuse_while_capturing() {
 }
 
 void SimulatedDevice::refuse_while_capturing(Stream* stream) {
-  if (stream == nullptr || !stream->capture) return;
+  if (!stream->capture) return;
   stream->capture->is_invalid = true;
   throw Refusal(hipErrorStreamCaptureUnsupported, "not for a stream that captures");
 }
 
-hipError_t SimulatedDevice::enqueue(hipStream_t handle, Work work) {
-  Stream* stream = stream_of(handle);
-  if (stream == nullptr) {
-    // It waits for all streams but those that were made not to be waited for.
-    for (const auto& [other, owner] : streams) {
-      if (!other->capture || !other->waits_for_null_stream) continue;
-      other->capture->is_invalid = true;
-      throw Refusal(hipErrorStreamCaptureImplicit, "the null stream would wait for a stream that captures");
-    }
+// The null stream and the streams that were not made apart from it wait for each other.
+std::vector<WorkNumber> SimulatedDevice::before_work_of(const Stream& stream) const {
+  std::vector<WorkNumber> before = stream.before_next;
+  auto add = [&](const Stream& other) {
+    before.insert(before.end(), other.before_next.begin(), other.before_next.end());
+  };
+  if (stream.is_null_stream) {
+    for (const auto& [other, owner] : streams)
+      if (other->waits_for_null_stream && other->device == stream.device) add(*other);
+  } else if (stream.waits_for_null_stream) {
+    const auto found = null_streams_.find(stream.device);
+    if (found != null_streams_.end()) add(found->second);
   }
-  if (stream == nullptr || !stream->capture) return work();
-  if (stream->capture->is_invalid)
+  return before;
+}
+
+hipError_t SimulatedDevice::enqueue(hipStream_t handle, Work work) {
+  Stream& stream = *stream_of(handle);
+  for (const auto& [other, owner] : streams) {
+    if (!stream.is_null_stream || other->device != stream.device) continue;
+    if (!other->capture || !other->waits_for_null_stream) continue;
+    other->capture->is_invalid = true;
+    throw Refusal(hipErrorStreamCaptureImplicit, "the null stream would wait for a stream that captures");
+  }
+  if (!stream.capture) {
+    stream.before_next = {pending.add(stream.device, &stream, before_work_of(stream), std::move(work))};
+    return hipSuccess;
+  }
+  if (stream.capture->is_invalid)
     throw Refusal(hipErrorStreamCaptureInvalidated, "the capture was spoilt by a call that no capture allows");
-  stream->capture->graph->work.push_back(std::move(work));
+  stream.capture->graph->work.push_back(std::move(work));
   return hipSuccess;
+}
+
+hipError_t SimulatedDevice::finish(hipStream_t handle) {
+  const hipError_t result = enqueue(handle, [] { return hipSuccess; });
+  return result == hipSuccess ? pending.finish(stream_of(handle)->before_next.back()) : result;
+}
+
+void SimulatedDevice::leave_to_null_stream(const Stream& stream) {
+  Stream& heir = null_streams_[stream.device];
+  heir.device = stream.device;
+  heir.is_null_stream = true;
+  heir.before_next.insert(heir.before_next.end(), stream.before_next.begin(), stream.before_next.end());
 }
 
 Graph* SimulatedDevice::end_capture(hipStream_t handle) {
   Stream* stream = stream_of(handle);
-  if (stream == nullptr || !stream->capture)
-    throw Refusal(hipErrorStreamCaptureUnmatched, "the stream does not capture");
+  if (!stream->capture) throw Refusal(hipErrorStreamCaptureUnmatched, "the stream does not capture");
   if (stream->capture->mode != hipStreamCaptureModeRelaxed && stream->capture->thread != std::this_thread::get_id())
     throw Refusal(hipErrorStreamCaptureWrongThread, "another thread began this capture");
   const std::unique_ptr<Capture> capture = std::move(stream->capture);

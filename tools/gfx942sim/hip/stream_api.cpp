@@ -1,4 +1,5 @@
 // HIP's calls about streams, events and graphs.
+#include <algorithm>
 #include <chrono>
 
 #include "gfx942sim/hip/api_call.h"
@@ -22,7 +23,9 @@ extern "C" {
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned int flags) {
   return call("hipStreamCreate", [&](SimulatedDevice& device) {
     create(device.streams, stream);
-    device.stream_of(*stream)->waits_for_null_stream = (flags & hipStreamNonBlocking) == 0;
+    Stream& created = *device.stream_of(*stream);
+    created.device = current_device;
+    created.waits_for_null_stream = (flags & hipStreamNonBlocking) == 0;
   });
 }
 
@@ -32,27 +35,48 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   return call("hipStreamDestroy", [&](SimulatedDevice& device) {
     Stream& found = known(device.streams, stream, "stream");
     device.refuse_while_capturing(&found);
+    // What it was given happens all the same, and the null stream still waits for it.
+    if (found.waits_for_null_stream) device.leave_to_null_stream(found);
     device.streams.erase(&found);
   });
 }
 
 hipError_t hipStreamSynchronize(hipStream_t stream) {
-  return call("hipStreamSynchronize",
-              [&](SimulatedDevice& device) { device.refuse_while_capturing(device.stream_of(stream)); });
+  return call("hipStreamSynchronize", [&](SimulatedDevice& device) {
+    device.refuse_while_capturing(device.stream_of(stream));
+    return device.finish(stream);
+  });
 }
 
-hipError_t hipStreamQuery(hipStream_t stream) { return hipStreamSynchronize(stream); }
+// Who asks again finds the stream done.
+hipError_t hipStreamQuery(hipStream_t stream) {
+  return call("hipStreamQuery", [&](SimulatedDevice& device) {
+    Stream& found = *device.stream_of(stream);
+    device.refuse_while_capturing(&found);
+    const bool is_done =
+        std::ranges::none_of(found.before_next, [&](WorkNumber number) { return device.pending.is_pending(number); });
+    const hipError_t result = is_done ? hipSuccess : device.finish(stream);
+    return result == hipSuccess && !is_done ? hipErrorNotReady : result;
+  });
+}
 
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int) {
   return call("hipStreamWaitEvent", [&](SimulatedDevice& device) {
-    const Stream* captured_in = known(device.events, event, "event").captured_in;
-    require(captured_in == nullptr || captured_in == device.stream_of(stream), hipErrorNotSupported,
+    Stream& waiting = *device.stream_of(stream);
+    const Event& found = known(device.events, event, "event");
+    require(found.captured_in == nullptr || found.captured_in == &waiting, hipErrorNotSupported,
             "the simulator captures one stream alone, and this would join another to it");
+    require(waiting.capture == nullptr || found.captured_in != nullptr, hipErrorStreamCaptureIsolation,
+            "a stream that captures would wait for work outside of its graph");
+    if (found.captured_in == nullptr && found.work != 0) waiting.before_next.push_back(found.work);
   });
 }
 
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned) {
-  return call("hipEventCreate", [&](SimulatedDevice& device) { create(device.events, event); });
+  return call("hipEventCreate", [&](SimulatedDevice& device) {
+    create(device.events, event);
+    known(device.events, *event, "event").device = current_device;
+  });
 }
 
 hipError_t hipEventCreate(hipEvent_t* event) { return hipEventCreateWithFlags(event, hipEventDefault); }
@@ -64,40 +88,55 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return call("hipEventRecord", [&](SimulatedDevice& device) {
-    const Stream* recorded_in = device.stream_of(stream);
-    known(device.events, event, "event").captured_in =
-        recorded_in != nullptr && recorded_in->capture ? recorded_in : nullptr;
-    return device.enqueue(stream, [=, &device] {
-      Event& found = known(device.events, event, "event");
-      found.recorded = true;
-      found.milliseconds = now_in_milliseconds();
+    Stream& recorded_in = *device.stream_of(stream);
+    Event& recorded = known(device.events, event, "event");
+    require(recorded.device == recorded_in.device, hipErrorInvalidHandle,
+            "the event and the stream are of different devices");
+    recorded.captured_in = recorded_in.capture ? &recorded_in : nullptr;
+    const hipError_t result = device.enqueue(stream, [=, &device] {
+      const auto found = device.events.find(reinterpret_cast<Event*>(event));
+      if (found != device.events.end()) found->second->milliseconds = now_in_milliseconds();
       return hipSuccess;
     });
+    if (!recorded_in.capture) recorded.work = recorded_in.before_next.back();
+    return result;
   });
 }
 
 hipError_t hipEventSynchronize(hipEvent_t event) {
   return call("hipEventSynchronize", [&](SimulatedDevice& device) {
-    require(known(device.events, event, "event").captured_in == nullptr, hipErrorCapturedEvent,
-            "the event was recorded by a capture");
+    const Event& found = known(device.events, event, "event");
+    require(found.captured_in == nullptr, hipErrorCapturedEvent, "the event was recorded by a capture");
+    return device.pending.finish(found.work);
   });
 }
 
-hipError_t hipEventQuery(hipEvent_t event) { return hipEventSynchronize(event); }
+// Who asks again finds the event past.
+hipError_t hipEventQuery(hipEvent_t event) {
+  return call("hipEventQuery", [&](SimulatedDevice& device) {
+    const Event& found = known(device.events, event, "event");
+    require(found.captured_in == nullptr, hipErrorCapturedEvent, "the event was recorded by a capture");
+    const bool is_past = !device.pending.is_pending(found.work);
+    const hipError_t result = device.pending.finish(found.work);
+    return result == hipSuccess && !is_past ? hipErrorNotReady : result;
+  });
+}
 
 // The time that the simulator took, not the modelled one.
 hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
   return call("hipEventElapsedTime", [&](SimulatedDevice& device) {
     const Event &first = known(device.events, start, "event"), &second = known(device.events, stop, "event");
-    require(first.recorded && second.recorded, hipErrorInvalidResourceHandle, "an event was never recorded");
+    require(first.work != 0 && second.work != 0, hipErrorInvalidResourceHandle, "an event was never recorded");
+    if (device.pending.is_pending(first.work) || device.pending.is_pending(second.work)) return hipErrorNotReady;
     *milliseconds = static_cast<float>(second.milliseconds - first.milliseconds);
+    return hipSuccess;
   });
 }
 
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
   return call("hipStreamBeginCapture", [&](SimulatedDevice& device) {
     Stream* found = device.stream_of(stream);
-    require(found != nullptr, hipErrorStreamCaptureUnsupported, "the null stream cannot capture");
+    require(!found->is_null_stream, hipErrorStreamCaptureUnsupported, "the null stream cannot capture");
     require(!found->capture, hipErrorIllegalState, "the stream captures already");
     found->capture = std::make_unique<Capture>();
     found->capture->mode = mode;
@@ -113,9 +152,9 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
   return call("hipStreamIsCapturing", [&](SimulatedDevice& device) {
     const Stream* found = device.stream_of(stream);
-    *status = found == nullptr || !found->capture ? hipStreamCaptureStatusNone
-              : found->capture->is_invalid        ? hipStreamCaptureStatusInvalidated
-                                                  : hipStreamCaptureStatusActive;
+    *status = !found->capture              ? hipStreamCaptureStatusNone
+              : found->capture->is_invalid ? hipStreamCaptureStatusInvalidated
+                                           : hipStreamCaptureStatusActive;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "gfx942sim/operations/atomic_functions.h"
+#include "gfx942sim/operations/lane_conflicts.h"
 #include "gfx942sim/operations/operation_table.h"
 #include "gfx942sim/operations/vector_operation.h"
 #include "gfx942sim/wave/work_group.h"
@@ -35,8 +36,9 @@ bool is_right(Lds& lds, uint32_t address, uint32_t length, LdsAccess access, int
   }
 }
 
-// Checks an access of all active lanes, counts it, and notes it until it is waited for.
-void begin_access(Wave& wave, const Addresses& addresses, LaneBits lanes, uint32_t length, LdsAccess access,
+// Checks an access of all active lanes, counts it, and notes it until it is waited for. Tells of a write whether some
+// of the lanes have the same address.
+bool begin_access(Wave& wave, const Addresses& addresses, LaneBits lanes, uint32_t length, LdsAccess access,
                   uint32_t number) {
   WorkGroup& group = wave.group();
   const uint32_t alignment = std::min(length, 4U);
@@ -48,11 +50,12 @@ void begin_access(Wave& wave, const Addresses& addresses, LaneBits lanes, uint32
       if (auto wrong = group.lds.check(addresses[lane], length, access, wave.number())) wave.fail(lane, *wrong);
     group.check_lds_arrived(wave, lane, addresses[lane], length);
   }
-  const LdsCycles cycles = group.cycles_of_lds(addresses, lanes, length, access != LdsAccess::read);
-  group.counts.lds_cycles += cycles.total;
-  group.counts.lds_conflict_cycles += cycles.conflicts;
+  const WorkGroup::LdsPattern pattern = group.pattern_of_lds(addresses, lanes, length, access != LdsAccess::read);
+  group.counts.lds_cycles += pattern.cycles.total;
+  group.counts.lds_conflict_cycles += pattern.cycles.conflicts;
   group.counts.lds_bytes += length * static_cast<uint64_t>(std::popcount(lanes));
   if (group.has_several_waves()) group.note_lds_operation(wave, Queue::lds, number, access, addresses, lanes, length);
+  return pattern.has_lanes_in_common;
 }
 
 struct ReadFormat {
@@ -112,7 +115,7 @@ struct WriteFormat {
 
 void write_words(Wave& wave, const Operand& data, const Addresses& addresses, LaneBits lanes, const WriteFormat& format,
                  uint32_t number) {
-  begin_access(wave, addresses, lanes, format.bytes, LdsAccess::write, number);
+  const bool lanes_meet = begin_access(wave, addresses, lanes, format.bytes, LdsAccess::write, number);
   Lds& lds = wave.group().lds;
   const int words = static_cast<int>((format.bytes + 3) / 4);
   const uint32_t word_bytes = std::min(format.bytes, 4U);
@@ -127,6 +130,7 @@ void write_words(Wave& wave, const Operand& data, const Addresses& addresses, La
   }
   for (int lane = 0; lane < wave_size; ++lane)
     if (lanes >> lane & 1) lds.mark_written(addresses[lane], format.bytes);
+  if (lanes_meet) check_common_addresses(wave, data, addresses, lanes, format.bytes, format.high_half, "of LDS at");
 }
 
 template <WriteFormat format>

@@ -20,6 +20,7 @@ const std::vector<Operation>& all_operations() {
     add_matrix_operations(rows);
     add_vector_memory_operations(rows);
     add_lds_operations(rows);
+    for (Operation& row : rows) row.is_atomic = row.name.find("_atomic_") != std::string::npos;
     return rows;
   }();
   return operations;

@@ -1,6 +1,6 @@
 // Branches, calls, barriers, waits and the mode register.
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/wave/wave.h"
+#include "gfx942sim/wave/work_group.h"
 
 namespace gfx942sim {
 namespace {
@@ -92,6 +92,15 @@ void execute_index(Wave& wave, const Instruction& instruction) {
   wave.write_scalar(m0_register, (wave.read_scalar(m0_register) & ~0xffU) | index);
 }
 
+// Caches are not simulated; what is written back for other work groups, and read anew from them, is a matter of races.
+void execute_write_back(Wave& wave, const Instruction& instruction) {
+  if (instruction.sc1) wave.group().accesses.release(wave.number());
+}
+
+void execute_invalidate(Wave& wave, const Instruction& instruction) {
+  if (instruction.sc1) wave.group().accesses.acquire(wave.number());
+}
+
 void do_nothing(Wave&, const Instruction&) {}
 
 }  // namespace
@@ -127,9 +136,11 @@ void add_scalar_control_operations(Operations& rows) {
        {}});
   rows.push_back(
       {"s_set_gpr_idx_off", Unit::control, [](Wave& wave, const Instruction&) { wave.indexing.operands = 0; }, {}});
+  rows.push_back({"buffer_wbl2", Unit::control, &execute_write_back, {}});
+  rows.push_back({"buffer_inv", Unit::control, &execute_invalidate, {}});
   // Delays, priorities and caches: they change no result.
-  for (const char* name : {"s_nop", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_wakeup",
-                           "buffer_wbl2", "buffer_inv", "s_sendmsg"})
+  for (const char* name :
+       {"s_nop", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_wakeup", "s_sendmsg"})
     rows.push_back({name, Unit::control, &do_nothing, {}});
 }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "gfx942sim/operations/atomic_functions.h"
+#include "gfx942sim/operations/lane_conflicts.h"
 #include "gfx942sim/operations/operation_table.h"
 #include "gfx942sim/operations/vector_operation.h"
 #include "gfx942sim/wave/work_group.h"
@@ -80,7 +81,7 @@ AddressOperands read_address_operands(Wave& wave, const Instruction& instruction
 }
 
 Target buffer_target(Wave& wave, const Instruction& instruction, const AddressOperands& operands, int lane,
-                     uint32_t length, uint32_t displacement, bool write) {
+                     uint32_t length, uint32_t displacement, bool write, const void* stored) {
   const uint32_t index = operands.uses_index ? operands.low[lane] : 0;
   const uint32_t vector_offset = !operands.uses_offset ? 0
                                  : operands.uses_index ? operands.high[lane]
@@ -100,7 +101,7 @@ Target buffer_target(Wave& wave, const Instruction& instruction, const AddressOp
   }
   if (!inside) return {};
   const uint64_t address = operands.base + uint64_t{index} * operands.stride + offset + operands.scalar_offset;
-  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write), .address = address};
+  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write, stored), .address = address};
 }
 
 Target scratch_target(Wave& wave, int lane, uint64_t address, uint32_t length, bool write) {
@@ -111,11 +112,12 @@ Target scratch_target(Wave& wave, int lane, uint64_t address, uint32_t length, b
   return {.bytes = reinterpret_cast<std::byte*>(bytes), .written = written};
 }
 
-// The target of `length` bytes that begin `displacement` bytes behind the lane's address.
+// The target of `length` bytes that begin `displacement` bytes behind the lane's address; `stored` are those that a
+// store is to write there.
 Target find_target(Wave& wave, const Instruction& instruction, const AddressOperands& operands, int lane,
-                   uint32_t length, uint32_t displacement, bool write) {
+                   uint32_t length, uint32_t displacement, bool write, const void* stored = nullptr) {
   if (operands.addressing == Addressing::buffer)
-    return buffer_target(wave, instruction, operands, lane, length, displacement, write);
+    return buffer_target(wave, instruction, operands, lane, length, displacement, write, stored);
   const uint64_t vector = operands.low[lane] | uint64_t{operands.high[lane]} << 32;
   const uint64_t address = operands.base + vector + static_cast<uint64_t>(instruction.offset) + displacement;
   if (operands.addressing == Addressing::scratch)
@@ -124,7 +126,7 @@ Target find_target(Wave& wave, const Instruction& instruction, const AddressOper
     return {.in_lds = true, .lds_address = static_cast<uint32_t>(address)};
   if (operands.addressing == Addressing::flat && address >> 32 == private_aperture)
     return scratch_target(wave, lane, address & 0xffffffff, length, write);
-  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write), .address = address};
+  return {.bytes = wave.group().global_bytes(wave, lane, address, length, write, stored), .address = address};
 }
 
 void use_lds(Wave& wave, int lane, const Target& target, uint32_t length, LdsAccess access) {
@@ -245,6 +247,7 @@ LoadedWords load_lane(Wave& wave, const Instruction& instruction, const AddressO
     const Target target = find_target(wave, instruction, operands, lane, step, at, false);
     read_bytes(wave, lane, target, step, reinterpret_cast<std::byte*>(loaded.words) + at);
     lines.touch(target, step);
+    if (instruction.sc1 && target.address != 0) wave.group().accesses.collect(wave.number(), target.address);
     if (!target.written) continue;
     for (uint32_t word = 0; 4 * word < bytes; ++word)
       loaded.unwritten[word] = std::memchr(target.written + 4 * word, 0, std::min(bytes, 4U)) != nullptr;
@@ -283,6 +286,21 @@ struct StoreFormat {
   bool high_half = false;
 };
 
+// What is left when all lanes have stored; their addresses are 0 where that was not to memory.
+void end_store(Wave& wave, const Instruction& instruction, const Operand& data,
+               const std::array<uint64_t, wave_size>& addresses, const StoreFormat& format, uint32_t number) {
+  GroupAccesses& accesses = wave.group().accesses;
+  LaneBits to_memory = 0;
+  for (int lane = 0; lane < wave_size; ++lane) to_memory |= LaneBits{addresses[lane] != 0} << lane;
+  if (to_memory == 0) return;
+  accesses.note_store(wave, number, addresses, format.bytes);
+  if (instruction.sc1)
+    for (const uint64_t address : addresses)
+      if (address != 0) accesses.publish(wave.number(), address);
+  if (have_lanes_in_common(addresses, to_memory))
+    check_common_addresses(wave, data, addresses, to_memory, format.bytes, format.high_half, "at");
+}
+
 void store(Wave& wave, const Instruction& instruction, Addressing addressing, const StoreFormat& format) {
   const LaneBits lanes = wave.exec();
   const bool buffer = addressing == Addressing::buffer;
@@ -291,8 +309,9 @@ void store(Wave& wave, const Instruction& instruction, Addressing addressing, co
   const uint32_t word_bytes = std::min(format.bytes, 4U);
   const int words = static_cast<int>((format.bytes + 3) / 4);
   const auto byte_mask = static_cast<uint8_t>(((1U << word_bytes) - 1) << (format.high_half ? 2 : 0));
-  issue(wave, addressing);
+  const uint32_t number = issue(wave, addressing);
   LineCounter lines;
+  std::array<uint64_t, wave_size> addresses{};
   for (int word = 0; word < words; ++word) {
     const VectorRegister& values = wave.peek_vector(data, word);
     LaneBits written = ~LaneBits{0};
@@ -300,9 +319,10 @@ void store(Wave& wave, const Instruction& instruction, Addressing addressing, co
       if (byte_mask >> byte & 1) written &= values.written[byte];
     for (int lane = 0; lane < wave_size; ++lane) {
       if (!(lanes >> lane & 1)) continue;
-      const Target target =
-          find_target(wave, instruction, operands, lane, word_bytes, 4 * static_cast<uint32_t>(word), true);
       const uint32_t value = format.high_half ? values.lanes[lane] >> 16 : values.lanes[lane];
+      const Target target =
+          find_target(wave, instruction, operands, lane, word_bytes, 4 * static_cast<uint32_t>(word), true, &value);
+      if (word == 0) addresses[lane] = target.address;
       // Registers may be kept in scratch whether they were written or not; elsewhere this is a fault.
       const bool is_written = written >> lane & 1;
       if (!is_written && !target.written) wave.read_vector(data, word, LaneBits{1} << lane, byte_mask);
@@ -311,6 +331,7 @@ void store(Wave& wave, const Instruction& instruction, Addressing addressing, co
       lines.touch(target, word_bytes);
     }
   }
+  end_store(wave, instruction, data, addresses, format, number);
   wave.group().counts.stored_bytes += format.bytes * static_cast<uint64_t>(std::popcount(lanes));
   lines.finish_store(wave.group());
   begin_operation(wave, addressing, store_latency);
@@ -340,9 +361,14 @@ void atomic_operation(Wave& wave, const Instruction& instruction, Addressing add
   }
   const uint32_t number = issue(wave, addressing);
   LineCounter lines;
+  GroupAccesses& accesses = wave.group().accesses;
+  std::array<uint64_t, wave_size> addresses{};
   for (int lane = 0; lane < wave_size; ++lane) {
     if (!(lanes >> lane & 1)) continue;
     const Target target = find_target(wave, instruction, operands, lane, sizeof(Bits), 0, true);
+    addresses[lane] = target.address;
+    if (target.address != 0) accesses.publish(wave.number(), target.address);
+    if (target.address != 0 && returns) accesses.collect(wave.number(), target.address);
     const Bits operand = join<Bits>(operand_words[0], operand_words[1], lane);
     const Bits compared = join<Bits>(compared_words[0], compared_words[1], lane);
     Bits old = 0;
@@ -364,6 +390,7 @@ void atomic_operation(Wave& wave, const Instruction& instruction, Addressing add
     old_words[0][lane] = static_cast<uint32_t>(old);
     if constexpr (words == 2) old_words[1][lane] = static_cast<uint32_t>(old >> 32);
   }
+  accesses.note_store(wave, number, addresses, sizeof(Bits));
   wave.group().counts.stored_bytes += sizeof(Bits) * static_cast<uint64_t>(std::popcount(lanes));
   lines.finish_store(wave.group());
   begin_operation(wave, addressing, returns ? load_latency(LineSource::l2) : store_latency);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gfx942sim/operations/lane_conflicts.h"
 #include "gfx942sim/operations/operation_table.h"
 
 namespace gfx942sim {
@@ -32,23 +33,39 @@ Instruction with_indexed_registers(Wave& wave, const Instruction& instruction) {
   return indexed;
 }
 
+// Atomics, and loads and stores that go past the caches of one compute unit or XCD.
+bool is_atomic_access(const Instruction& instruction) {
+  return instruction.sc1 || (instruction.operation != nullptr && instruction.operation->is_atomic);
+}
+
 constexpr uint32_t preload_entry_offset = 256;  // where kernels begin that find their arguments in registers
 
 }  // namespace
 
 WorkGroup::WorkGroup(const DeviceMemory& memory, const LoadedModule& module, const Launch& launch,
-                     DispatchAddresses addresses, uint64_t instruction_limit)
-    : memory_(memory),
+                     DispatchAddresses addresses, uint64_t instruction_limit, RaceDetector& races)
+    : accesses(races, (launch.threads() + wave_size - 1) / wave_size),
+      memory_(memory),
       module_(module),
       launch_(launch),
       addresses_(addresses),
       instruction_limit_(instruction_limit),
       waves_((launch.threads() + wave_size - 1) / wave_size),
       hazards_(module.program().instructions()),
-      lds_operations_(waves_.size()) {}
+      lds_operations_(waves_.size()),
+      detects_races_(races.races() != Races::none) {
+  accesses.set_instructions(
+      [](const void* group, uint32_t number) {
+        const auto& self = *static_cast<const WorkGroup*>(group);
+        const Instruction* found = self.program().find(self.entry() + 4 * uint64_t{number});
+        return found == nullptr || is_atomic_access(*found);
+      },
+      this);
+}
 
 void WorkGroup::run(std::array<uint32_t, 3> id) {
   id_ = id;
+  accesses.begin_group(number_of_group());
   lds.reset(launch_.kernel->lds_bytes + launch_.dynamic_lds_bytes);
   for (size_t i = 0; i < waves_.size(); ++i) set_up(waves_[i], static_cast<int>(i));
   for (auto& operations : lds_operations_) operations.clear();
@@ -80,7 +97,7 @@ void WorkGroup::set_up(Wave& wave, int number) {
   const int scratch = static_cast<int>(kernel.scratch_bytes) + (kernel.dynamic_stack ? scratch_of_dynamic_stack : 0);
   wave.reset(*this, number, kernel.vector_registers, kernel.accumulators, scratch);
   wave.mode.bits = kernel.mode;
-  wave.program_counter = module_.to_device_address(kernel.entry);
+  wave.program_counter = entry();
 
   int next = 0;
   auto place = [&](UserRegister value, uint64_t content, bool known) {
@@ -130,6 +147,8 @@ void WorkGroup::execute(Wave& wave, const Instruction& instruction) {
   const uint64_t lds_cycles = counts.lds_cycles;
   counts.count(*instruction.operation);
   wave.clock.issue(instruction);
+  if (detects_races_ && (unit == Unit::vector_memory || unit == Unit::scalar_memory))
+    accesses.begin_instruction(wave.number(), (instruction.address - entry()) / 4, is_atomic_access(instruction));
   if (wave.indexing.operands != 0 && unit == Unit::vector)
     instruction.operation->execute(wave, with_indexed_registers(wave, instruction));
   else
@@ -165,6 +184,7 @@ uint64_t WorkGroup::latest_wave() const {
 
 void WorkGroup::pass_barrier() {
   lds.pass_barrier();
+  accesses.pass_barrier(waves_, memory_);
   ++counts.barriers;
   const uint64_t now = latest_wave();
   for (Wave& wave : waves_) {
@@ -188,13 +208,17 @@ void WorkGroup::note_lds_operation(const Wave& wave, Queue queue, uint32_t numbe
   operations.push_back({queue, number, access, lanes, length, addresses});
 }
 
-LdsCycles WorkGroup::cycles_of_lds(const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length,
-                                   bool write) {
+WorkGroup::LdsPattern WorkGroup::pattern_of_lds(const std::array<uint32_t, wave_size>& addresses, LaneBits lanes,
+                                                uint32_t length, bool write) {
   const uint32_t slot = (addresses[0] / 4 + 5 * (addresses[wave_size - 1] / 4) + length + write) % 64;
-  KnownLdsCycles& known = known_lds_cycles_[slot];
+  KnownLdsPattern& known = known_lds_patterns_[slot];
   if (known.length != length || known.write != write || known.lanes != lanes || known.addresses != addresses)
-    known = {addresses, lanes, length, write, lds_cycles(addresses, lanes, length, write)};
-  return known.cycles;
+    known = {addresses,
+             lanes,
+             length,
+             write,
+             {lds_cycles(addresses, lanes, length, write), write && have_lanes_in_common(addresses, lanes)}};
+  return known.pattern;
 }
 
 void WorkGroup::drop_complete_lds_operations(int wave) {
@@ -228,12 +252,44 @@ const Allocation* WorkGroup::find_allocation(uint64_t address, uint64_t length) 
   return last_allocation_;
 }
 
-std::byte* WorkGroup::global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write) {
+std::byte* WorkGroup::global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,
+                                   const void* stored) {
   const Allocation* allocation = find_allocation(address, length);
   if (!allocation)
     wave.fail(lane, fmt::format("{} {} bytes at {:#x}, {}", write ? "writes" : "reads", length, address,
                                 memory_.describe(address)));
+  if (allocation->device != any_device && !(launch_.reachable_devices >> allocation->device & 1))
+    wave.fail(lane,
+              fmt::format("{} {} bytes at {:#x}, {}, which is memory of device {}: there is no peer access to it",
+                          write ? "writes" : "reads", length, address, memory_.describe(address), allocation->device));
+  if (detects_races_)
+    if (const auto conflict = accesses.touch(*allocation, address, length, write, stored))
+      fail_for_race(wave, lane, address, length, write, *conflict);
   return allocation->bytes + (address - allocation->address);
+}
+
+uint64_t WorkGroup::number_of_group() const {
+  return id_[0] + uint64_t{launch_.grid[0]} * (id_[1] + uint64_t{launch_.grid[1]} * id_[2]);
+}
+
+void WorkGroup::fail_for_race(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,
+                              const GroupAccesses::Conflict& conflict) const {
+  const AccessTag other = conflict.other;
+  const uint64_t group = other.group(), columns = launch_.grid[0], rows = launch_.grid[1];
+  std::string who = "several work groups";
+  if (group != AccessTag::several_groups) {
+    who = other.wave() == AccessTag::several_waves ? "several waves" : fmt::format("wave {}", other.wave());
+    who += fmt::format(" of work group {},{},{}", group % columns, group / columns % rows, group / columns / rows);
+  }
+  const Instruction* found = program().find(entry() + 4 * uint64_t{other.instruction()});
+  const std::string how = found == nullptr || other.instruction() == AccessTag::unknown_instruction
+                              ? "an instruction outside of the kernel"
+                              : fmt::format("{} at {:#x}", found->text, module_.to_file_address(found->address));
+  const char* lacking = group == number_of_group() ? "a barrier, and an s_waitcnt vmcnt before it,"
+                                                   : "a release and an acquire at agent scope";
+  wave.fail(lane, fmt::format("{} {} bytes at {:#x}, {}, which {} {} ({}), without {} between",
+                              write ? "writes" : "reads", length, address, memory_.describe(address), who,
+                              conflict.other_writes ? "wrote" : "read", how, lacking));
 }
 
 FaultReport WorkGroup::report(const Wave& wave, const Instruction* instruction, const InstructionFault& fault) const {

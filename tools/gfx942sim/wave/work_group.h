@@ -7,6 +7,7 @@
 
 #include "gfx942sim/code/module.h"
 #include "gfx942sim/operations/lds_bank_conflicts.h"
+#include "gfx942sim/race_detector.h"
 #include "gfx942sim/reports/counts.h"
 #include "gfx942sim/wave/lds.h"
 #include "gfx942sim/wave/wave.h"
@@ -18,6 +19,7 @@ struct Launch {
   std::array<uint32_t, 3> grid = {1, 1, 1};   // work groups
   std::array<uint32_t, 3> block = {1, 1, 1};  // work items of a group
   uint32_t dynamic_lds_bytes = 0;
+  uint64_t reachable_devices = ~uint64_t{0};  // a bit for each whose memory it may touch
 
   uint32_t threads() const { return block[0] * block[1] * block[2]; }
 };
@@ -31,7 +33,7 @@ struct DispatchAddresses {
 class WorkGroup {
  public:
   WorkGroup(const DeviceMemory& memory, const LoadedModule& module, const Launch& launch, DispatchAddresses addresses,
-            uint64_t instruction_limit);
+            uint64_t instruction_limit, RaceDetector& races);
 
   // Runs a group to its end. Throws SimulationFault.
   void run(std::array<uint32_t, 3> id);
@@ -40,15 +42,21 @@ class WorkGroup {
   Lds lds;
   Counts counts;
   Traffic traffic;
-  // The bytes behind a device address, or a fault of the lane.
-  std::byte* global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write);
+  GroupAccesses accesses;
+  // The bytes behind a device address, or a fault of the lane; `stored` are those that a store is to write there.
+  std::byte* global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,
+                          const void* stored = nullptr);
   const Allocation* find_allocation(uint64_t address, uint64_t length);
   // Notes an LDS operation until it is waited for, since until then it may still touch LDS.
   void note_lds_operation(const Wave& wave, Queue queue, uint32_t number, LdsAccess access,
                           const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length);
-  // The cycles of an LDS access; loops ask for the same ones again and again.
-  LdsCycles cycles_of_lds(const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length,
-                          bool write);
+  // What follows from the addresses of an LDS access; loops ask for the same ones again and again.
+  struct LdsPattern {
+    LdsCycles cycles;
+    bool has_lanes_in_common = false;  // of a write, at one address
+  };
+  LdsPattern pattern_of_lds(const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length,
+                            bool write);
   // Whether LDS is shared at all: a group of one wave has no races.
   bool has_several_waves() const { return waves_.size() > 1; }
   const Program& program() const { return module_.program(); }
@@ -66,6 +74,10 @@ class WorkGroup {
   };
 
   void set_up(Wave& wave, int number);
+  uint64_t number_of_group() const;
+  uint64_t entry() const { return module_.to_device_address(launch_.kernel->entry); }
+  [[noreturn]] void fail_for_race(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,
+                                  const GroupAccesses::Conflict& conflict) const;
   void run_to_barrier(Wave& wave);
   void execute(Wave& wave, const Instruction& instruction);
   void pass_barrier();
@@ -83,15 +95,16 @@ class WorkGroup {
   HazardChecker hazards_;
   std::vector<std::vector<LdsOperation>> lds_operations_;  // of each wave
   bool loads_into_lds_ = false;                            // whether any instruction of the group does
-  struct KnownLdsCycles {
+  struct KnownLdsPattern {
     std::array<uint32_t, wave_size> addresses{};
     LaneBits lanes = 0;
     uint32_t length = 0;
     bool write = false;
-    LdsCycles cycles;
+    LdsPattern pattern;
   };
-  std::array<KnownLdsCycles, 64> known_lds_cycles_;
+  std::array<KnownLdsPattern, 64> known_lds_patterns_;
   const Allocation* last_allocation_ = nullptr;
+  bool detects_races_;
 };
 
 }  // namespace gfx942sim

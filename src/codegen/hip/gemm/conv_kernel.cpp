@@ -56,9 +56,14 @@ Tensor pack(const GemmPlan& plan, const std::vector<float>& weights) {
 
 }  // namespace
 
+bool may_count_positions(const KernelConvolution& convolution) {
+  return may_count_positions(three(convolution.axes, &WindowAxis::input)) &&
+         may_count_positions(three(convolution.axes, &WindowAxis::output));
+}
+
 bool takes_implicit_gemm(const Node& node) {
   const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  if (!convolution) return false;
+  if (!convolution || !may_count_positions(*convolution)) return false;
   if (cuts_blocks(convolution->shape)) return true;
   return !convolution->spec.transposed && convolution->shape.group_output_channels() >= fewest_group_columns;
 }

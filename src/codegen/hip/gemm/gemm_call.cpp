@@ -205,6 +205,11 @@ const GemmOperation* find_gemm(const KernelCall& call) {
   return spec == nullptr ? nullptr : &spec->operation();
 }
 
+bool may_count_positions(const std::array<Expr, 3>& extents) {
+  auto known = [&](size_t axis) { return extents[axis].constant().value_or(1); };
+  return GemmPlan::fits({known(0), known(1), known(2)});
+}
+
 GemmSizes GemmOperation::sizes(const Program& program) const {
   bool are_known = true;
   auto value = [&](const Expr& expr) {

@@ -47,6 +47,9 @@ void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
 
 // What a call multiplies; null where it is of another kernel.
 const GemmOperation* find_gemm(const KernelCall& call);
+// Whether a kernel counts so many positions, as far as they are known when the model is compiled. Loops take any
+// number.
+bool may_count_positions(const std::array<Expr, 3>& extents);
 // HipKernelSpec::coordinates of its output.
 std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t rank);
 

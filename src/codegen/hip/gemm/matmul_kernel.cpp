@@ -103,7 +103,10 @@ Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& ma
 
 }  // namespace
 
-bool takes_matrix_product(const Node& node) { return as_matrix_product(node).has_value(); }
+bool takes_matrix_product(const Node& node) {
+  const std::optional<MatrixProduct> product = as_matrix_product(node);
+  return product && may_count_positions(product->positions);
+}
 
 void lower_matrix_product(const Node& node, kernels::Products products, LoweringContext& context) {
   const MatrixProduct product = *as_matrix_product(node);

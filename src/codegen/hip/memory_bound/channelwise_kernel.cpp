@@ -2,6 +2,7 @@
 
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/hip/call/kernel_spec.h"
+#include "codegen/hip/gemm/conv_kernel.h"
 #include "codegen/hip/gemm/gemm_choice.h"
 #include "kernels/hip/memory_bound/channelwise_geometry.h"
 
@@ -114,6 +115,7 @@ std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& w
 bool takes_channelwise(const Node& node) {
   const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
   if (!convolution || convolution->spec.transposed || convolution->shape.groups == 1) return false;
+  if (!may_count_positions(*convolution)) return false;
   const ChannelwisePlan plan{.shape = convolution->shape, .lanes = kernels::block_channels};
   return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= most_lds_bytes &&
          plan.span() <= most_span;

@@ -109,8 +109,8 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
     // Before epilogues: a nest that stores into part of a Concat becomes one that a kernel can take.
     passes.run<Program>("place_stores", program, place_stores);
     passes.run<Program>("fuse_epilogues", program, [&](Program& fused) { fuse_epilogues(fused, target); });
-    // After epilogues: what scales and masks the scores stands in that of their product, and what lies between a
-    // convolution and its pool in that of the convolution.
+    // After epilogues: the scale and mask of the scores are then in the epilogue of their product, and the operators
+    // between a convolution and its pool in that of the convolution.
     passes.run<Program>("fuse_kernels", program, [&](Program& fused) { fuse_kernels(fused, target); });
   }
   // Also without optimisation: a Reshape is a copy until here.
@@ -133,7 +133,7 @@ std::string write_output(const Options& options, const EmittedModel& emitted, co
   }
 }
 
-// What of the command line shapes the result, for the header of the source.
+// The command-line options that shape the result, for the header of the source.
 std::string describe(const Options& options, const CpuMachine& architecture) {
   std::string text =
       fmt::format("--target {} --march {} -O{}", options.target, architecture.march, options.optimization);

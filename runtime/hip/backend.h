@@ -1,4 +1,4 @@
-// What an instance (host/instance.h) asks of the runtime of a GPU. A table of functions, so that only a model that was
+// The GPU runtime as an instance (host/instance.h) sees it: a table of functions, so that only a model that was
 // compiled for a GPU links that runtime.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace onnxc::runtime {
 
 class DeviceInstance;
 
-// A run: values that were checked, in the model's order.
+// One run: its checked values, in the model's order.
 struct DeviceRun {
   const onnxc_value* inputs;
   const onnxc_value* outputs;
@@ -20,10 +20,10 @@ struct DeviceRun {
   bool waits;  // until all is done
   // Called around each step; another result than 0 ends the run. May be null.
   int32_t (*hook)(void* context, int32_t step, int32_t when);
-  // Counts the rounds of a loop that begins a level.
+  // Sets the symbol that counts the rounds, where a level begins with a loop.
   void (*begin_round)(void* context, int32_t level, int32_t round, bool is_first);
-  // Binds what a step binds, out of the buffers that it reads, which `frame` has on the host; plans the level and sets
-  // where the outputs go that have their size now.
+  // Binds the symbols of a step from the buffers that it reads, which `frame` has on the host; plans the level and sets
+  // the addresses of the outputs whose size is now known.
   onnxc_status (*enter_level)(void* context, const DeviceStep& step, int32_t level, const Frame& frame);
   void* context;
 };
@@ -38,12 +38,12 @@ struct DeviceBackend {
   DeviceInstance* (*create)(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
                             ErrorText& error);
   void (*destroy)(DeviceInstance* instance);
-  // Plans the memory of a level, of runs with these symbols.
+  // Plans the memory of a level for runs with these symbols.
   onnxc_status (*plan)(DeviceInstance* instance, int32_t level, const int64_t* symbols, ErrorText& error);
   int64_t (*working_bytes)(const DeviceInstance* instance);
   int64_t (*captured_graphs)(const DeviceInstance* instance);
   onnxc_status (*run)(DeviceInstance* instance, const DeviceRun& run, ErrorText& error);
-  // Copies a buffer, as it is after the steps that have been launched, to the host. Only from a hook.
+  // Copies a buffer, as the steps launched so far leave it, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
 };
 

@@ -1,4 +1,4 @@
-// The kernel launches of whole runs as HIP graphs: a run whose kernels get the arguments of an earlier one is one call.
+// Whole runs as HIP graphs: a run whose kernels get the arguments of an earlier run is launched by one call.
 #pragma once
 
 #include "hip/hip_library.h"
@@ -6,7 +6,7 @@
 
 namespace onnxc::runtime {
 
-// What all arguments of a run's launches follow from: where its buffers lie, and the values of its symbols.
+// What determines all arguments of a run's launches: the addresses of its buffers, and the values of its symbols.
 struct LaunchKey {
   void* const* buffers;
   int64_t buffer_count;
@@ -21,14 +21,14 @@ class CapturedGraphs {
     Array<char> key;
   };
 
-  // Null where no run with this key was captured, or where others have taken its place since.
+  // Null where no run with this key was captured, or its entry has since been replaced.
   const Entry* find(const LaunchKey& key) const;
-  // Makes an entry of what was captured (null: no launch), in the place of the oldest where there is no other. No graph
-  // of an earlier run may still be running.
+  // Adds an entry for what was captured (null: no launch); a full table loses its oldest entry. No graph of an earlier
+  // run may still be running.
   onnxc_status add(const HipLibrary& hip, const LaunchKey& key, hipGraph_t graph, const Entry*& entry,
                    ErrorText& error);
   void destroy(const HipLibrary& hip);
-  // How many were ever added.
+  // The number of entries ever added.
   int64_t count() const { return count_; }
 
  private:

@@ -82,7 +82,7 @@ class DeviceInstance {
   Array<void*> host_buffers_;
   Array<char> read_;
 
-  // Of the run that is being launched.
+  // The state of the run that is being launched.
   hipStream_t stream_ = nullptr;
   bool is_being_captured_ = false;  // by the caller
   CurrentDevice* current_ = nullptr;

@@ -1,5 +1,5 @@
-// The code and the weights of the model on one GPU, shared by all instances there: loaded with the first, gone with the
-// last.
+// The code and weights of the model on one GPU, shared by all instances there: the first instance loads them, the last
+// unloads them.
 #pragma once
 
 #include "hip/hip_library.h"
@@ -10,8 +10,7 @@ namespace onnxc::runtime {
 
 class DeviceModule {
  public:
-  // Null and a status where the device is missing, is not of the architecture that the code is for, or is out of
-  // memory.
+  // Null and a status where the device is missing, is of another architecture than the code, or is out of memory.
   static DeviceModule* acquire(const DeviceProgram& program, int device, onnxc_status& status, ErrorText& error);
   static void release(DeviceModule* module);
 

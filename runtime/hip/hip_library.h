@@ -1,5 +1,5 @@
-// AMD's HIP runtime, opened when the first instance asks for a GPU: a model.so runs without it, and says what is
-// missing when it is asked to.
+// AMD's HIP runtime, opened when the first instance asks for a GPU: a model.so runs without it, and reports what is
+// missing when a GPU is asked for.
 #pragma once
 
 #define __HIP_PLATFORM_AMD__ 1
@@ -9,7 +9,7 @@
 
 namespace onnxc::runtime {
 
-// The calls that we make, by HIP's names without their prefix.
+// The functions that we call, by HIP's names without their prefix.
 struct HipLibrary {
   decltype(&hipInit) init;
   decltype(&hipGetDeviceCount) get_device_count;
@@ -40,7 +40,7 @@ struct HipLibrary {
   decltype(&hipGraphExecDestroy) graph_exec_destroy;
   decltype(&hipGetLastError) get_last_error;
   decltype(&hipGetErrorString) get_error_string;
-  // Writes the properties of HIP 6 and later, whose structure those headers do not have; null before HIP 6.
+  // Writes the properties structure of HIP 6 and later, which our headers do not have; null before HIP 6.
   hipError_t (*get_device_properties)(void* properties, int device);
 };
 
@@ -49,13 +49,13 @@ struct HipLibrary {
 // another file.
 const HipLibrary* hip_library(ErrorText& error);
 
-// Whether a call succeeded; if not, its name and what HIP says of it are appended.
+// Whether a call succeeded; if not, its name and HIP's error text are appended.
 bool succeeded(const HipLibrary& hip, hipError_t result, const char* call, ErrorText& error);
 
-// Where something is given back, or a run has failed already: nobody is left to be told.
+// For calls that free something, or follow a failure: nobody is left to be told.
 inline void ignore(hipError_t) {}
 
-// ONNXC_OUT_OF_MEMORY where that is what failed, else ONNXC_UNSUPPORTED_DEVICE.
+// ONNXC_OUT_OF_MEMORY where that is the failure, else ONNXC_UNSUPPORTED_DEVICE.
 onnxc_status status_of(hipError_t result);
 
 }  // namespace onnxc::runtime

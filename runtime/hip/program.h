@@ -1,5 +1,5 @@
-// What generated code hands to the runtime of a GPU: the same model's program as kernels in one code object. Generated
-// code and runtime are always built together.
+// What generated code gives the GPU runtime: the same model's program as kernels in one code object. Generated code and
+// runtime are always built together.
 #pragma once
 
 #include "host/model.h"
@@ -15,7 +15,7 @@ struct DeviceLaunch {
   size_t arguments_size;
 };
 
-// What a step runs in: buffers are device pointers.
+// The environment of a step; buffers are device pointers.
 struct DeviceFrame {
   void* const* buffers;
   const int64_t* symbols;
@@ -30,7 +30,7 @@ struct DeviceStep {
   void (*run)(const DeviceFrame& frame);
   int32_t output_count;
   const StepOutput* outputs;
-  // As those of StepDescription. They run on the host: the GPU's buffers that they read are copied to it before.
+  // As in StepDescription. They run on the host: the GPU buffers that they read are copied to it before.
   const char* (*bind)(const Frame& frame, int64_t* symbols) = nullptr;
   StepKind kind = StepKind::work;
   bool (*condition)(const Frame& frame) = nullptr;
@@ -61,8 +61,8 @@ struct DeviceProgram {
 // More blocks would only wait in the queue: an MI300X holds 304 times 32 wavefronts.
 inline constexpr int64_t most_blocks = int64_t{1} << 20;
 
-// Launches a kernel of a loop nest, in which a block of `threads` computes `points_a_block` points at a time.
-// `arguments.points` is set; how far a thread goes to its next point follows from the number of blocks.
+// Launches the kernel of a loop nest, in which a block of `threads` computes `points_a_block` points at a time. The
+// caller sets `arguments.points`; a thread's stride to its next point follows from the number of blocks.
 template <class Arguments>
 void launch_points(const DeviceFrame& frame, int32_t kernel, int64_t points_a_block, uint32_t threads,
                    Arguments& arguments) {

@@ -12,8 +12,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena() { release(); }
 
-  // Makes room for `bytes` bytes, aligned to 64. What was there is lost when it grows; it never shrinks. False when the
-  // system has no memory, and then the arena is empty.
+  // Makes room for `bytes` bytes, aligned to 64. Growing loses the contents; the arena never shrinks. False when the
+  // system has no memory: the arena is then empty.
   [[nodiscard]] bool reserve(int64_t bytes);
 
   char* data() const { return data_; }

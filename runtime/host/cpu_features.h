@@ -1,13 +1,13 @@
-// Does this CPU have what a model was compiled for? Asked before a run, since the answer "no" is otherwise a SIGILL.
+// Tests whether this CPU has what a model was compiled for. Without the test a run would end with SIGILL.
 #pragma once
 
 namespace onnxc::runtime {
 
 // Whether the CPU has, and the system saves the registers of, the feature that clang calls `name` ("avx2"). An unknown
-// name is a feature that is missing.
+// name counts as missing.
 bool cpu_has(const char* name);
 
-// The CPU's own name, at least 49 bytes; "" when it does not tell.
+// Writes the CPU's own name, into at least 49 bytes; "" when the CPU does not tell.
 void cpu_name(char* name);
 
 }  // namespace onnxc::runtime

@@ -1,4 +1,4 @@
-// An error text of bounded size, built in place: it can be written when there is no memory left.
+// An error text of bounded size, built in place: writing it needs no memory.
 #pragma once
 
 #include "onnxc.h"
@@ -10,7 +10,7 @@ class ErrorText {
   void clear();
   // Appends as printf does; what does not fit is cut at a whole UTF-8 character.
   void append(const char* format, ...) __attribute__((format(printf, 2, 3)));
-  // Text of the model: control bytes are shown as '?', and long texts are cut. A name stands in quotes.
+  // Appends text of the model: control bytes become '?', and long texts are cut. A name is in quotes.
   void append_model_text(const char* text);
   void append_name(const char* name);
   // "1x3x224x224", or "scalar" for rank 0.

@@ -1,6 +1,6 @@
-// While one lives, this thread computes with IEEE arithmetic: rounding to nearest, denormals kept, no traps. A host
-// application's own mode, which differs between its threads, would make results depend on which thread ran a task. The
-// mode and the exception flags of before are restored at the end.
+// While such an object lives, its thread computes with IEEE arithmetic: rounding to nearest, denormals kept, no traps.
+// A host application's modes may differ between its threads, and results would then depend on which thread ran a task.
+// The destructor restores the earlier mode and exception flags.
 #pragma once
 
 #if defined(__x86_64__)

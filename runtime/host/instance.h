@@ -1,4 +1,4 @@
-// One executor of the model: it knows the dims it is bound to, the plan that follows from them, its working memory and
+// One executor of the model: the dims it is bound to, the memory plan that follows from them, its working memory and
 // its threads.
 #pragma once
 
@@ -32,14 +32,14 @@ class Instance {
   // The dims that an output had in the last run.
   onnxc_status run_output_dims(int32_t output, int64_t* dims);
 
-  // Of the dims bound last.
+  // The symbols and working memory for the dims bound last.
   onnxc_status symbol_values(int64_t* values);
   int64_t working_bytes() const;
   int64_t captured_graphs() const;
   // The steps of this instance's runs, on whatever device.
   int32_t step_count() const;
   onnxc_status step_info(int32_t step, onnxc_step_info& info) const;
-  // Null for a step, or an output, that is none.
+  // Null for an index that is no step, or no output.
   const StepOutput* step_output(int32_t step, int32_t output) const;
   int32_t step_output_count(int32_t step) const;
   int64_t least_working_bytes() const;
@@ -51,13 +51,13 @@ class Instance {
   static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
 
   class Call;
-  // What a run was called with.
+  // The arguments of a run.
   struct Values {
     const onnxc_value* inputs;
     const onnxc_value* outputs;
     const onnxc_run_options& options;
   };
-  // The memory of what is laid out at one level (ModelDescription::level_count).
+  // The memory of one level (plan stage; ModelDescription::level_count).
   struct Level {
     bool known;  // of use: for the symbols as they are now
     int64_t scratch_offset, scratch_stride, planned_bytes;
@@ -71,14 +71,14 @@ class Instance {
 
   onnxc_status refuse(onnxc_status status, const char* text);
   onnxc_status check_inputs(const onnxc_value* inputs);
-  // Those of them whose dims become known at a level.
+  // The dims of the outputs that become known at a level.
   onnxc_status check_outputs(int32_t level, const Values& values);
   onnxc_status check_overlap(int32_t level, const Values& values);
   onnxc_status bind(const int64_t* const* input_dims);
   using Binding = const char* (*)(const Frame& frame, int64_t* symbols);
   onnxc_status bind_run_time_symbols(Binding bind, const Frame& frame, int32_t level);
   onnxc_status plan(int32_t level);
-  // Everything between a level's symbols being known and the first of its steps.
+  // All work between binding a level's symbols and the first of its steps.
   onnxc_status prepare(int32_t level, const Values& values);
   onnxc_status reserve_memory(int32_t level);
   onnxc_status place_outputs(int32_t level, const Values& values);
@@ -110,8 +110,7 @@ class Instance {
   ThreadPool own_pool_;
   HostThreads host_threads_;
 
-  // What the dims of the inputs imply, and from level 1 on what was computed from them: of use where the level is
-  // known.
+  // What the inputs' dims imply and, from level 1 on, what was computed from them; valid for the levels that are known.
   Array<int64_t> input_dims_;  // of all inputs, one after the other
   Array<int64_t> symbols_;
   Array<int64_t> previous_symbols_;  // while a level is bound

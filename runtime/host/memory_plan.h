@@ -1,14 +1,13 @@
 // Places buffers with known lifetimes in one arena.
 //
 // Problem: each temporary of a program lives from the step that first writes it to the last step that reads it. Two
-// whose lifetimes share a step need disjoint memory, others may share; the arena should be small.
-// Method: greedy; a buffer goes into the tightest gap, between the already placed buffers whose lifetimes meet its own,
-// that holds it, else above them. By breadth (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-// Inference", 2020): those of the step in which most bytes are alive come first, where none may be lost, and of these
-// the largest. Where that needs more than the lower bound, also by size alone, and the smaller plan counts. By breadth
-// the networks that we compile need no more than the bound (by size up to a third more); random buffers do better by
-// size. The result depends on the input alone.
-// Limits: O(n^2) for n buffers; not optimal.
+// whose lifetimes share a step need disjoint memory, others may share it; the arena should be small. Method: greedy. A
+// buffer goes into the tightest sufficient gap between the placed buffers whose lifetimes meet its own, else above
+// them. The order is by breadth (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020):
+// first the buffers of the step in which most bytes are alive, where no byte may be lost, and among these the largest.
+// Where that plan exceeds the lower bound, a plan by size alone is made too, and the smaller one counts. By breadth the
+// networks that we compile need no more than the bound (by size up to a third more); random buffers do better by size.
+// The result depends on the input alone. Limits: O(n^2) for n buffers; not optimal.
 //
 // It runs when an instance is bound to dims: so it is plain, takes its memory from the caller and throws nothing.
 #pragma once
@@ -46,15 +45,15 @@ inline int64_t alive_bytes(const PlannedBuffer* buffers, int32_t count, int32_t 
   return alive;
 }
 
-// The most bytes alive in one step, which no plan can do without. For buffers that plan_memory could place.
+// The most bytes alive in one step: a lower bound on every plan. For buffers that plan_memory could place.
 inline int64_t least_memory(const PlannedBuffer* buffers, int32_t count) {
   int64_t most = 0;
-  // What is alive grows only where a buffer begins.
+  // The bytes alive grow only where a buffer begins.
   for (int32_t i = 0; i < count; ++i) most = std::max(most, alive_bytes(buffers, count, buffers[i].first_step));
   return most;
 }
 
-// Sets each buffer's breadth. Uses its offset for the bytes alive where it begins.
+// Sets each buffer's breadth. Its offset is used meanwhile for the bytes alive where it begins.
 inline void measure_breadths(PlannedBuffer* buffers, int32_t count) {
   for (int32_t i = 0; i < count; ++i) buffers[i].offset = alive_bytes(buffers, count, buffers[i].first_step);
   for (int32_t i = 0; i < count; ++i) {
@@ -66,7 +65,7 @@ inline void measure_breadths(PlannedBuffer* buffers, int32_t count) {
   }
 }
 
-// Sets the offset of each buffer in `order` one after another and returns the bytes of the arena; -1 when they do not
+// Sets the offset of each buffer in `order`, one after another, and returns the bytes of the arena; -1 when they do not
 // fit in 63 bits. `placed` has room for `count` numbers.
 inline int64_t place_buffers(PlannedBuffer* buffers, int32_t count, const int32_t* order, int32_t* placed) {
   int32_t placed_count = 0;  // in `placed`, sorted by offset

@@ -1,4 +1,4 @@
-// What generated code hands to the runtime: one table that describes a model, and the frame its steps run in. Both
+// What generated code gives the runtime: one table that describes a model, and the frame in which its steps run. Both
 // sides of this interface are always built together; users see include/onnxc.h.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace onnxc::runtime {
 // Runs body(context, begin, end, thread) over [0, tasks), cut into any pieces, `thread` below the number of threads.
 using ParallelBody = void (*)(const void* context, int64_t begin, int64_t end, int thread);
 
-// What a step runs in.
+// The environment of a step.
 struct Frame {
   void* const* buffers;    // by storage index; aligned to 64, but inputs and outputs to their element's size only
   const int64_t* symbols;  // values of the model's symbols, inputs' dims first
@@ -20,8 +20,8 @@ struct Frame {
   int64_t scratch_stride;
   void (*parallel_for)(const Frame& frame, int64_t tasks, ParallelBody body, const void* context);
   void* instance;
-  // Reports an element that the step cannot take (static text that names node and input): the run ends after this step
-  // with ONNXC_INVALID_DATA. Any thread may call it.
+  // Reports an element that the step cannot accept (static text that names node and input): the run ends after this
+  // step with ONNXC_INVALID_DATA. Any thread may call it.
   void (*fail)(const Frame& frame, const char* text);
 
   void* thread_scratch(int thread) const { return static_cast<char*>(scratch) + thread * scratch_stride; }
@@ -32,7 +32,7 @@ using TensorDescription = onnxc_value_info;  // name, dtype, rank, dims as text
 
 enum class BufferKind : int32_t { input, output, constant, temporary };
 
-// A piece of memory.
+// A block of memory that the runtime plans or finds.
 struct BufferDescription {
   BufferKind kind;
   int32_t index;       // input and output: which; constant: none
@@ -49,24 +49,24 @@ inline int64_t count_temporaries(const BufferDescription* buffers, int32_t buffe
   return count;
 }
 
-// One logical axis of a tensor in memory: the element of index i is i / block_size * outer_step +
-// i % block_size * inner_step elements from the first.
+// One logical axis of a tensor in memory: element i is i / block_size * outer_step + i % block_size * inner_step
+// elements from the first.
 struct PlacedAxis {
   int64_t extent;
   int64_t block_size;  // 1 where the axis is not blocked
   int64_t outer_step, inner_step;
 };
 
-// What a step writes, described for traces: logical tensor, where it is and how it is laid out.
+// A result of a step, described for traces: the logical tensor, its buffer and its layout.
 struct StepOutput {
   TensorDescription tensor;
   int32_t buffer;  // storage index
-  // Writes the tensor's axes, and returns how many elements from the start of the buffer its first one is.
+  // Writes the tensor's axes, and returns the offset of its first element in the buffer, in elements.
   int64_t (*place)(const int64_t* symbols, PlacedAxis* axes);
 };
 
-// work: a step that runs. bind: reads sizes that only a run knows into their symbols. The steps from loop_begin to
-// loop_end run round by round.
+// work: a step that runs. bind: reads data-dependent sizes into their symbols. The steps from loop_begin to loop_end
+// run round by round.
 enum class StepKind : int32_t { work, bind, loop_begin, loop_end };
 
 struct StepDescription {
@@ -77,8 +77,8 @@ struct StepDescription {
   double (*operations)(const int64_t* symbols);  // floating-point operations, or null
   int32_t output_count;
   const StepOutput* outputs;
-  // Of a step that has no `run`, and begins the next level: reads symbols, and checks what can be checked then. Returns
-  // null, or the text of the rule that fails.
+  // For a step that begins the next level and has no `run`: reads symbols, and checks the guards that they complete.
+  // Returns null, or the text of the rule that fails.
   const char* (*bind)(const Frame& frame, int64_t* symbols) = nullptr;
   StepKind kind = StepKind::work;
   bool (*condition)(const Frame& frame) = nullptr;  // whether the step, or the loop's next round, runs; null: always
@@ -98,18 +98,18 @@ struct ModelDescription {
   const TensorDescription* outputs;
 
   int32_t symbol_count;
-  // A model's sizes are known level by level: at level 0 those that the inputs' dims give, at level n those that follow
-  // from the n-th step with `bind` on.
+  // A model's sizes become known level by level (plan stages): at level 0 those that the inputs' dims give, at level n
+  // those that follow from the n-th step with `bind`.
   int32_t level_count = 1;
   const int32_t* output_dim_levels = nullptr;  // of the outputs' dims, one after the other; null: all 0
   const char* const* symbol_names;
   // Computes the symbols from the inputs' dims, and checks every rule of the model. Returns null, or the text of the
   // rule that fails, with the input and the dim named (static text; the runtime adds the values).
   const char* (*bind)(const int64_t* const* input_dims, int64_t* symbols);
-  // Writes those dims of the outputs that become known at a level, among the dims of all, one after the other.
+  // Writes the dims of the outputs that become known at a level, into the array of all outputs' dims.
   void (*output_dims)(int32_t level, const int64_t* symbols, int64_t* dims);
   // Writes the bytes of the buffers whose size becomes known at a level, and the scratch bytes that a thread needs in
-  // the steps from there to the next. Returns 0, or 1 when a size does not fit in 63 bits.
+  // the steps of the level. Returns 0, or 1 when a size does not fit in 63 bits.
   int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
 
   int32_t buffer_count;

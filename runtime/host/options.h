@@ -1,4 +1,4 @@
-// Reads the option structs of a caller that may be older or newer than this library, and checks their values.
+// Reads the option structs of a caller, which may be older or newer than this library, and checks their values.
 #pragma once
 
 #include "host/error_text.h"
@@ -6,7 +6,7 @@
 
 namespace onnxc::runtime {
 
-// Fields that an older caller does not have are zero; a newer caller may not set those that this library does not know.
+// Fields that an older caller lacks are zero; a newer caller may not set fields that this library does not know.
 // `given` may be null.
 onnxc_status read_options(const onnxc_options* given, onnxc_options& options, ErrorText& error);
 onnxc_status read_options(const onnxc_run_options* given, onnxc_run_options& options, ErrorText& error);

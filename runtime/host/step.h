@@ -1,4 +1,4 @@
-// What the steps of generated code are written with.
+// The functions that the steps of generated code call.
 #pragma once
 
 #include "host/model.h"
@@ -11,8 +11,8 @@ struct NestCall {
   void* const* buffers;
 };
 
-// Runs a kernel template: all its tasks, in parallel. A Kernel is as src/codegen/cpu/call/kernel_spec.h says, with one
-// epilogue or none.
+// Runs a kernel template: all its tasks, in parallel. src/codegen/cpu/call/kernel_spec.h says what a Kernel is; it has
+// one epilogue or none.
 template <class Kernel, class... Epilogue>
 void run_kernel(const Frame& frame, int64_t tasks, const typename Kernel::Arguments& arguments,
                 const Epilogue&... epilogue) {

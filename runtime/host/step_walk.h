@@ -1,11 +1,11 @@
-// The order in which a run takes the steps of a model, on either device: conditions, and loops round by round.
+// The order in which a run executes a model's steps, on either device: conditions, and loops round by round.
 #pragma once
 
 #include "host/model.h"
 
 namespace onnxc::runtime {
 
-// The level that a step begins, or that it runs at.
+// The level that a step begins, or in which it runs.
 template <class Step>
 int32_t level_of_step(const Step* steps, int32_t step) {
   int32_t level = 0;

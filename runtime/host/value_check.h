@@ -1,4 +1,4 @@
-// Checks what a caller hands in, before any of its memory is read or written. Each check returns a status and, when it
+// Checks a caller's values before any of their memory is read or written. Each check returns a status and, when it
 // refuses, appends the reason: the name of the input or output, what was expected and what was found.
 #pragma once
 
@@ -10,14 +10,14 @@ namespace onnxc::runtime {
 // Bytes of a dense tensor; -1 when they do not fit in 63 bits or the dtype has no fixed size.
 int64_t tensor_bytes(onnxc_dtype dtype, int32_t rank, const int64_t* dims);
 
-// Which value it is, for texts: "input 0 'x'".
+// The value's name in texts: "input 0 'x'".
 struct ValuePlace {
   const char* role;  // "input" or "output"
   int32_t index;
   const onnxc_value_info& info;
 };
 
-// As many values as the model has.
+// Checks that there are as many values as the model has.
 onnxc_status check_count(const char* role, const onnxc_value* values, int32_t count, int32_t expected,
                          ErrorText& error);
 // Kind, dtype and device: host memory always, and device memory too where the instance runs on a GPU.

@@ -1,5 +1,5 @@
-// A lock that survives fork(): it holds the process that took it, so a child takes over what a thread of its parent,
-// which does not exist in the child, held at the fork.
+// A lock that survives fork(). It belongs to a process: a child takes it over when a thread of its parent, which does
+// not exist in the child, held it at the fork.
 #pragma once
 
 #include <sched.h>

@@ -1,8 +1,8 @@
 // Runs the tasks of a step on the threads of a host application.
 //
-// The host says which tasks, not which of its threads it is, and a step needs a number below the instance's thread
-// count to find its scratch memory. So each call of the host leases a free number; a host that makes more calls at once
-// than the instance has threads waits.
+// The host passes a range of tasks, not which of its threads it is, but a step finds its scratch memory by a number
+// below the instance's thread count. So each call of the host leases a free number; when a host makes more calls at
+// once than the instance has threads, the further ones wait.
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,11 @@
-// The pool of threads that instances with ONNXC_SHARED_POOL use together. It ends with the last of them.
+// The thread pool that all instances with ONNXC_SHARED_POOL share. It ends with the last of them.
 #pragma once
 
 #include "threads/thread_pool.h"
 
 namespace onnxc::runtime {
 
-// Counts one more user; the first decides how many threads the pool has (at least as many as this machine has CPUs).
+// Adds a user; the first one sets the pool's number of threads (at least this machine's number of CPUs).
 void acquire_shared_pool(int threads);
 void release_shared_pool();
 ThreadPool& shared_pool();

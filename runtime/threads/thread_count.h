@@ -1,12 +1,12 @@
-// How many threads a run uses when nobody says.
+// The default number of threads of a run.
 #pragma once
 
 namespace onnxc::runtime {
 
 inline constexpr int most_threads = 1024;
 
-// ONNXC_THREADS or OMP_NUM_THREADS of the environment; else as many as the affinity mask and the quotas of the cgroups
-// that this process is in allow. At least 1, at most most_threads.
+// ONNXC_THREADS or OMP_NUM_THREADS of the environment; else what the affinity mask and the cgroup quotas of this
+// process allow. At least 1, at most most_threads.
 int default_thread_count();
 
 // The CPUs that a cgroup's quota allows, rounded up: "200000 100000" (cgroup 2's cpu.max) is 2. 0 when `text` states no

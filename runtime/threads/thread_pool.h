@@ -1,13 +1,12 @@
 // Runs the tasks of one step on several threads.
 //
-// Method: threads - 1 workers and the caller. The tasks are cut into one contiguous block a thread, so that a thread
-// meets the same part of a tensor in each step; each block is taken in pieces through an atomic counter, and who is
-// done with its own block goes on with the next thread's. A piece is a part of what is left of its block, so that the
-// last are single tasks: all threads end together, as far as tasks are alike. Workers wait for the next job spinning
-// for some 200 microseconds (the gap between two steps, or between two runs of a caller in Python), then in the kernel,
-// so an idle process burns nothing. Workers join an open job; the caller closes it when no task is left and waits only
-// for those that joined. A worker that the system wakes late is therefore never waited for. fork(): a child has no
-// workers. The pool notices by the process id and starts new ones.
+// Method: threads - 1 workers and the caller. The tasks are cut into one contiguous block for each thread, so that a
+// thread works on the same part of a tensor in each step. A block is taken in pieces through an atomic counter; a
+// thread that has finished its block helps with the next thread's. A piece is a fraction of the rest of its block, down
+// to single tasks, so that all threads end together as far as tasks are alike. Workers spin for the next job for some
+// 200 microseconds (the gap between two steps, or two runs of a caller in Python), then sleep in the kernel: an idle
+// process burns nothing. Workers join an open job; the caller closes it when no task is left and waits only for those
+// inside. A child of fork() has no workers: the pool notices by the process id and starts new ones.
 #pragma once
 
 #include <pthread.h>

@@ -13,15 +13,15 @@
 
 namespace onnxc {
 
-// Attributes by name, where they are looked up: those of a call of a function, which its body refers to.
+// Attributes by name: those of a function's call, to which its body refers.
 using AttributeMap = std::map<std::string, const onnx::AttributeProto*>;
 
-// The attributes of a node with its references to those of the function around it (`caller`) resolved; one that refers
-// to an attribute that the caller does not give is left out, as ONNX says. UserError for a type that does not agree;
-// `what` names the node in errors, here and below.
+// The attributes of a node, with references to those of the function around it (`caller`) resolved. A reference to an
+// attribute that the caller does not give is left out, as ONNX says. UserError for a type that does not agree; `what`
+// names the node in errors, here and below.
 AttributeMap resolve_attributes(const onnx::NodeProto& node, const AttributeMap& caller, const std::string& what);
 
-// The type of an attribute; before IR version 2 it was not written, and is known by the field that is filled.
+// The type of an attribute. Before IR version 2 files did not write it: the field that is filled tells it.
 onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& attribute);
 
 // Checks the attributes against those that the operator has: unknown and missing ones, and types. UserError naming the

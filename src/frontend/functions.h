@@ -1,4 +1,4 @@
-// Functions of ONNX: those that a model brings along, and the bodies that ONNX gives to its own operators.
+// ONNX functions: those that a model defines, and the bodies that ONNX defines for its own operators.
 #pragma once
 
 #include <map>
@@ -32,8 +32,8 @@ class LocalFunctions {
 FunctionPointer find_schema_function(const onnx::OpSchema& schema, int version, const onnx::NodeProto& node,
                                      const AttributeMap& attributes, const std::vector<Value*>& inputs);
 
-// What the body of a local function, or of an operator, sees as its attributes: those of the call, and the defaults of
-// the others.
+// The attributes that the body of a local function or of an operator sees: those of the call, and the defaults of the
+// others.
 AttributeMap bind_attributes(AttributeMap attributes, const onnx::FunctionProto& function);
 AttributeMap bind_attributes(AttributeMap attributes, const onnx::OpSchema& schema);
 

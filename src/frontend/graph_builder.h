@@ -31,7 +31,7 @@ class GraphBuilder {
   const UnsupportedNodes& unsupported() const { return unsupported_; }
 
  private:
-  // What the names in a list of nodes mean: the model's graph, the body of a function or a branch of an If.
+  // The meaning of names in a list of nodes: the model's graph, the body of a function or a branch of an If.
   struct Scope {
     const Scope* outer = nullptr;  // whose names are seen too (branches)
     const OpsetVersions* versions = nullptr;

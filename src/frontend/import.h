@@ -1,8 +1,8 @@
 // Import: an ONNX file becomes a Graph. ONNX's protobuf types do not leave this folder.
 //
-// Any operator set from 1 to the newest that the ONNX library knows is read. Model-local functions are inlined, and so
-// are operators that onnxc has no row for but that ONNX defines as functions; constants become values; attributes get
-// their defaults; what no wanted output needs is left out. The shapes of values are left to shape inference.
+// Reads any operator set from 1 to the newest that the ONNX library knows. Inlines model-local functions, and operators
+// that have no row here but that ONNX defines as functions. Constants become values, attributes get their defaults,
+// nodes that no wanted output needs are dropped. Shape inference gives values their shapes later.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ struct ImportOptions {
   bool keep_unsupported = false;
 };
 
-// What the file says of itself. All of it is text from the model.
+// The file's own description. All of it is text from the model.
 struct ModelFacts {
   std::string sha256;    // of the .onnx file, without its external data
   std::string producer;  // "pytorch 2.13.0"

@@ -40,7 +40,7 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
 // The element type of a graph input. UserError where it is no tensor, or of a type that is not supported.
 DType read_input_dtype(const onnx::ValueInfoProto& input);
 
-// What value_info says, for showing only: nothing where it says nothing that can be used.
+// The type in value_info, for display only: nothing where it has nothing usable.
 std::optional<Shape> read_declared_shape(const onnx::ValueInfoProto& value, SymbolTable& symbols);
 DType read_declared_dtype(const onnx::ValueInfoProto& value);
 

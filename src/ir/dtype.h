@@ -1,4 +1,4 @@
-// Element types. One row a type; everything that depends on a type reads its row.
+// Element types. One row for each type; all code that depends on a type reads its row.
 #pragma once
 
 #include <cstdint>

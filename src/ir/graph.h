@@ -1,5 +1,5 @@
-// The graph of a model: values with symbolic shapes, and nodes that are ONNX operators. It is edited only through
-// insert, replace and erase, so that producers and users always agree.
+// The graph of a model: values with symbolic shapes, and nodes that are ONNX operators. Only insert, replace and erase
+// edit it, so that producers and users always agree.
 #pragma once
 
 #include <list>
@@ -21,7 +21,7 @@ class Graph;
 struct Node;
 struct OpRow;  // ops/op.h
 
-// Where something came from in the ONNX file, for messages, comments and reports. Text from the model: never code.
+// The origin of something in the ONNX file, for messages, comments and reports. Text from the model: never code.
 struct Origin {
   std::string name;    // the node's name, or the name of its first output where it has none
   std::string type;    // "Conv"
@@ -34,8 +34,8 @@ struct Use {
   size_t index;  // which input of the node
 };
 
-// A tensor of the graph. The shape is known after shape inference; `elements` holds the values of small integer tensors
-// (at most `maximum_elements`, row-major) whose values are expressions of dims: shape arithmetic.
+// A tensor of the graph. Shape inference sets the shape, and for a small integer tensor (at most `maximum_elements`,
+// row-major) whose values are expressions of dims also `elements`: shape arithmetic.
 struct Value {
   static constexpr int64_t maximum_elements = 64;
 
@@ -44,14 +44,14 @@ struct Value {
   std::optional<Shape> shape;
   std::optional<Tensor> constant;
   std::optional<std::vector<Expr>> elements;
-  // `elements` are symbols of their own, which get their values once a run has computed this tensor.
+  // `elements` are symbols of their own, which get values once a run has computed this tensor.
   bool elements_at_run_time = false;
 
   Node* producer = nullptr;  // null for graph inputs and constants
   size_t output_index = 0;
   std::vector<Use> uses;
 
-  // What the file says of it, kept apart: shown where it disagrees with what is inferred, never believed.
+  // The type that the file declares, kept apart: shown where it disagrees with the inferred one, never believed.
   std::optional<Shape> declared_shape;
   DType declared_dtype = DType::undefined;
 };
@@ -79,10 +79,10 @@ struct Node {
   std::vector<Value*> outputs;  // null for an optional output that nobody wants
   std::vector<NamedAttribute> attributes;
   Origin origin;
-  // Dims of its outputs that only a run knows, and that its definition binds.
+  // Dims of its outputs that are known only at run time; the node's definition binds them.
   std::set<Symbol> bound_symbols;
   std::shared_ptr<const Branch> branch = nullptr;
-  // 1 where the node runs, 0 where it does not: what shape inference makes of `branch`.
+  // 1 where the node runs, 0 where it does not: `branch` as shape inference resolved it.
   Expr condition = 1;
 
   const Attribute* find_attribute(std::string_view name) const;
@@ -99,7 +99,7 @@ struct Guard {
   Expr condition = 1;  // the guard counts only where this is not 0: in a branch that is taken
 };
 
-// What the guards say of one symbol of the inputs' dims, for people to read: which sizes the model takes, and why.
+// What the guards say of one symbol of the inputs' dims, for people: which sizes the model accepts, and why.
 struct SizeRule {
   struct Place {
     size_t input, axis;
@@ -114,7 +114,7 @@ struct SizeRule {
   std::string describe() const;
 };
 
-// A size that no dim of an input gives: the node that makes it gives it a value in each run.
+// A size that no input dim determines; in each run the node that computes it gives it a value.
 struct RunTimeSymbol {
   Symbol symbol;
   std::string reason;  // "node 'select' (NonZero): dim 1 of the output"
@@ -132,25 +132,25 @@ class Graph {
   std::vector<SizeRule> size_rules;
   std::vector<RunTimeSymbol> run_time_symbols;
 
-  // A new one; the name is made fit for expressions, and is no other symbol's.
+  // Creates a symbol. Its name is made fit for expressions and unique.
   Symbol add_run_time_symbol(std::string_view name, Bounds bounds, std::string reason);
 
   Value* add_value(std::string name);
   Value* add_constant(std::string name, Tensor tensor);
 
   using NodeList = std::list<std::unique_ptr<Node>>;
-  // The nodes in topological order: every producer stands before its users.
+  // The nodes in topological order: every producer precedes its users.
   const NodeList& nodes() const { return nodes_; }
   const std::vector<std::unique_ptr<Value>>& values() const { return values_; }
 
-  // Adds a node before `before` (or at the end when null) and ties it to its inputs and outputs.
+  // Adds a node before `before` (at the end when null) and links it to its inputs and outputs.
   Node* insert(std::unique_ptr<Node> node, const Node* before = nullptr);
   // Makes every user of `old_value`, and the graph's outputs, use `new_value`.
   void replace_uses(Value* old_value, Value* new_value);
   void set_input(Node* node, size_t index, Value* value);
   // Removes a node whose outputs nobody uses.
   void erase(Node* node);
-  // Removes the nodes whose outputs nobody uses and the values that no node touches.
+  // Removes the nodes without used outputs, and the values that no node refers to.
   void erase_unused();
 
   bool is_output(const Value* value) const;

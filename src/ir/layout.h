@@ -1,5 +1,5 @@
-// The physical layout of a tensor: layout is data, and one function turns logical indices into an offset. Packers,
-// kernels and the interpreter all use it.
+// The physical layout of a tensor, as data: one function turns logical indices into an offset. Packers, kernels and the
+// interpreter all use it.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct PhysicalAxis {
   bool operator==(const PhysicalAxis&) const = default;
 };
 
-// Physical axes from outermost to innermost; each logical axis appears once whole, or twice as blocks and within_block.
+// Physical axes from outermost to innermost. A logical axis appears once if whole, or twice as blocks and within_block:
 // nCdhw16c is {0}, {1, blocks}, {2}, {3}, {4}, {1, within_block} with block_size 16. The extent of a blocked axis is
-// padded to whole blocks, and the padding holds zeros.
+// padded to whole blocks; the padding holds zeros.
 struct Layout {
   std::vector<PhysicalAxis> axes;
   int64_t block_size = 1;  // of every blocked axis

@@ -1,5 +1,5 @@
-// A constant tensor: dtype, dims and row-major bytes. The bytes are shared and never change, so that copies are cheap
-// and a weight may stay in the mapped file it came from.
+// A constant tensor: dtype, dims and row-major bytes. The bytes are shared and immutable, so that copies are cheap and
+// a weight may stay in the mapped file it came from.
 #pragma once
 
 #include <cstring>

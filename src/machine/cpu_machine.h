@@ -1,5 +1,5 @@
-// CPUs as rows of data: what the compiler may use of one, and what things cost on it. Nothing else in the compiler
-// names a CPU or compares a number of lanes.
+// CPUs as rows of data: the features that the compiler may use, and the costs of what kernels do. No other code of the
+// compiler names a CPU or compares a number of lanes.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@
 
 namespace onnxc {
 
-// What the choice between convolution kernels weighs (codegen/cpu/conv/conv_choice.cpp), in multiply-adds of a vector
-// at the peak rate. Measured on machines of the row's vector unit.
+// Costs that the choice between convolution kernels (codegen/cpu/conv/conv_choice.cpp) weighs, in vector multiply-adds
+// at the peak rate. They were measured on machines with the row's vector unit.
 struct ConvolutionCosts {
-  double strided_input;  // of Winograd with strides: a vector of the input into a point of outer and row
-  // A byte of weights that comes from memory: about 12 GB/s a core where a product takes eight lanes, 5 GB/s with
-  // sixteen, which take half as long for their products.
+  double strided_input;  // strided Winograd: transforming one input vector to one (outer, row) point
+  // A byte of weights from memory: about 12 GB/s a core with eight lanes, 5 GB/s with sixteen, whose multiply-adds take
+  // half as long for the same products.
   double weight_byte;
-  double held_byte;                       // what a byte of weights costs by being held, among Winograd's forms
-  double least_gain;                      // of direct's cost Winograd's may be, for its weights to be worth holding
-  double direct_share_of_partial_blocks;  // of the peak, where the last block of input channels is not full
-  double planar_winograd_share;           // of the peak; with few registers more operands come from memory
-  bool leaves_out_taps_of_padding;        // direct does, where a whole register tile has them in the padding
-  bool takes_two_fours;                   // Winograd's tiles of 4x4; not measured on the others
+  double held_byte;                       // a byte of packed weights, for the memory it holds; between Winograd's tiles
+  double least_gain;                      // Winograd may cost this fraction of direct, for its weights to be worth it
+  double direct_share_of_partial_blocks;  // direct's fraction of the peak where the last input block is not full
+  double planar_winograd_share;           // its fraction of the peak; few registers take more operands from memory
+  bool leaves_out_taps_of_padding;        // direct skips a tap that is padding for a whole register tile
+  bool takes_two_fours;                   // Winograd may use tiles of 4x4; not measured on the other machines
 };
 
 struct CpuMachine {
@@ -36,11 +36,11 @@ struct CpuMachine {
   int lanes() const { return vectors.lanes; }
 };
 
-// The rows: what --march names without asking clang, the least first.
+// The rows: the CPUs that --march names without asking clang, the least capable first.
 std::span<const CpuMachine> cpu_machines();
 // The row of that name, or nothing.
 std::optional<CpuMachine> find_cpu_machine(std::string_view march);
-// A CPU that clang knows and no row names: the costs of the row with the same vector unit.
+// A CPU that clang knows and no row names. It gets the costs of the row with the same vector unit.
 CpuMachine cpu_machine_with(const machine::VectorUnit& vectors, std::string march, std::vector<std::string> features);
 
 }  // namespace onnxc

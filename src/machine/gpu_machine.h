@@ -87,7 +87,7 @@ inline constexpr GpuMachine gfx950{.name = "gfx950",
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = false};
 
-// What kernels are compiled for.
+// The GPU that kernels are compiled for.
 inline constexpr GpuMachine target_gpu = gfx942;
 
 }  // namespace onnxc::machine

@@ -1,5 +1,5 @@
-// The vector units that CPU kernels are written for. A kernel's register tile, and how it uses the caches behind the
-// unit, follow from the row of its number of lanes; compiler, weight packer and kernel read the same row.
+// The vector units that CPU kernels are written for. The number of lanes picks the row, and the row a kernel's register
+// tile and its use of the caches; compiler, weight packer and kernel read the same row.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,16 @@ struct VectorUnit {
   int lanes;      // floats in a register
   int registers;  // architectural: Intel SDM volume 1, 14.1 (16 YMM) and 15.1 (32 ZMM)
 
-  // Second-level cache, in bytes, that a task's data may fill: beside weights that stay there, and where weights come
-  // from memory. Processors with AVX2 alone have 256 to 512 KiB, and a third level that is near; those with AVX-512
-  // 1 to 2 MiB.
+  // Bytes of the second-level cache that a task's data may fill: beside resident weights, and where weights come from
+  // memory. Processors with AVX2 alone have 256 to 512 KiB and a near third level, those with AVX-512 1 to 2 MiB.
   int64_t cache_beside_weights, cache_without_weights;
-  // Small loops are unrolled over a whole block of input channels, the next plane of a strided depthwise window is
-  // fetched ahead, and up to so many output channels of a Winograd convolution share one transform of the input: each
-  // measured faster with this unit, and not with the other.
+  // Choices that measured faster with this unit and not with the other: small loops are unrolled over a whole block of
+  // input channels; the next plane of a strided depthwise window is prefetched; so many output channels of a Winograd
+  // convolution share one input transform.
   bool unrolls_blocks, fetches_strided_planes;
   int64_t most_channels_of_a_transform;
 
-  // Rows of two vectors whose sums leave registers for the operands, and the shorter tile for what is left over.
+  // Rows of a tile of two vectors whose sums leave registers for the operands; and the shorter tile for the remainder.
   constexpr int tile_rows() const { return registers * 3 / 8; }
   constexpr int short_tile_rows() const { return registers / 4; }
   constexpr int accumulators() const { return 2 * tile_rows(); }

@@ -1,5 +1,5 @@
-// A tensor's axes parted in two: those that an operator folds over (reductions, normalisations, softmax), and those
-// that it keeps.
+// A tensor's axes in two parts: those that an operator folds over (reductions, normalisations, softmax), and those that
+// it keeps.
 #pragma once
 
 #include <vector>
@@ -35,7 +35,7 @@ class FoldedAxes {
     return shape;
   }
 
-  // The indices of the kept and of the folded axes among those of the whole tensor, and the way back.
+  // Splits the indices of the whole tensor into those of the kept and of the folded axes, and joins them again.
   std::vector<Expr> kept(const std::vector<Expr>& indices) const { return part(indices, false); }
   std::vector<Expr> folded(const std::vector<Expr>& indices) const { return part(indices, true); }
   std::vector<Expr> join(const std::vector<Expr>& kept, const std::vector<Expr>& folded) const {

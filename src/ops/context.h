@@ -1,4 +1,4 @@
-// What the rows of operators are written with: inferring a node's outputs, and building its loop nests.
+// The vocabulary of operator rows: inference of a node's outputs, and construction of its loop nests.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,9 @@ class InferContext : public NodeReader {
   // Sets an output; does nothing for one that nobody wants.
   void output(size_t i, DType dtype, Shape shape);
   void output_elements(size_t i, std::vector<Expr> elements);
-  // A dim of an output that only a run knows; the definition binds it (DefineContext::bind).
+  // A dim of an output that is known only at run time; the definition binds it (DefineContext::bind).
   Expr run_time_dim(size_t output, size_t axis, Bounds bounds = {0, Bounds::infinity});
-  // Any other number that only a run knows.
+  // Any other number that is known only at run time.
   Expr run_time_symbol(std::string_view name, Bounds bounds, std::string_view what);
   std::vector<Expr> needed_elements(size_t i, std::string_view role) const override;
   // Fails where it is no boolean of one element.
@@ -29,7 +29,7 @@ class InferContext : public NodeReader {
   // A boolean as 0 or 1: a constant, or a symbol that a run gives its value.
   static Expr truth(Graph& graph, Value& value);
 
-  // a and b must be the same dim: fails where they cannot be, adds a guard where it is not proven; returns the simpler.
+  // a and b must be the same dim: fails if they cannot be, adds a guard if that is not proven. Returns the simpler one.
   Expr same(const Expr& a, const Expr& b, std::string_view what);
   void at_least(const Expr& a, const Expr& b, std::string_view what);
   // Input i must hold one number; `role` is the input's in messages.
@@ -45,7 +45,7 @@ class InferContext : public NodeReader {
   Node& mutable_node_;
 };
 
-// A tensor as the definitions see it: load by calling it with logical indices.
+// A tensor as definitions see it: calling it with logical indices loads an element.
 struct Operand {
   BufferId buffer;
   DType dtype;
@@ -57,7 +57,7 @@ struct Operand {
   // In the type that arithmetic is done in: float32 for the half types.
   Scalar compute(std::vector<Expr> indices) const;
   // The indices, aligned at the last axis, of the element that broadcasts to `indices` of a tensor of at least this
-  // rank: a dim of 1 reads index 0, also where that is only known at run time.
+  // rank: a dim of 1 reads index 0, even if only a run knows that it is 1.
   std::vector<Expr> broadcast_indices(const std::vector<Expr>& indices) const;
 };
 
@@ -98,16 +98,16 @@ class DefineContext : public NodeReader {
   Operand out(size_t i) const;
   Operand temporary(std::string_view role, DType dtype, Shape shape);
   Operand constant_operand(std::string_view role, Tensor tensor);
-  // The same elements in row-major order under another shape (Reshape, Flatten, Squeeze): memory shared with the
-  // operand where that is row-major, a copy where it is not.
+  // The same elements in row-major order under another shape (Reshape, Flatten, Squeeze): an alias of a row-major
+  // operand, a copy of any other.
   Operand reshaped(const Operand& operand, Shape shape);
 
   void emit(NestBuilder nest);
   void emit(LoopBegin loop);
   void emit(LoopEnd loop);
 
-  // Gives those of the dims that the rule made (InferContext::run_time_dim) their values, int64 scalars. To be called
-  // before anything is emitted that uses them.
+  // Binds the dims that the rule made (InferContext::run_time_dim) to these values, int64 scalars. To be called before
+  // anything that uses the dims is emitted.
   void bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values);
 
   // out(indices) = value(indices), over every element of the output.
@@ -121,7 +121,7 @@ class DefineContext : public NodeReader {
   std::function<BufferId(const Value&)> buffer_of_;
 };
 
-// Whether a size holds a symbol that a run may give a negative value.
+// Whether a size holds a symbol that may be negative in a run.
 bool may_be_negative(const Expr& size);
 
 // Tests on indices, as boolean scalars.

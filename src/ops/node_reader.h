@@ -1,4 +1,4 @@
-// What a node says of itself, for all that reads nodes: rows of operators and kernels' choices.
+// Reads a node's attributes and inputs, for all code that needs them: operators' rows and the choice of kernels.
 #pragma once
 
 #include <optional>
@@ -33,8 +33,8 @@ class NodeReader {
   size_t rank(size_t i) const { return shape(i).size(); }
   // The values of an integer input known at compile time, as expressions; nothing when they depend on data.
   std::optional<std::vector<Expr>> elements(size_t i) const;
-  // The same for an input that shapes depend on. What depends on data becomes symbols that a run gives values to; fails
-  // where that cannot be: more than a few values, or as many as only the run knows. `role` is the input's in messages.
+  // The same for an input that shapes depend on: data-dependent elements become symbols that a run binds. Fails for
+  // more than a few such elements, or for a data-dependent number of them. `role` names the input in messages.
   virtual std::vector<Expr> needed_elements(size_t i, std::string_view role) const;
   // The values of a constant input; null when it is no constant.
   const Tensor* constant(size_t i) const;
@@ -49,13 +49,13 @@ class NodeReader {
   std::vector<float> reals(std::string_view name, std::vector<float> otherwise = {}) const;
   const Tensor* tensor(std::string_view name) const;
 
-  // A list of integers that was an attribute in early versions and is an input since: the input when there is one.
-  // Nothing when it is given neither way; what depends on data becomes symbols, as for needed_elements.
+  // A list of integers that was an attribute in early versions and is an input since; the input wins. Nothing when
+  // neither is given; elements that depend on data become symbols, as for needed_elements.
   std::optional<std::vector<Expr>> integers_from(size_t i, std::string_view attribute) const;
 
   // An axis counted from either end, in [0, rank); fails naming the axis and the rank.
   size_t axis(int64_t value, size_t rank) const;
-  // Several; fails where one is not known when the model is compiled, or given twice.
+  // Several axes; fails where one is not known at compile time, or is given twice.
   std::vector<size_t> axes(const std::vector<Expr>& values, size_t rank) const;
 
   // A user's error that names the node: "node 'conv1' (Conv): ...".

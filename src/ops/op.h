@@ -1,5 +1,5 @@
-// One row an operator: its shape rule and its definition in the loop IR. Rows stand in tables, one file a family;
-// adding an operator is adding its row (and its test).
+// One row for each operator: its shape rule and its definition in the loop IR. Tables hold the rows, one file for each
+// family; to add an operator is to add its row (and its test).
 #pragma once
 
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace onnxc {
 
-// What an operator does to the physical layout of its first input, for the pass that assigns layouts.
+// The effect of an operator on the physical layout of its first input, for the pass that assigns layouts.
 enum class LayoutRule : uint8_t {
   row_major,  // wants and gives row-major tensors: its axes mean something else than batch, channel, space
   follows,    // any layout: the outputs take the layout of the first blocked input (elementwise, pooling, norms)
@@ -19,12 +19,12 @@ enum class LayoutRule : uint8_t {
 struct OpRow {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
-  // Sets dtype, shape and, where it knows them without the definition, elements of every output.
+  // Sets dtype and shape of every output, and its elements where the rule knows them without the definition.
   void (*infer)(InferContext&) = nullptr;
   // Writes the loop nests that compute the outputs from the inputs.
   void (*define)(DefineContext&) = nullptr;
   LayoutRule layout = LayoutRule::row_major;
-  // The versions of the operator set in which this row is the operator's meaning.
+  // The versions of the operator set for which this row holds.
   int first_version = 1;
   int last_version = std::numeric_limits<int>::max();
 };

@@ -1,4 +1,4 @@
-// The commands that make a model.so of emitted source. toolchain.h runs them; the source's header shows them.
+// The commands that build a model.so from emitted source. toolchain.h runs them; the source's head shows them.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@ namespace onnxc {
 
 constexpr const char* default_compiler = "clang++-19";
 
-// What of onnxc's own takes part.
+// The parts of onnxc itself that a build uses.
 struct BuildParts {
   std::vector<std::filesystem::path> include_folders;
   std::filesystem::path runtime;  // the library
 };
 
-// Beside this command once it is installed, in the source and build trees before. UserError when they are missing.
+// Looked for beside this command once installed, before that in the source and build trees. UserError when missing.
 BuildParts find_parts();
 BuildParts installed_parts(const std::filesystem::path& prefix);
 
@@ -25,22 +25,22 @@ std::vector<std::string> compile_command(const std::string& compiler, const CpuM
                                          const BuildParts& parts, const std::string& source, const std::string& object);
 std::vector<std::string> assemble_command(const std::string& compiler, const std::string& assembly,
                                           const std::string& object);
-// Into one object.
+// Compiles into one object.
 std::vector<std::string> link_command(const std::string& compiler, const std::vector<std::string>& objects,
                                       const std::string& output);
 std::vector<std::string> link_shared_command(const std::string& compiler, const std::vector<std::string>& objects,
                                              const BuildParts& parts, const std::string& output);
 
-// A command of clang's driver that only shows what it would run, on its standard error; the last command it shows
-// there, or nothing where it shows none.
+// A command of clang's driver that only prints, on standard error, what it would run; and the last command printed
+// there, or nothing where there is none.
 std::vector<std::string> dry_run(std::vector<std::string> command);
 std::vector<std::string> command_of_dry_run(const std::string& shown);
 
-// Assembly that makes a file's bytes an object's.
+// Assembly that puts a file's bytes into an object.
 std::string data_assembly(const std::string& symbol, const std::string& file);
 
 // How a person builds what write_source wrote: lines for a shell in its folder, where $SOURCE is the source's name and
-// $PREFIX the folder that onnxc is installed under. The same on every machine.
+// $PREFIX the folder under which onnxc is installed. The same on every machine.
 std::vector<std::string> build_lines(const CpuMachine& architecture);
 
 }  // namespace onnxc

@@ -7,9 +7,9 @@
 
 namespace onnxc {
 
-// AMD's device libraries that kernels are linked with, in the order that clang wants, without ".bc".
+// AMD's device libraries that kernels link, in the order that clang wants, without ".bc".
 std::vector<std::string> device_library_names(const std::string& architecture);
-// The options that link them. UserError when they are not there, saying what to install.
+// The options that link them. UserError when they are missing, saying what to install.
 std::vector<std::string> device_libraries(const std::string& architecture);
 
 // The command that compiles `source` for a GPU into the code object `output`.
@@ -18,7 +18,7 @@ std::vector<std::string> device_compile_command(const std::string& compiler, con
                                                 const std::vector<std::filesystem::path>& include_folders,
                                                 const std::string& source, const std::string& output);
 
-// How a person builds the code object of what write_source wrote: lines for the head of the device source.
+// How a person builds the code object from what write_source wrote: lines for the head of the device source.
 std::vector<std::string> device_build_lines(const std::string& architecture);
 
 }  // namespace onnxc

@@ -13,18 +13,18 @@
 
 namespace onnxc {
 
-// "native" becomes x86-64-v4 or x86-64-v3, by what this machine has, so that the result does not depend on finer
-// differences. UserError when the CPU, or the architecture asked for, has less than AVX2, FMA and F16C, or when clang
-// does not know the name.
+// "native" becomes x86-64-v4 or x86-64-v3, whichever this machine has, so that the result does not depend on finer
+// differences. UserError when the CPU, or the architecture asked for, lacks AVX2, FMA or F16C, or when clang does not
+// know the name.
 CpuMachine resolve_march(const std::string& march);
-// The same for a name of clang's, by its own macros.
+// The same for a name that only clang knows, by clang's own macros.
 CpuMachine ask_compiler(const std::string& march);
 
 struct EmittedModel {
   std::string source;  // one C++ file
   WeightBytes weights;
   std::optional<EmittedDevice> device;  // whose host part `source` holds
-  // The file may be compiled in so many parts at once, each with ONNXC_PART defined as its number; 1: as a whole.
+  // The number of parts that may be compiled in parallel, each with ONNXC_PART defined as its number; 1: one whole.
   int parts = 1;
 };
 
@@ -36,10 +36,10 @@ struct ToolchainOptions {
   bool keeps_refused = false;  // the sources, where a compiler refuses them
 };
 
-// Writes `output` by a temporary file and a rename. UserError when there is no compiler or the disk is full;
-// InternalError when the compiler refuses our source; with `keeps_refused` it is kept, and the text has the command
-// that repeats it. They return what the compilers said; with `reports_kernels` also what each kernel of a GPU needs
-// (codegen/hip/kernel_report.h reads it).
+// Writes `output` through a temporary file and a rename. UserError when there is no compiler or the disk is full;
+// InternalError when the compiler refuses our source: with `keeps_refused` the source is kept, and the error has the
+// command that repeats it. They return the compilers' messages; with `reports_kernels` these include each GPU kernel's
+// resources (codegen/hip/kernel_report.h reads them).
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options,
                                 const std::filesystem::path& output);
 std::string build_object(const EmittedModel& model, const ToolchainOptions& options,

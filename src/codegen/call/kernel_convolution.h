@@ -1,5 +1,5 @@
-// A convolution as the kernels of both targets see it: from a node to its shape, and from the call to its text. They
-// all take ConvArguments (kernels/conv_shape.h).
+// A convolution as the kernels of both targets see it: its shape, made from the node, and its text in a call. All these
+// kernels take ConvArguments (kernels/shared/conv_shape.h).
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace onnxc {
 
-// A Conv or ConvTranspose whose weights and bias are constants of a floating type, its channels and kernel static.
-// Spatial axes are brought to three.
+// A Conv or ConvTranspose with constant weights and bias of a floating type, and static channels and kernel. It has
+// three spatial axes, whatever the node's rank.
 struct KernelConvolution {
   ConvSpec spec;
   kernels::ConvShape shape;

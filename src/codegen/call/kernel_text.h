@@ -1,4 +1,4 @@
-// How an emitter spells what the arguments of a kernel template are made of: the same in the host code of every target.
+// The text of a kernel template's arguments: the same in the host code of every target.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct KernelText {
   std::function<std::string(BufferId)> pointer;  // typed pointer to the first element of the buffer (view or not)
 };
 
-// For the call, inside a function that has a `frame` and the dims declared. The call and the context must outlive it.
+// For a call inside a function that declares `frame` and the dims. The call and the context must outlive the result.
 KernelText kernel_text(const EmitContext& context, const KernelCall& call);
 
 }  // namespace onnxc

@@ -1,10 +1,10 @@
-// What a size that only a run knows usually is, for choices between kernels that are right for every size: how fast
-// they are, and how many weights they pack, depends on it.
+// Size hints: the usual value of a size that is known only at run time. They serve the choice between kernels, whose
+// speed and packed weights depend on the size; every kernel is right for every size.
 //
-// A free dim of an input counts as 64, within what is known of it: batches are smaller, but the kernels are chosen for
-// one image; volumes are cut to 64 to 128 along an axis, and clips of 16 frames of 112x112 have as many voxels as 64^3.
-// All else follows from the expressions: after four layers of stride 2 a map counts as 4x4x4. A size that depends on
-// data counts as 64 too.
+// A free dim of an input counts as 64, within its bounds. Batches are smaller, but kernels are chosen for one image;
+// volumes are cut to 64 to 128 along an axis, and clips of 16 frames of 112x112 have as many voxels as 64^3. All other
+// sizes follow from the expressions: after four layers of stride 2 a map counts as 4x4x4. A size that depends on data
+// counts as 64 too.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace onnxc {
 
-// Nothing where it cannot be computed in 64 bits. The program has its inputs.
+// Nothing where the size cannot be computed in 64 bits. `program` has its inputs.
 std::optional<int64_t> usual_size(const Program& program, const Expr& size);
 
 }  // namespace onnxc

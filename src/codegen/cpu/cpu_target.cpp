@@ -19,13 +19,13 @@
 namespace onnxc {
 namespace {
 
-// A kind of node that has a kernel; the first that takes a node writes its call.
+// A kind of node that has a kernel. The first family that supports a node writes its call.
 struct Family {
   bool (*takes)(const Node&, const CpuMachine& machine);
   void (*lower)(const Node&, const CpuMachine& machine, LoweringContext&);
-  // Whether input 0 must be in blocks already: what the kernel gains would be lost on a reorder.
+  // Whether input 0 must be in NCHWc already: a reorder would cost what the kernel gains.
   bool needs_blocks = false;
-  // Whether it gives an output in blocks; else in rows.
+  // Whether its output is in NCHWc; else it is row-major.
   bool gives_blocks = true;
 };
 

@@ -1,4 +1,4 @@
-// The CPU as a target: blocks of channels as wide as its vectors, and the kernels of kernels/cpu.
+// The CPU as a target: NCHWc with blocks as wide as its vectors, and the kernels of kernels/cpu.
 #pragma once
 
 #include "machine/cpu_machine.h"

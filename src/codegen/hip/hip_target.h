@@ -1,5 +1,5 @@
-// The GPU as a target: blocks of 16 channels where the kernels of kernels/hip are used, and loop nests in their
-// default schedule for all else.
+// The GPU as a target: nCdhw16c where kernels of kernels/hip are used, and loop nests in their default schedule for all
+// other nodes.
 #pragma once
 
 #include <string_view>
@@ -9,12 +9,12 @@
 
 namespace onnxc {
 
-// Of --fp32: ieee, xf32 or bf16x3.
+// The value of --fp32: ieee, xf32 or bf16x3.
 kernels::Products float32_products(std::string_view name);
 
 class HipTarget : public Target {
  public:
-  // `products`: how those of float32 are made.
+  // `products`: how float32 is multiplied.
   explicit HipTarget(kernels::Products products = kernels::Products::float32) : products_(products) {}
 
   std::string name() const override { return "hip"; }

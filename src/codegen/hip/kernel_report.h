@@ -1,5 +1,5 @@
-// What is known of each kernel of a GPU program: what was planned, what the model of cost expects of it, and what clang
-// made of it.
+// What is known of each kernel of a GPU program: the plan, the cost model's estimate, and the resources that clang
+// reports.
 #pragma once
 
 #include <map>
@@ -28,14 +28,14 @@ struct KernelResources {
 };
 std::map<std::string, KernelResources> parse_resources(const std::string& remarks);
 
-// A line a kernel; without resources, where nothing was compiled, only what was planned.
+// One line for each kernel; the plan alone where nothing was compiled.
 std::string kernels_table(const std::vector<DeviceKernel>& kernels,
                           const std::map<std::string, KernelResources>& resources);
-// The same as a list; what is not known is null.
+// The same as a JSON list; unknown fields are null.
 nlohmann::ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
                                     const std::map<std::string, KernelResources>& resources);
 
-// The steps for which the host waits, the nodes that need it, and what it reads from the GPU for them; empty where
+// The steps for which the host waits: the nodes that need it, and what it reads from the GPU for them; empty where
 // there are none.
 std::string host_reads_table(const Program& program);
 nlohmann::ordered_json host_reads_json(const Program& program);

@@ -1,4 +1,4 @@
-// The memory of a program as the table that the runtime plans from (BufferDescription of runtime/host/model.h).
+// A program's memory as the table from which the runtime plans (BufferDescription of runtime/host/model.h).
 #pragma once
 
 #include "codegen/host/emit_context.h"

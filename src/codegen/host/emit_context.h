@@ -1,4 +1,4 @@
-// What the parts of the emitter share: the program, and the names of its dims and memory in the source.
+// Shared by the parts of the emitter: the program, and the names of its dims and memory in the source.
 #pragma once
 
 #include "codegen/nests/nest_scope.h"
@@ -13,16 +13,16 @@ struct EmitContext {
 
   const Program& program;
   DimSolution dims;                // how inputs' dims give the symbols
-  std::vector<Symbol> symbols;     // in the order of their places: the inputs', then those that steps bind
-  std::vector<BufferId> storages;  // the buffers that own memory and are used, in the order of their places
+  std::vector<Symbol> symbols;     // by index in frame.symbols: the inputs', then those that steps bind
+  std::vector<BufferId> storages;  // by index in frame.buffers: the buffers that own memory and are used
   ModelNames names;
 
-  // A program is laid out in levels: at level 0 what the dims of the inputs give, at level n what is known once n steps
-  // have bound symbols.
+  // A program is planned in levels (plan stages): level 0 depends on the inputs' dims alone, level n on what is known
+  // once n steps have bound symbols.
   int level_count() const { return level_count_; }
   int level(const Expr& size) const;
   int level(const Shape& sizes) const;
-  // The level that holds while a step runs, or that it begins.
+  // The level of a step: the one it runs at, or the one it begins.
   int level_of_step(size_t step) const;
 
   size_t place(BufferId id) const { return names.storages.at(program.storage(id)); }
@@ -35,7 +35,7 @@ struct EmitContext {
 // "x float32 [1, N, 3]": names escaped for a comment.
 std::string describe_buffer(const Buffer& buffer);
 
-// The comment over a step: the nodes that it computes, and what it reads and writes.
+// The comment above a step: the nodes that it computes, and its operands and results.
 std::string step_comment(const Program& program, size_t index, const Step& step);
 // The names or the operators of the nodes of a step, one a line.
 std::string origin_lines(const Step& step, std::string Origin::* member);

@@ -1,4 +1,4 @@
-// Small functions of generated code: equal ones are written once.
+// Small functions of generated code, of which equal ones are written once.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@ namespace onnxc {
 
 class SharedFunctions {
  public:
-  // The name, which begins with `stem`, of a function of this signature. `body` is lines at the writer's indentation
-  // and one more.
+  // Returns the name, which begins with `stem`, of a function with this signature. `body` is lines at one indentation
+  // more than the writer's.
   std::string share(TextWriter& writer, const std::string& result, const std::string& stem,
                     const std::string& parameters, const std::string& body);
 

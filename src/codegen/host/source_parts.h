@@ -1,9 +1,9 @@
-// The source of a model in parts that are compiled at the same time.
+// The source of a model in parts that are compiled in parallel.
 //
-// The text is one file. What takes long to compile stands between `#if ONNXC_IN_PART(n)` and `#endif`, and is seen by
-// the compiler when it compiles the file as a whole (ONNXC_PART not defined) or as part n. A unit is what must be
-// compiled together: the same function, or the same template. Parts depend on the estimated costs of the units alone,
-// so the bytes do not depend on how many processes there are.
+// The text is one file. What takes long to compile is between `#if ONNXC_IN_PART(n)` and `#endif`: the compiler sees it
+// when it compiles the file as a whole (ONNXC_PART not defined) or as part n. A unit is what must be compiled together:
+// the same function, or the same template. Only the units' estimated costs decide on the parts, so the bytes do not
+// depend on the number of processes.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class SourceParts {
  public:
   using Unit = size_t;
 
-  // A unit of so much work for the compiler, in characters of plain loops.
+  // Adds a unit. `work` is its cost for the compiler, in characters of plain loops.
   Unit add_unit(int64_t cost);
-  // Appends text that all parts see, or that only the part of a unit does.
+  // Appends text that all parts see, or only the part of one unit.
   void append(std::string text) { pieces_.push_back({std::move(text), std::nullopt}); }
   void append(std::string text, Unit unit) { pieces_.push_back({std::move(text), unit}); }
 

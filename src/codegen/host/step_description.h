@@ -1,4 +1,4 @@
-// What the runtime knows of a step beside its function: names, operations, where its outputs are
+// What the runtime is told of a step besides its function: names, operations, where its outputs are
 // (runtime/host/model.h).
 #pragma once
 
@@ -12,8 +12,8 @@ class StepDescriptionPrinter {
  public:
   explicit StepDescriptionPrinter(const EmitContext& context) : context_(context) {}
 
-  // Returns the StepDescription's initializer of a step that `function` runs and reports call `name`. `flow` is the
-  // end of it, from StepDescription::bind on.
+  // Returns the initializer of a step's StepDescription; `function` runs the step and reports call it `name`. `flow` is
+  // the end of the initializer, from StepDescription::bind on.
   std::string describe(size_t step, const std::string& function, const std::string& name, const Expr& operations,
                        const std::string& flow);
 

@@ -1,5 +1,5 @@
-// How the runtime comes to a step and where it goes from there: the functions that bind sizes and say whether steps
-// run, which run on the host whatever the target, and the members of StepDescription and DeviceStep that name them.
+// The control flow between steps: functions that bind sizes and functions that tell whether a step runs, all of which
+// run on the host for either target; and the members of StepDescription and DeviceStep that name them.
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ class StepFlowPrinter {
   std::map<std::string, std::string> conditions_;  // by text
 };
 
-// What a step that the host decides on is called in reports.
+// The name, in reports, of a step that the host decides on.
 std::string describe_flow(const SymbolBinding& binding);
 std::string describe_flow(const LoopBegin& loop);
 std::string describe_flow(const LoopEnd& end);

@@ -1,4 +1,4 @@
-// Where the runtime finds what a step has written, for traces and comparisons: its StepOutputs (runtime/host/model.h).
+// Where the runtime finds a step's results, for traces and comparisons: its StepOutputs (runtime/host/model.h).
 #pragma once
 
 #include <map>

@@ -9,11 +9,11 @@
 
 namespace onnxc {
 
-// The block is never in one piece in memory: it may be hundreds of megabytes, and each copy costs time.
+// The block is never contiguous in memory: it may be hundreds of megabytes, and each copy costs time.
 class WeightBytes {
  public:
-  // Returns the offset of its bytes: a multiple of 64. At least 64 bytes after them may be read, which are zero up to
-  // the next constant.
+  // Returns the offset of the constant's bytes, a multiple of 64. At least 64 bytes behind them may be read; these are
+  // zero up to the next constant.
   int64_t append(Tensor constant);
   int64_t size() const { return size_; }
   void write(OutputFile& file) const;
@@ -28,7 +28,7 @@ struct Weights {
   std::map<BufferId, int64_t> offsets;  // of each constant storage: multiples of 64
 };
 
-// Constants with equal bytes share their place.
+// Constants with equal bytes have one copy.
 Weights pack_weights(const Program& program, const std::vector<BufferId>& constants);
 
 }  // namespace onnxc

@@ -12,10 +12,10 @@
 //     y[160*n + 80*c_block + 16*w + c_lane] = max(x[160*n + 80*c_block + 16*w + c_lane], 0)
 //       in lanes where 16*c_block + c_lane < 20, zero in the others
 //
-// An axis is split where it indexes a blocked axis of a buffer, alone but for whole blocks. Where a store is split so,
-// the loop covers the padding as well and stores zeros there. A store into a padded buffer that is not (c + 20 of a
-// Concat, a scatter) leaves the padding to a nest of its own (fill_padding). Other indices of blocked axes stay as they
-// are, with a division.
+// An axis is split where it indexes a blocked axis of a buffer, alone or plus whole blocks. Where a store is split so,
+// the loop covers the padding as well and stores zeros there. A store into a padded buffer that is not split (c + 20 of
+// a Concat, a scatter) leaves the padding to a nest of its own (fill_padding). Other indices of blocked axes keep a
+// division.
 #pragma once
 
 #include <functional>
@@ -43,7 +43,7 @@ struct FlatStore {
   Scalar inside;     // boolean: where it is false zero is stored, since the element is padding; empty means everywhere
 };
 
-// What the store leaves in its element: its value, combined with what stands there where the kind says so.
+// The element after the store: the value, combined with the old element where the kind says so.
 Scalar stored_value(const FlatStore& store);
 
 struct FlatNest {
@@ -56,7 +56,7 @@ struct FlatNest {
 
 FlatNest flatten(const Program& program, const LoopNest& nest);
 
-// The nests that write zeros into the padding of what `nest` stores without covering it.
+// The nests that write zeros into the padding of buffers that `nest` stores without covering it.
 std::vector<FlatNest> fill_padding(const Program& program, const LoopNest& nest);
 
 // Every integer expression of the nest but the extents of its loops.
@@ -66,8 +66,8 @@ void for_each_scalar(const FlatNest& nest, const std::function<void(const Scalar
 // Replaces symbols in all but the loops themselves.
 void substitute(FlatNest& nest, const std::map<Symbol, Expr>& replacements);
 
-// Numbers the storages of a nest 0, 1, ... in the order in which it names them, and returns what they were: nests that
-// do the same to other memory become equal.
+// Numbers the storages of a nest 0, 1, ... in the order of first use, and returns the old ids: nests that do the same
+// to other memory become equal.
 std::vector<BufferId> number_storages(FlatNest& nest);
 
 std::string to_string(const FlatNest& nest);

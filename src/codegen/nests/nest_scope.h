@@ -1,4 +1,4 @@
-// What is known at a point of a nest that is being printed: loop indices, lets and values that stand in variables.
+// What is in variables at a point of a nest that is being printed: loop indices, lets and values.
 #pragma once
 
 #include <set>
@@ -9,7 +9,7 @@
 
 namespace onnxc {
 
-// How generated code reaches the dims and the memory of the model.
+// How generated code refers to the dims and the memory of the model.
 struct ModelNames {
   SymbolNames symbols;              // C variables of the dims
   std::map<Symbol, size_t> places;  // where the runtime holds their values
@@ -42,7 +42,7 @@ class NestScope {
   void name_pointer(BufferId storage, std::string name) { pointers_.emplace(storage, std::move(name)); }
   const std::string& pointer(BufferId storage) const { return pointers_.at(storage); }
 
-  // What becomes known while it lives is forgotten when it dies: it stands in an inner block of the source.
+  // Forgets on destruction what became known during its lifetime: that is in an inner block of the source.
   class [[nodiscard]] Block {
    public:
     explicit Block(NestScope& scope) : scope_(scope), available_(scope.available_) { scope.printer_.enter(); }
@@ -65,8 +65,8 @@ class NestScope {
     values,           // also loads
     values_no_loads,  // where a loop inside may run zero times, and memory may be missing then
   };
-  // Prints the lets whose axes are known, and then what the stores or the elements need whatever else happens and that
-  // does not vary further inside.
+  // Prints the lets whose axes are known, then the values that the stores or elements need unconditionally and that do
+  // not vary further inside.
   void print_lets();
   void hoist_elements(Hoist hoist);
   void hoist_stores();

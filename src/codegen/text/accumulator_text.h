@@ -11,7 +11,7 @@ namespace onnxc {
 
 class AccumulatorText {
  public:
-  // `slot` is its place among the accumulators of the nest. The references must outlive the text.
+  // `slot`: its index among the nest's accumulators. The references must outlive the text.
   AccumulatorText(const Accumulator& accumulator, size_t slot, const ScalarDialect& dialect)
       : accumulator_(accumulator), dialect_(dialect), name_(fmt::format("acc{}", slot)) {}
 
@@ -19,15 +19,15 @@ class AccumulatorText {
   std::string type() const { return dialect_.value_type(accumulator_.dtype); }
   const Accumulator& accumulator() const { return accumulator_; }
 
-  // The argument kinds also keep the extreme that they found, and take an element's position where it replaces it.
+  // Argument kinds also keep the extreme found so far, and take over an element's position when it replaces it.
   bool has_extreme() const;
   std::string extreme() const { return "extreme" + name_.substr(3); }
   std::string extreme_type() const { return dialect_.value_type(accumulator_.element.dtype()); }
   std::string replaced(const std::string& extreme, const std::string& element) const;
 
-  // What folding in nothing gives; for an argument kind, that no position was seen.
+  // The neutral element; for an argument kind, that no position was seen.
   std::string identity() const;
-  // What two partial results make; not for the argument kinds.
+  // The combination of two partial results; not for argument kinds.
   std::string folded(const std::string& a, const std::string& b) const;
 
  private:

@@ -1,4 +1,4 @@
-// How one target spells scalar operations. CPU and HIP are both C++: what they share stands here, and a target
+// How one target spells scalar operations. CPU and HIP are both C++: this class has what they share, and a target
 // overrides what differs.
 #pragma once
 
@@ -26,7 +26,7 @@ class ScalarDialect {
   virtual std::string operation(const ScalarNode& node, std::span<const std::string> operands) const;
   virtual std::string select(const std::string& condition, const std::string& if_true,
                              const std::string& if_false) const;
-  // Whether to load what stands behind a select before it is known to be chosen; memory must be there.
+  // Whether to load the value behind a select before the select is decided; the memory must exist.
   virtual bool loads_early(const ScalarNode& load) const { return load.in_bounds; }
 };
 

@@ -3,8 +3,8 @@
 //   const float v0 = b1[i0];
 //   const float v1 = exponential(v0);
 //
-// A node that is shared is printed once. A load behind a select is printed inside the branch that takes it, since
-// memory may not be there otherwise, unless the dialect loads early; what both branches need is printed before them.
+// A shared node is printed once. A load behind a select is printed inside the branch that takes it, since the memory
+// may not exist otherwise, unless the dialect loads early; what both branches need is printed before them.
 #pragma once
 
 #include <map>
@@ -20,19 +20,19 @@ namespace onnxc {
 
 class ScalarPrinter {
  public:
-  // Loads must be flat: the buffer is a storage and the one index the offset of the element. `pointers` names the
+  // Loads must be flat: the buffer is a storage and the one index is the element's offset. `pointers` names the
   // storages. All references must outlive the printer.
   ScalarPrinter(TextWriter& writer, const ScalarDialect& dialect, const SymbolNames& symbols,
                 const std::map<BufferId, std::string>& pointers)
       : writer_(writer), dialect_(dialect), symbols_(symbols), pointers_(pointers) {}
 
-  // Prints what is needed to have the value and returns its name (or its text, for a constant or an index).
+  // Prints what the value needs and returns its name (or its text, for a constant or an index).
   std::string value(const Scalar& scalar) { return value(*scalar); }
   std::string value(const ScalarNode& node);
 
   void set_accumulator(int slot, std::string name) { accumulators_[slot] = std::move(name); }
 
-  // What is printed between enter and leave is forgotten on leaving: its variables stand in an inner block.
+  // leave() forgets what was printed since enter(): those variables are in an inner block.
   void enter();
   void leave();
 

@@ -15,7 +15,7 @@ class TextWriter {
 
   // One line, indented; an empty text gives an empty line without spaces.
   void line(std::string_view text);
-  // As it is: lines that were written before, at their own indentation.
+  // Appends text as it is: lines that were written before, at their own indentation.
   void append(std::string_view lines) { text_ += lines; }
 
   // Indents while it lives; the constructor of a scope writes its first line, the destructor the last.

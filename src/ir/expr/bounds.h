@@ -1,4 +1,4 @@
-// Interval arithmetic on Bounds that saturates: an end that does not fit in 64 bits becomes "not known".
+// Interval arithmetic on Bounds that saturates: a bound that does not fit in 64 bits becomes "not known".
 #pragma once
 
 #include "ir/expr/expr.h"
@@ -7,7 +7,7 @@ namespace onnxc {
 
 Bounds add(const Bounds& a, const Bounds& b);
 Bounds multiply(const Bounds& a, const Bounds& b);
-// Of a//b and a%b where they are defined, that is, where b is not 0.
+// The bounds of a//b and a%b where they are defined, that is, where b is not 0.
 Bounds floor_divide(const Bounds& a, const Bounds& b);
 Bounds floor_modulo(const Bounds& a, const Bounds& b);
 

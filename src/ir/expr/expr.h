@@ -1,10 +1,10 @@
-// Integer expressions: dims, sizes and indices. One class for all of them, so that a static dim is just the special
-// case of an expression without symbols.
+// Integer expressions for dims, sizes and indices: one class, of which a static dim is the special case without
+// symbols.
 //
-// An Expr is kept in one normal form: a sum of terms, each an integer coefficient times a product of atoms; an atom is
-// a symbol, a floor division, a modulo, a minimum or a maximum of expressions. Equal things mostly compare equal
-// (`D + 2*1 - 3 + 1` is `D`); simplification is sound, not complete. Ceil division has no atom of its own: it is
-// (a + b - 1) // b.
+// An Expr is kept in one normal form: a sum of terms, each an integer coefficient times a product of atoms. An atom is
+// a symbol, or a floor division, modulo, minimum or maximum of expressions. Equal expressions mostly compare equal (`D
+// + 2*1 - 3 + 1` is `D`); simplification is sound, not complete. Ceil division has no atom of its own: it is (a + b -
+// 1) // b.
 #pragma once
 
 #include <compare>
@@ -94,7 +94,7 @@ class Expr {
   Expr substitute(const std::map<Symbol, Expr>& replacements) const;
   // Throws UserError on overflow or a division by zero, InternalError on a symbol without a value.
   int64_t evaluate(const std::map<Symbol, int64_t>& values) const;
-  // Over the dividends of quotients in place of the quotients: with D = 16*q, 16*q is D and 4*q is D//4.
+  // Replaces quotients by their dividends: with D = 16*q, 16*q becomes D and 4*q becomes D//4.
   Expr without_quotients() const;
   // In Python's syntax: `16*((D + 15)//16)`, `min(a, b)`. Without quotients.
   std::string to_string() const;
@@ -107,7 +107,7 @@ class Expr {
   friend Expr operator*(const Expr& a, const Expr& b);
   friend Expr operator-(const Expr& a) { return a * Expr(-1); }
   friend bool operator==(const Expr& a, const Expr& b) { return (a <=> b) == 0; }
-  // A total order with no meaning but to be the same in every run.
+  // A total order whose only meaning is to be the same in every run.
   friend std::strong_ordering operator<=>(const Expr& a, const Expr& b);
 
   static Expr from_terms(std::vector<Term> terms);  // brings into normal form
@@ -116,8 +116,8 @@ class Expr {
   std::vector<Term> terms_;
 };
 
-// What stands behind a symbol that was made to say that another one leaves a known remainder:
-// dividend = divisor*symbol + rest, exactly.
+// The definition of a symbol that stands for the quotient of another one with a known remainder: dividend =
+// divisor*symbol + rest, exactly.
 struct ExactDivision {
   Expr dividend;  // a symbol
   int64_t divisor;
@@ -135,8 +135,8 @@ struct AtomNode {
 
 using Shape = std::vector<Expr>;
 
-// Python's rounding, towards minus infinity; a remainder has the divisor's sign. UserError when b is the constant 0.
-// What a simplification yields is right wherever the division is defined; `b//b` is 1 only where b > 0 is proven.
+// Python's rounding, towards minus infinity; a remainder has the divisor's sign. UserError when b is the constant 0. A
+// simplification is right wherever the division is defined; `b//b` becomes 1 only where b > 0 is proven.
 Expr floor_div(const Expr& a, const Expr& b);
 Expr ceil_div(const Expr& a, const Expr& b);
 Expr mod(const Expr& a, const Expr& b);
@@ -159,8 +159,8 @@ std::string to_string(const Shape& shape);  // "[1, N, 2*D + 1]"
 // The dims as integers, or nothing when one is symbolic.
 std::optional<std::vector<int64_t>> constant_dims(const Shape& shape);
 
-// Where two shapes differ in no more than axes of extent 1: for each axis of the first the axis of the second that it
-// is, nothing for one of extent 1.
+// For two shapes that are equal but for axes of extent 1: for each axis of the first, the axis of the second that it
+// is, or nothing if its extent is 1.
 std::optional<std::vector<std::optional<size_t>>> axes_but_ones(const Shape& shape, const Shape& other);
 
 }  // namespace onnxc

@@ -1,10 +1,10 @@
 // Which values of one symbol a condition allows: `16*((D + 15)//16) == D` holds for the multiples of 16.
 //
-// Method: an expression of +, *, // and % by constants grows evenly, f(s + period) = f(s) + slope. With slope 0 the
-// condition depends on s modulo the period alone, so one period is tried out; with another slope each residue changes
-// from false to true, or back, once, and where all of them do so next to each other the answer is a range.
-// Limits: conditions on several symbols, products of the symbol with itself, long periods, and sets that are neither
-// residues nor a range have no answer here; they stay conditions to be checked at run time.
+// Method: an expression of +, *, // and % by constants grows evenly: f(s + period) = f(s) + slope. With slope 0 the
+// condition depends only on s modulo the period, so one period is tried out. With another slope the condition changes
+// once for each residue, from false to true or back; where all residues change next to each other the answer is a
+// range. Limits: conditions on several symbols, products of the symbol with itself, long periods, and sets that are
+// neither residues nor a range get no answer here; they stay conditions to be checked at run time.
 #pragma once
 
 #include <optional>

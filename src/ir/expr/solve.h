@@ -1,14 +1,13 @@
-// From the sizes of the inputs to the symbols: what a compiled model does at entry.
+// From the inputs' sizes to the symbols: what a compiled model does at entry.
 //
-// The dims of the inputs are expressions over symbols, [N, 1, 16*D]; a run brings numbers, [2, 1, 96]. This says how to
-// compute each symbol from them (N = 2, D = 96//16), and which dims to check then (16*D must be 96 again).
+// The inputs' dims are expressions of symbols, [N, 1, 16*D]; a run brings numbers, [2, 1, 96]. The solution says how to
+// compute each symbol from them (N = 2, D = 96//16), and which dims to check afterwards (16*D must be 96 again).
 //
-// Method: for a dim f(s) with one symbol s still unknown, f made of sums, products with what is known, // by what is
-// known, min and max, each step of which is monotone, f is inverted step by step to the least s with f(s) >= size, or
-// to the greatest with f(s) <= size. If any s fits the size, that one does; the check finds out. Where several fit
-// (16*((D + 15)//16)) one is as good as another, as the model sees D only through its inputs' dims.
-// Limits: a symbol in two places of one dim (D + D//2), powers, %, and two unknowns in one dim are not solved for;
-// another dim may still bind them.
+// Method: a dim f(s) with one unknown symbol s is inverted when f consists of sums, products with known factors, // by
+// known divisors, min and max. Each of these is monotone, so f is inverted step by step to the least s with f(s) >=
+// size, or the greatest with f(s) <= size. If any s fits the size, that one does; the check finds out. Where several
+// fit (16*((D + 15)//16)) any will do, as the model sees D only through its inputs' dims. Limits: a symbol twice in one
+// dim (D + D//2), powers, %, and two unknowns in one dim are not solved; another dim may still bind them.
 #pragma once
 
 #include <string>

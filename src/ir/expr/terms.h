@@ -1,5 +1,5 @@
-// What the files of the expression engine share: the order of atoms and terms, arithmetic on single terms, and the
-// making of atoms. Others use ir/expr/expr.h.
+// Shared by the files of the expression engine: the order of atoms and terms, arithmetic on single terms, and the
+// creation of atoms. Other code uses ir/expr/expr.h.
 #pragma once
 
 #include "ir/expr/expr.h"
@@ -36,8 +36,8 @@ Term common_divisor(const Term& a, const Term& b);
 // True when b > 0 wherever `scope` has a value. An axis that occurs in it has one, so that axis's extent is at least 1.
 bool proven_positive(const Expr& b, const Expr& scope);
 
-// What `compute` returns, or nothing where a coefficient leaves 64 bits: a rewrite or a proof that does not fit is not
-// made, and what was to be rewritten stays as it is.
+// What `compute` returns, or nothing where a coefficient exceeds 64 bits: such a rewrite or proof is not made, and the
+// expression stays as it is.
 template <class Compute>
 auto unless_overflow(Compute compute) -> std::optional<decltype(compute())> {
   try {

@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// Where the symbols' values stand, and what they are between.
+// Where the symbols' values are stored, and their bounds.
 class Slots {
  public:
   int add(const Symbol& symbol, const Bounds& bounds = {});
@@ -29,7 +29,7 @@ class IndexProgram {
 
   int64_t evaluate(const int64_t* slots) const;
 
-  // Whether it is in [0, extent) for all values within the slots' bounds. Only sums of them are looked at.
+  // Whether the index is in [0, extent) for all values within the slots' bounds. Only sums of slots are examined.
   bool is_within(int64_t extent, const Slots& slots) const;
 
  private:
@@ -51,7 +51,7 @@ class IndexProgram {
   static Factor compile(const AtomNode& atom, const Slots& slots);
   static int64_t evaluate(const Factor& factor, const int64_t* slots);
 
-  // Without sign, so that an index far out of bounds wraps instead of being undefined.
+  // Unsigned, so that an index far out of bounds wraps instead of being undefined.
   uint64_t constant_ = 0;
   std::vector<Linear> linear_;
   std::vector<Product> products_;

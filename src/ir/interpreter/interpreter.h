@@ -1,6 +1,5 @@
-// Runs a program on concrete tensors, exactly as loops.h states its meaning: for constant folding, and as the oracle
-// that fast kernels and printed loops are compared with. It is simple before it is fast: about ten million loads a
-// second.
+// Runs a program on concrete tensors, exactly as loops.h defines its meaning: for constant folding, and as the oracle
+// for fast kernels and printed loops. Simplicity comes before speed: about ten million loads a second.
 #pragma once
 
 #include <map>

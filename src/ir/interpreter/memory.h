@@ -1,5 +1,4 @@
-// The memory of a program that is being interpreted: every storage in its physical layout, reached through checked
-// accesses.
+// The memory of an interpreted program: every storage in its physical layout, reached through checked accesses.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Numbers known as expressions of dims: what shape arithmetic computes with. A real is an expression over a constant
+// Numbers known as expressions of dims: the values of shape arithmetic. A real is an expression over a constant
 // denominator, so that `Cast(Floor(Cast(D) * 0.5))` is D // 2.
 #pragma once
 
@@ -18,9 +18,9 @@ struct SymbolicNumber {
   bool operator==(const SymbolicNumber&) const = default;
 };
 
-// Each gives nothing where the result is no such number, or where what it depends on is not proven. Integers are taken
-// not to overflow their dtype, and reals not to be rounded: sizes are below 2^24, and the only constants taken are
-// fractions with a small power of two below, such as the scales 0.5 and 1.25.
+// Each returns nothing where the result is no such number, or where what it depends on is not proven. Integers are
+// assumed not to overflow their dtype and reals not to be rounded: sizes are below 2^24, and the only constants
+// accepted are fractions with a small power of two as denominator, such as the scales 0.5 and 1.25.
 std::optional<SymbolicNumber> symbolic_constant(DType dtype, ScalarValue value);
 std::optional<SymbolicNumber> symbolic_unary(ScalarOp op, DType operand, const SymbolicNumber& a);
 std::optional<SymbolicNumber> symbolic_binary(ScalarOp op, DType operand, const SymbolicNumber& a,

@@ -1,16 +1,16 @@
-// The loop IR: what an operator means, written once. A loop nest computes `out[indices] = value` over named axes:
+// The loop IR: the one meaning of each operator. A loop nest computes `out[indices] = value` over named axes:
 //
 //   nest softmax_sum  axes i<N  reduce k<D
 //     acc0 = sum exp(x[i, k] - m[i])
 //     s[i] = acc0
 //
-// Indices are integer expressions (Expr) of axes, dims and let-bound integers; values are typed scalar expressions.
-// Its readers are the interpreter (constant folding, tests) and the printers of each target.
+// Indices are integer expressions (Expr) of axes, dims and let-bound integers; values are typed scalar expressions. The
+// interpreter (constant folding, tests) and each target's printers read it.
 //
 // Semantics:
-// - Every combination of the parallel axes runs once, in any order. Reduce axes are folded into the accumulators in
-//   ascending order in the interpreter; a target may reassociate floating-point sums, but not depend on threads.
-//   Ordered axes run in ascending order, innermost of the parallel ones: a store is seen by the loads after it.
+// - Every combination of the parallel axes runs once, in any order. The interpreter folds reduce axes into the
+//   accumulators in ascending order; a target may reassociate floating-point sums, but not depend on threads. Ordered
+//   axes run in ascending order, innermost of the parallel ones: a store is seen by the loads after it.
 // - select(c, a, b) evaluates only the branch taken: a load may stand behind the test that keeps it within bounds.
 // - Arithmetic on float16 and bfloat16 is done in float32 and rounded where a value is cast or stored.
 // - Integer arithmetic wraps; integer division truncates towards zero (ONNX Div) and by zero gives 0; shifts by the
@@ -176,7 +176,7 @@ struct Accumulator {
   Expr position;   // for the argument kinds
 };
 
-// How a store combines with what stands there: scatter with a reduction.
+// How a store combines with the old value: a scatter with a reduction.
 enum class StoreKind : uint8_t { assign, add, multiply, minimum, maximum };
 
 struct Store {

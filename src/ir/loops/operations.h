@@ -1,4 +1,4 @@
-// The operation behind each kind of reduction and of store, for all that computes, prints or evaluates loops.
+// The scalar operation of each kind of reduction and of store, for all code that computes, prints or evaluates loops.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace onnxc {
 
-// What an accumulator and an element are folded by. Nothing for the position of an extremum (argument reductions).
+// The operation that folds an element into an accumulator. Nothing for argument reductions, which keep a position.
 std::optional<ScalarOp> folding_op(ReduceKind kind);
 
-// What the stored value is combined with the old one by; not for a plain assignment.
+// The operation that combines the stored value with the old one; not for a plain assignment.
 ScalarOp combining_op(StoreKind kind);
 
 }  // namespace onnxc

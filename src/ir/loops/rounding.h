@@ -1,4 +1,4 @@
-// Half types in scalar expressions.
+// Removes roundings to half types from scalar expressions.
 #pragma once
 
 #include "ir/loops/loops.h"

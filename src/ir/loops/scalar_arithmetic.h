@@ -1,5 +1,5 @@
-// What the scalar operations of the loop IR mean on concrete numbers, to the bit as loops.h states it. Constant folding
-// and the interpreter share it.
+// The loop IR's scalar operations on concrete numbers, to the bit as loops.h defines them. Constant folding and the
+// interpreter share them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How the loop IR is spelled: what its printer and its parser share.
+// The spelling of the loop IR, shared by its printer and its parser.
 #pragma once
 
 #include <optional>

@@ -7,8 +7,8 @@
 
 namespace onnxc {
 
-// What to_string(Program) writes, but for kernel calls, which belong to a target. Constants of more elements than are
-// printed come back without data. UserError naming the line and what is expected there.
+// Reads what to_string(Program) writes, except kernel calls, which belong to a target. Constants with more elements
+// than are printed come back without data. UserError names the line and what is expected there.
 Program parse_program(std::string_view text);
 
 }  // namespace onnxc

@@ -1,5 +1,5 @@
-// A program: what is left of a model for one target. Steps in order, each a loop nest, a call of a kernel template or a
-// call of the runtime, over buffers that have a physical layout.
+// A program: a model lowered for one target. Its steps run in order over buffers that have a physical layout; a step is
+// a loop nest, a call of a kernel template, a symbol binding, or the begin or end of a loop.
 #pragma once
 
 #include <map>
@@ -35,14 +35,14 @@ struct Buffer {
   Layout layout;
   BufferKind kind = BufferKind::temporary;
   std::optional<Tensor> constant;  // logical, row-major; the emitter packs it into `layout`
-  // Bytes in an order of a kernel's own (packed convolution weights); then `constant` has these bytes as its data.
+  // Whether `constant` holds bytes in a kernel's own order (packed convolution weights).
   bool is_packed = false;
   std::optional<View> view;
   std::optional<Alias> alias;
 };
 
-// An epilogue: the value stored at each point of the output, an expression in which accumulator 0 is the kernel's own
-// result (float32) and `axes` are the logical indices of the output.
+// An epilogue: the value stored at each point of the output. In this expression accumulator 0 is the kernel's result
+// (float32) and `axes` are the output's logical indices.
 struct Epilogue {
   std::vector<Axis> axes;
   Scalar value;
@@ -85,19 +85,19 @@ struct KernelCall {
   BufferId output = -1;
   std::optional<BufferId> workspace = {};  // memory that the kernel writes and reads, and nobody else
   Epilogue epilogue;                       // without a value where the kernel applies none
-  // Of a result that the kernel keeps to itself: the scores of an attention. Without a value where there is none.
+  // The epilogue of a result that the kernel keeps to itself, such as attention's scores; without a value if none.
   Epilogue inner_epilogue = {};
 };
 
-// Sizes that only a run knows: symbol i gets the value of element i, in row-major order, of a buffer of integers. What
-// comes before is laid out before a run; what uses the symbols comes after, and is laid out when they are known.
+// Sizes that are known only at run time: symbol i gets element i, in row-major order, of a buffer of integers. Memory
+// that does not depend on the symbols is planned before the run; the steps behind this one, once the symbols are bound.
 struct SymbolBinding {
   std::vector<Symbol> symbols;
   BufferId buffer = -1;
 };
 
-// The steps from here to the LoopEnd that belongs to it run again and again: `round` is 0, 1, 2, ... below `count`, and
-// as long as the buffer `condition`, where there is one, holds true. Afterwards `round` is how often they ran.
+// The steps from here to the matching LoopEnd run repeatedly: `round` is 0, 1, 2, ... below `count`, while the buffer
+// `condition`, where there is one, holds true. Afterwards `round` is the number of rounds that ran.
 struct LoopBegin {
   Symbol round;
   Expr count;
@@ -125,21 +125,21 @@ struct Program {
   Buffer& buffer(BufferId id) { return buffers.at(static_cast<size_t>(id)); }
   BufferId add(Buffer buffer);
 
-  // The buffer that owns the memory, past views and aliases.
+  // The buffer that owns the memory of this one, through views and aliases.
   BufferId storage(BufferId id) const;
-  // The offset in elements, from the start of the storage, of an element given by logical indices.
+  // The offset in elements, from the start of the storage, of the element at these logical indices.
   Expr offset(BufferId id, const std::vector<Expr>& indices) const;
 };
 
-// Whether a run lays out memory at the step: sizes become known with it, or other steps follow than those before it.
+// Whether a level (plan stage) begins at the step: it binds symbols, or a loop begins or ends there.
 bool begins_level(const Step& step);
-// The LoopBegin around each step, the innermost; none where it is in no loop. LoopBegin and LoopEnd count as inside.
+// The innermost LoopBegin around each step; none outside loops. LoopBegin and LoopEnd count as inside.
 std::vector<std::optional<size_t>> enclosing_loops(const Program& program);
 
-// The buffer out of which a step's symbols, or whether a loop goes on, are read on the host.
+// The buffer that the host reads at the step: for its symbols, or for whether a loop goes on.
 std::optional<BufferId> read_by_host(const Step& step);
 
-// The symbols that steps bind, and which step does.
+// The symbols that steps bind, each with its step.
 std::map<Symbol, size_t> binding_steps(const Program& program);
 
 // The buffers that a step reads, and those it writes, each once, in order of appearance.

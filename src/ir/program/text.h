@@ -1,4 +1,4 @@
-// How a program is spelled: what its printer and its parser share.
+// The spelling of a program, shared by its printer and its parser.
 #pragma once
 
 #include <optional>

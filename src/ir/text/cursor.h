@@ -1,4 +1,4 @@
-// A place in one line of the textual IR, for its parsers.
+// A position in one line of the textual IR, for its parsers.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ class TextCursor {
 
   // All skip the spaces in front.
   bool at_end();
-  // Takes `text` when it stands here; a word only when it ends here too.
+  // Consumes `text` when it comes next; a word only when it also ends there.
   bool take(std::string_view text);
   void expect(std::string_view text);
-  // Letters, digits, '_', '.', '/' and whatever else stands before a space, bracket, comma or operator.
+  // Letters, digits, '_', '.', '/' and anything else before a space, bracket, comma or operator.
   std::string_view word();
   std::string_view name();  // letters, digits and '_'
   int64_t integer();
   // "b12"
   int buffer_id();
-  // What stands between the bracket `open`, which stands here, and the one that closes it.
+  // The text between the bracket `open`, which comes next, and the bracket that closes it.
   std::string_view bracketed(char open, char close);
-  // Text up to `separator` outside brackets, or to the end; the separator is not taken.
+  // Text up to `separator` outside brackets, or to the end; the separator is not consumed.
   std::string_view until(std::string_view separator);
   // A string in double quotes as c_string_literal writes it.
   std::string quoted();
@@ -33,7 +33,7 @@ class TextCursor {
   std::string_view rest() const { return rest_; }
   char peek();
   size_t line_number() const { return line_number_; }
-  // UserError with the line number and what stands here.
+  // UserError with the line number and the text found here.
   [[noreturn]] void fail(std::string_view expected) const;
 
  private:

@@ -1,6 +1,6 @@
-// What every kernel of the CPU tells its caller. Here and in the *_geometry.h beside the kernels stands what compiler,
-// weight packer and kernel must agree on: pure functions, no vector types, so that the compiler includes them for any
-// instruction set and passes its number of lanes.
+// What every CPU kernel tells its caller. This file and the *_geometry.h beside each kernel hold what compiler, weight
+// packer and kernel must agree on. They are pure functions without vector types, so the compiler includes them for any
+// instruction set and passes the number of lanes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace onnxc::kernels {
 
-// How much there is to do for given sizes. Tasks are independent and may run in any order on any number of threads; the
-// bits of the result depend on neither. Each thread brings its own scratch, aligned to 64 bytes.
+// The amount of work for given sizes. Tasks are independent and run in any order on any number of threads; the bits of
+// the result depend on neither. Each thread brings its own scratch, aligned to 64 bytes.
 struct KernelWork {
   int64_t tasks;
   int64_t scratch_bytes;

@@ -1,5 +1,5 @@
-// What a convolution is to the compiler, to its kernels on both targets and to their callers: shape, sizes, views and
-// arguments. Convolutions of rank 1 and 2 have unit leading axes.
+// A convolution as the compiler, its kernels on both targets and their callers see it: shape, sizes, views and
+// arguments. Convolutions of rank 1 and 2 have leading axes of extent 1.
 #pragma once
 
 #include <stddef.h>
@@ -19,18 +19,18 @@ struct Axes {
   constexpr bool operator==(const Axes&) const = default;
 };
 
-// The front of the row after that of `at`.
+// The start of the row after that of `at`.
 [[gnu::always_inline]] constexpr void next_row(const Axes& size, Axes& at) {
   at.w = 0;
   if (++at.h < size.h) return;
   at.h = 0;
   ++at.d;
 }
-// The place after `at`, in row-major order.
+// The position after `at`, in row-major order.
 [[gnu::always_inline]] constexpr void advance(const Axes& size, Axes& at) {
   if (++at.w == size.w) next_row(size, at);
 }
-// visit(at, count) for the rows of a range of voxels in row-major order: `count` voxels from `at` on.
+// Calls visit(at, count) for each row of a range of voxels in row-major order: `count` voxels from `at` on.
 template <class Visitor>
 [[gnu::always_inline]] inline void for_each_row(const Axes& size, int64_t first, int64_t voxels, const Visitor& visit) {
   Axes at{first / size.w / size.h, first / size.w % size.h, first % size.w};
@@ -40,7 +40,7 @@ template <class Visitor>
   }
 }
 
-// What is known of a convolution when it is compiled; a template argument of the kernels.
+// The static part of a convolution; a template argument of the kernels.
 struct ConvShape {
   int64_t input_channels;
   int64_t output_channels;
@@ -54,8 +54,8 @@ struct ConvShape {
   constexpr bool operator==(const ConvShape&) const = default;
 };
 
-// What may be known only when it runs. Begin pads may differ by axis and be negative (a crop); end pads follow from the
-// output's size.
+// The part that may be known only at run time. Begin pads may differ by axis and be negative (a crop); end pads follow
+// from the output's size.
 struct ConvSizes {
   int64_t batch;
   Axes input;
@@ -63,9 +63,9 @@ struct ConvSizes {
   Axes begin_pads;
 };
 
-// Strides of a tensor in a blocked layout, in elements; one step along w is `w_step` blocks: `lanes` elements each, or
-// 1 in a planar tensor. A part of a concatenation, a split or a slice is a view with the strides of the whole and a
-// pointer to its own first element.
+// Strides of an NCHWc tensor, in elements. One step along w is `w_step` blocks of `lanes` elements each (of 1 in NCHW).
+// A part of a concatenation, a split or a slice is a view: the strides of the whole tensor and a pointer to its own
+// first element.
 struct BlockedView {
   int64_t batch_stride;
   int64_t channel_block_stride;
@@ -80,8 +80,8 @@ constexpr BlockedView dense_view(int64_t channels, const Axes& size, int vector_
   return {divide_up(channels, vector_lanes) * block, block, size.h * row, row};
 }
 
-// Operands of a convolution kernel. `Input` and `Output` are the storage types of the activations; weights are packed
-// floats.
+// The operands of a convolution kernel. `Input` and `Output` are the storage types of the activations; weights are
+// packed floats.
 template <class Input, class Output>
 struct ConvArguments {
   const Input* input;

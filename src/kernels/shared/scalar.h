@@ -1,8 +1,8 @@
-// The scalar operations of the loop IR (ir/loops/loops.h) that every target computes alike, under the names that they
-// have there: integers, comparisons, casts, the folding of reductions. Elementary functions are each target's own.
+// The loop IR's scalar operations (ir/loops/loops.h) that every target computes alike, under the names they have there:
+// integers, comparisons, casts, reductions. Each target has its own elementary functions.
 //
-// Values of the half types are held as float here; they are rounded where they are cast or stored. All is free of
-// branches where that can be, so that loops over it are vectorised and wavefronts do not diverge.
+// Values of the half types are float here; a cast or a store rounds them. The text is free of branches where possible,
+// so that loops over it are vectorised and wavefronts do not diverge.
 #pragma once
 
 #include "kernels/shared/half_types.h"
@@ -152,8 +152,8 @@ template <int64_t count, class T, class Fold>
   return partial[0];
 }
 
-// Whether the extreme so far gives way to an element that comes after it: a NaN is more extreme than any number, and of
-// equals the first stays, or with `last` the last comes.
+// Whether the extreme so far is replaced by a later element: a NaN is more extreme than any number, and among equals
+// the first stays, or with `last` the last wins.
 template <bool is_minimum, bool last, class T>
 [[gnu::always_inline]] inline bool replaces(T extreme, T element) {
   const bool exceeds =

@@ -10,8 +10,8 @@ namespace onnxc {
 // The groups of neighbouring channels with common statistics; as many as channels for InstanceNormalization.
 Expr normalization_groups(const NodeReader& node);
 
-// Of a channel of an image: its mean, what is left of the mean once that is subtracted, and the population variance, in
-// the type that the input is computed with.
+// The statistics of a channel of an image: its mean, the mean's rounding residue, and the population variance, in the
+// type that the input is computed with.
 struct InstanceStatistics {
   Scalar mean, residue, variance;
 };

@@ -38,7 +38,7 @@ std::vector<SizeRule::Place> places(const Graph& graph, const Symbol& symbol) {
   return result;
 }
 
-// What the guards on one symbol say together.
+// The sizes that all guards on one symbol allow.
 struct Legal {
   LegalSizes sizes;
   std::vector<std::string> reasons;
@@ -72,7 +72,7 @@ std::map<Symbol, Legal> legal_sizes_of_symbols(const Graph& graph) {
   return result;
 }
 
-// What a symbol is when it may only be of these sizes; nothing when one expression cannot say it.
+// The expression that replaces a symbol with these legal sizes; nothing when no single expression can.
 std::optional<Expr> restricted(const Symbol& symbol, const LegalSizes& sizes) {
   if (sizes.bounds.minimum == sizes.bounds.maximum) return Expr(sizes.bounds.minimum);
   if (sizes.bounds == symbol.info().bounds) {

@@ -8,15 +8,15 @@
 
 namespace onnxc {
 
-// The node's definition, every value in row-major layout. `inputs` of the program are the node's inputs that are there,
-// in order, each value once; `outputs` are its outputs that are there.
+// The node's definition as a program, every value in row-major layout. Its `inputs` are the node's present inputs, in
+// order, each value once; its `outputs` are the node's present outputs.
 Program define_node(const Node& node);
 
-// Does something with the node. Rules name it in their errors; the arithmetic of sizes, which may overflow anywhere in
-// them, does not know it, and is made to.
+// Runs `work`, and names the node in errors that do not name one: the arithmetic of sizes, which may overflow anywhere
+// in a rule, does not know the node.
 void do_naming(const Node& node, const std::function<void()>& work);
 
-// The node's inputs and outputs that are there, each once, in the order of that program's.
+// The node's present inputs and outputs, each once, in the order of that program's.
 std::vector<Value*> distinct_inputs(const Node& node);
 std::vector<Value*> distinct_outputs(const Node& node);
 

@@ -1,12 +1,12 @@
 // Computes at compile time what does not depend on the model's inputs.
 //
-// Exporters leave chains of Constant, Cast, Unsqueeze, Mul… around weights and shapes. Before: every node of them would
-// run at each inference, and kernels that need constant weights could not be chosen. After: their results are
-// constants.
+// Exporters leave chains of Constant, Cast, Unsqueeze, Mul… around weights and shapes. Before: each inference runs all
+// their nodes, and kernels that need constant weights cannot be chosen. After: their results are constants.
 //
-// Method: in topological order, a node whose inputs are all constants is run by the interpreter, from its definition in
-// loops; a value whose elements shape inference knows as numbers becomes a constant without being run.
-// Limits: what grows a lot (Expand or ConstantOfShape of a constant) or takes too long to compute is left to the run.
+// Method: in topological order, the interpreter runs each node whose inputs are all constants, from its definition in
+// loops; a value whose elements shape inference knows as numbers becomes a constant without being run. Limits: nodes
+// whose result is much larger than their inputs (Expand or ConstantOfShape of a constant), or that take too long to
+// compute, are left to the run.
 #pragma once
 
 #include "ir/graph.h"

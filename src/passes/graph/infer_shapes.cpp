@@ -64,9 +64,9 @@ std::optional<std::vector<Expr>> integers(const SymbolicElements& elements) {
   return result;
 }
 
-// The elements of small outputs, as expressions: what Shape, Gather, Mul, Concat… hand on to a Reshape.
+// Infers the elements of small outputs as expressions: what Shape, Gather, Mul, Concat… pass on to a Reshape.
 void infer_elements(const Node& node, RealElements& reals) {
-  // What a state is after the rounds does not follow from one of them.
+  // The value of a state after all rounds does not follow from one round.
   if (node.op->domain == control_flow_domain) return;
   std::vector<Value*> outputs = distinct_outputs(node);
   auto carries = [](const Value* value) { return is_small(*value) && !value->elements; };
@@ -104,8 +104,8 @@ void infer_node(Graph& graph, Node& node, Inference& inference) {
   infer_elements(node, inference.reals);
 }
 
-// Whether a node runs, as a product of 0 and 1 of the branches that it stands in. Those that are known to be taken are
-// dropped: their conditions leave the graph.
+// Whether a node runs, as a product of 0 or 1 for each branch around it. Branches that are certainly taken are dropped:
+// their conditions leave the graph.
 Expr condition_of(Graph& graph, std::shared_ptr<const Branch>& branch) {
   if (branch == nullptr) return 1;
   std::shared_ptr<const Branch> outer = branch->outer;
@@ -117,7 +117,7 @@ Expr condition_of(Graph& graph, std::shared_ptr<const Branch>& branch) {
   return runs * holds;
 }
 
-// An If whose condition is known is the branch that it takes; that one's last values take the names of its outputs.
+// Replaces an If with a known condition by the branch that it takes, whose results take the names of the If's outputs.
 bool take_known_branch(Graph& graph, Node& node) {
   const std::optional<std::vector<Value*>> taken = known_branch(node);
   if (!taken) return false;

@@ -32,7 +32,7 @@ const Node* only_user(const Graph& graph, const Value& value) {
   return value.uses.size() == 1 && !graph.is_output(&value) ? value.uses.front().node : nullptr;
 }
 
-// Puts a node in the place of `old`, whose first output it gives.
+// Inserts a node that computes `old_result`, the first output of `old`, and replaces its uses.
 void replace(Graph& graph, Node* old, std::string_view type, int version, std::vector<Value*> inputs,
              std::vector<NamedAttribute> attributes, Value* old_result) {
   auto node = std::make_unique<Node>();

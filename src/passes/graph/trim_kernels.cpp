@@ -10,13 +10,13 @@
 namespace onnxc {
 namespace {
 
-// What is left of one axis of a kernel: taps [first, first + count), and the pads with which they read what they did.
+// One axis of the trimmed kernel: taps [first, first + count), and the pads with which they read the same elements.
 struct TrimmedAxis {
   int64_t first, count;
   int64_t pad_begin, pad_end;
 };
 
-// None where a size is not known, no tap meets the input, or its end would have to be cropped for as many outputs.
+// None where a size is dynamic, no tap reads the input, or as many outputs would need the input's end cropped.
 std::optional<TrimmedAxis> trim(const WindowAxis& axis) {
   const std::optional<int64_t> input = axis.input.constant(), output = axis.output.constant();
   const std::optional<int64_t> pad_begin = axis.pad_begin.constant();

@@ -1,4 +1,4 @@
-// Leaves out the taps of convolutions that only ever meet padding.
+// Drops the taps of convolutions that only ever read padding.
 #pragma once
 
 #include "ir/graph.h"
@@ -8,7 +8,7 @@ namespace onnxc {
 // Before: y = conv(x, w), 3x1x1 with pads of 1 along a depth of 1, where the outer taps read zeros alone.
 // After:  y = conv(x, w[:, :, 1:2]), 1x1x1 without pads.
 //
-// For Conv of known spatial sizes with constant float32 weights; taps are left out at both ends of each axis.
+// For Conv with static spatial sizes and constant float32 weights; taps are dropped at both ends of each axis.
 void trim_kernels(Graph& graph);
 
 }  // namespace onnxc

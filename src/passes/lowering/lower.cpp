@@ -15,11 +15,11 @@ namespace {
 
 using Demands = std::map<const Value*, LayoutDemand>;
 
-// One reader that wants blocks decides: for it alone a copy would be made.
+// One reader that demands blocks decides for all: otherwise it alone would need a copy.
 LayoutDemand together(LayoutDemand a, LayoutDemand b) { return std::max(a, b); }
 
-// What the readers of each value ask of its layout; an operator that follows any hands on what those of its outputs
-// ask.
+// The layout that the readers of each value demand. An operator that follows any layout passes on what the readers of
+// its outputs demand.
 Demands find_demands(const Graph& graph, const Target& target) {
   Demands demands;
   const auto& nodes = graph.nodes();
@@ -165,7 +165,7 @@ void lower_node(const Node& node, const Target& target, bool use_templates, Lowe
   node.op->define(define);
 }
 
-// Sizes that stand in the elements of a value: known once it is computed.
+// Binds the symbols among a value's elements: they are known once the value is computed.
 void bind_elements(const Value* value, LoweringContext& context) {
   if (value == nullptr || !value->elements_at_run_time) return;
   SymbolBinding binding;
@@ -176,7 +176,7 @@ void bind_elements(const Value* value, LoweringContext& context) {
   context.program().steps.push_back({std::move(binding), {origin}});
 }
 
-// What the guards of nodes say that were folded away speaks of sizes that nobody computes.
+// Drops the guards of nodes that were folded away: they refer to sizes that no step binds.
 void drop_unbound_guards(const Graph& graph, Program& program) {
   const std::map<Symbol, size_t> bound = binding_steps(program);
   std::set<Symbol> unbound;

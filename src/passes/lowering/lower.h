@@ -1,5 +1,5 @@
-// Graph to Program: each node becomes the call of a kernel template where the target has one, and its definition in
-// loops where it has not.
+// Graph to Program: a node becomes the call of a kernel template where the target has one, else its definition in loop
+// nests.
 #pragma once
 
 #include <map>
@@ -11,30 +11,30 @@ namespace onnxc {
 
 class Target;
 
-// What the nests are called that move a value to another layout or to another buffer.
+// The name of nests that copy a value to another layout or another buffer.
 inline constexpr const char* copy_nest_name = "copy";
 
 // The physical layout of each value that is not row-major.
 using LayoutMap = std::map<const Value*, Layout>;
 
-// Chooses layouts: the outputs of nodes that the target has blocked kernels for are blocked, and stay so through
-// operators that follow any layout (LayoutRule). The model's inputs and outputs are row-major.
+// Chooses layouts: the outputs of nodes for which the target has NCHWc kernels are NCHWc, and stay so through operators
+// that follow any layout (LayoutRule). The model's inputs and outputs are row-major.
 LayoutMap assign_layouts(const Graph& graph, const Target& target);
 
-// The buffers of a program being built from a graph.
+// The buffers of a program while it is built from a graph.
 class LoweringContext {
  public:
   LoweringContext(const Graph& graph, Program& program, LayoutMap layouts);
 
   Program& program() { return program_; }
-  // What is lowered next runs only where this is not 0. A copy that was made under another condition is not used again.
+  // The steps lowered next run only where `condition` is not 0. A copy made under another condition is not reused.
   void set_condition(const Expr& condition) { place_ = " when " + condition.to_string(); }
-  // The buffer of a value, made when it is first asked for.
+  // The buffer of a value, created on first use.
   BufferId buffer(const Value& value);
-  // The value in a layout: its own buffer when it has that layout, else a copy, made once.
+  // The value in a layout: its own buffer when it has that layout, else a copy, created once.
   BufferId buffer_as(const Value& value, const Layout& layout, const Origin& origin);
-  // Adds the step of a call that writes the value in a layout: to the value's own buffer when it has that layout, else
-  // to a temporary that is then copied to it. Sets the call's output.
+  // Adds the step of a call whose output has a layout: the call writes the value's own buffer when that has the layout,
+  // else a temporary that is then copied to it. Sets the call's output.
   void emit_kernel(KernelCall call, const Value& output, const Layout& layout, const Origin& origin);
 
  private:

@@ -1,4 +1,4 @@
-// Joins kernels that follow one another into one, so that what one gives the next never stands in memory whole.
+// Fuses successive kernel calls into one kernel, so that the tensor between them is never whole in memory.
 #pragma once
 
 #include "ir/program/program.h"
@@ -12,8 +12,8 @@ class Target;
 // Before: t = conv(x) with an epilogue; y = max_pool(t). After: y = pooled_conv(x); t, as large as all windows, is
 // gone. The first kernel's epilogue becomes the inner one.
 //
-// Each must be the only reader of what comes before, under the same condition and in the same loop, and the target must
-// have a kernel for them.
+// Each call must be the only reader of the one before, under the same condition and in the same loop, and the target
+// must have a kernel for the chain.
 void fuse_kernels(Program& program, const Target& target);
 
 }  // namespace onnxc

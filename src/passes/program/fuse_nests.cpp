@@ -188,7 +188,7 @@ class Fusion {
 
   void run() {
     inline_all();
-    // When all that they consist of stands in one nest: in each of its readers it would be computed apart.
+    // Masks come last, once all that a mask is made of is one nest; earlier, each reader would compute the parts apart.
     takes_masks_ = true;
     inline_all();
     uses_.sweep();

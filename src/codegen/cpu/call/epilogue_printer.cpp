@@ -121,7 +121,7 @@ bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueF
   return fits && is_floating(epilogue.value.dtype());
 }
 
-// Vectors of floats: the functions are those of floats, overloaded for vec (kernels/math.h).
+// Vectors of floats: the functions are those of floats, overloaded for vec (kernels/cpu/vector/math.h).
 class VectorDialect : public ScalarDialect {
  public:
   std::string value_type(DType dtype) const override { return dtype == DType::boolean ? "vec_mask" : "vec"; }

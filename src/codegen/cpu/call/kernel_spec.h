@@ -1,11 +1,11 @@
-// What the emitter needs of a kernel template in order to call it.
+// The CPU's kernel descriptor: what the emitter needs of a kernel template in order to call it.
 //
-// A kernel is a class template in kernels/ with
+// A kernel is a class template in kernels/cpu/ with
 //   using Arguments = ...;                        // pointers, sizes, strides
 //   static KernelWork work(const Sizes&);         // tasks, and scratch bytes a thread
 //   static void run(const Arguments&, const Epilogue&, int64_t task_begin, int64_t task_end, void* scratch);
-// (without an epilogue where the call has none) and the emitter writes a step that fills the arguments and runs the
-// tasks in parallel.
+// (without an epilogue where the call has none). The emitter writes a step that fills the arguments and runs the tasks
+// in parallel.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace onnxc {
 
-// What a kernel stores a vector of at a time, and so what its epilogue sees: a block of channels (kernels/vector.h,
-// Position), or elements of the last axis of a row-major tensor (kernels/matmul.h, MatrixPosition).
+// The vector that a kernel stores at a time and its epilogue sees: a channel block (NCHWc; Position of vector.h), or
+// elements of the last axis of a row-major tensor (MatrixPosition of matrix_position.h).
 enum class EpilogueForm { blocks, rows };
 
 class CpuKernelSpec : public KernelSpec {

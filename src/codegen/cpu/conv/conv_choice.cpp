@@ -16,41 +16,41 @@ namespace {
 using kernels::Axes;
 using kernels::ConvShape;
 
-// With few input channels a block of them would be mostly padding: the stem reads the planar tensor as it is.
+// A block of few input channels (NCHWc) would be mostly padding: the stem reads NCHW instead.
 constexpr int64_t most_stem_channels = 4;
 
-// Shares of the peak that the multiply-adds of each kernel reach, measured on AVX-512 (large maps, weights in cache).
+// Fraction of the peak that each kernel's multiply-adds reach: measured on AVX-512, large maps, weights in cache.
 constexpr double direct_share = 0.72, stem_share = 0.95, winograd_share = 0.85, stem_winograd_share = 0.8;
-// Of Winograd's transforms, in multiply-adds: to take a vector of the input into a point of outer and row, and to add
-// one to an output of a tile. With strides a vector of the input serves fewer products, and more of them come from
-// memory: ConvolutionCosts::strided_input.
+// Winograd's transforms, in vector multiply-adds. input_cost: transforming one input vector to one (outer, row) point.
+// output_cost: adding one product vector to one output of a tile. With strides an input vector serves fewer products
+// and more of them come from memory: ConvolutionCosts::strided_input.
 constexpr double input_cost = 7.0, output_cost = 7.0;
-// Tiles of 4x4 share what two points +-p have in common; six points along two axes bring rows together before the
-// depth.
+// Tiles of 4x4 have a cheaper transform: the points +p and -p share terms, and with six points along two axes the rows
+// are combined before the depth.
 double transform_share(const kernels::WinogradPacking& packing) {
   return packing.form().axes_of_six_points() >= 2 ? 0.6 : 1.0;
 }
-// The same of conv_stem_winograd.h: of a vector of the transformed input, of a vector of outputs, and of a register
-// tile for each point of the depth.
+// The same for conv_stem_winograd.h: per vector of transformed input, per vector of outputs, and per register tile and
+// point of the depth.
 constexpr double stem_input_cost = 4.0, stem_output_cost = 4.0, stem_tile_cost = 80.0;
-// The same of the planar kernels, for vectors of neighbours; and what it costs to copy a vector to rows, which grows
-// with the tensor from 25 on.
+// The same for the kernels NCHW to NCHW, per vector of neighbouring voxels. copy_to_rows_cost: reordering one vector
+// from NCHWc to NCHW, which takes 25 in small tensors and more in large ones.
 constexpr double planar_share = 0.5, planar_output_cost = 12.0;
 constexpr double planar_winograd_input_cost = 5.0, planar_winograd_output_cost = 20.0, planar_winograd_tile_cost = 80.0;
 constexpr double copy_to_rows_cost = 35.0;
-// With 64 output channels the input's transform hardly shows, and blocks with their copy were as fast or faster (0.8 to
-// 1.1), whatever the costs say.
+// With 64 output channels the input transform is a small part of the time: NCHWc and the reorder behind it measured as
+// fast or faster (0.8 to 1.1), although the costs say otherwise.
 constexpr int64_t most_planar_winograd_channels = 32;
-// Multiply-adds at peak rate in the time that a byte of weights takes when it is read again, from the second or
-// third-level cache (45 GB/s). From memory: ConvolutionCosts::weight_byte.
+// A byte of weights that is read again from the second- or third-level cache (45 GB/s), in multiply-adds at the peak
+// rate. A byte from memory: ConvolutionCosts::weight_byte.
 constexpr double cached_byte_cost = 0.12;
-// Of direct's cost what Winograd's may be where it must win clearly; ConvolutionCosts::least_gain elsewhere.
+// Where Winograd must win clearly, it may cost this fraction of direct; elsewhere ConvolutionCosts::least_gain.
 constexpr double clear_gain = 0.8;
-// Packed weights of more bytes than that take a share of a process that is worth a clear gain. With 2x4x4 they are half
-// as many again as with 2x2x4.
+// Packed weights above `many_weights` bytes are a large part of a process's memory, so Winograd must win clearly. Tiles
+// of 2x4x4 pack one and a half times the weights of 2x2x4.
 constexpr int64_t many_weights = 16 * 1024 * 1024, most_weights_of_two_fours = 8 * 1024 * 1024;
 
-// The share of the taps along an axis that meet the input, with pads of half the kernel, as nearly everywhere.
+// Fraction of the taps along an axis that read inside the input; the pads are assumed to be half the kernel, as usual.
 double taps_inside(int64_t kernel, int64_t stride, int64_t dilation, int64_t output) {
   int64_t inside = 0;
   for (int64_t at = 0; at < output; ++at)

@@ -9,7 +9,7 @@
 namespace onnxc {
 namespace {
 
-// Of a row shorter than this too much of a vector would be empty.
+// A shorter row leaves too much of a vector empty.
 constexpr int64_t narrowest_row = 8;
 
 bool is_narrow(const KernelConvolution& convolution) {
@@ -21,12 +21,12 @@ kernels::RowsPacking rows_packing(const KernelConvolution& convolution) {
   return {convolution.shape, convolution.spec.transposed};
 }
 
-// Whether the input is in rows too.
+// Whether the input is NCHW too.
 bool is_planar(const KernelConvolution& convolution) {
   return !convolution.spec.transposed && is_stem(convolution.shape);
 }
 
-// The kernel for that. Sizes that are not known count as large.
+// The kernel from NCHW to NCHW. Dynamic sizes count as large.
 std::optional<ConvAlgorithm> planar_algorithm(const KernelConvolution& convolution, const CpuMachine& machine) {
   constexpr int64_t large = 64;
   const auto extent = [&](size_t axis) { return convolution.axes[axis].output.constant().value_or(large); };

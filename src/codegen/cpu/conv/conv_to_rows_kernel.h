@@ -1,5 +1,5 @@
-// Convolutions that write rows of voxels: from few channels by kernels/conv_planar.h and conv_planar_winograd.h, from
-// many and transposed ones by kernels/conv_to_rows.h.
+// Convolutions that write NCHW: from few input channels by conv_planar.h and conv_planar_winograd.h, from many (and
+// transposed ones) by conv_to_rows.h.
 #pragma once
 
 #include "codegen/cpu/conv/convolution_call.h"
@@ -7,9 +7,9 @@
 
 namespace onnxc {
 
-// Whether a convolution has such a kernel that is expected to gain, and rows long enough to fill vectors.
+// Whether a convolution has such a kernel, a gain is expected, and its rows are long enough to fill vectors.
 bool has_kernel_to_rows(const KernelConvolution& convolution, const CpuMachine& machine);
-// Lowers the convolution where its output is to be in rows and it has such a kernel; whether it did.
+// Lowers the convolution where its output is wanted in NCHW and it has such a kernel. Returns whether it did.
 bool lower_where_rows_are_wanted(const Node& node, const KernelConvolution& convolution, const CpuMachine& machine,
                                  LoweringContext& context);
 

@@ -1,4 +1,4 @@
-// Transposed convolutions by their kernels (kernels/conv_transpose.h, conv_transpose_packed.h, conv_to_rows.h).
+// Transposed convolutions by their kernels (conv_transpose.h, conv_transpose_packed.h, conv_to_rows.h).
 #pragma once
 
 #include "machine/cpu_machine.h"
@@ -6,7 +6,7 @@
 
 namespace onnxc {
 
-// Takes a ConvTranspose with groups of whole blocks of channels.
+// Supports a ConvTranspose whose groups are whole channel blocks.
 bool takes_transposed_convolution(const Node& node, const CpuMachine& machine);
 void lower_transposed_convolution(const Node& node, const CpuMachine& machine, LoweringContext& context);
 

@@ -6,7 +6,7 @@
 namespace onnxc {
 namespace {
 
-// Whether the voxels of a channel block stand one behind another.
+// Whether the voxels of a channel block are contiguous.
 bool has_dense_space(const Program& program, BufferId id) {
   const Shape& shape = program.buffer(id).shape;
   for (size_t axis = shape.size() - 1; axis > 2; --axis)
@@ -87,8 +87,8 @@ class ConvolutionSpec : public CpuKernelSpec {
                        c_type(program, call.inputs[0]), c_type(program, call.output), epilogue, template_.arguments);
   }
 
-  // Where a kernel of one tap moves no voxel, and all that it reads and writes is dense, an image may as well be one
-  // row of all its voxels: then no tile of voxels knows of the ends of rows. As many tasks follow from either size.
+  // A kernel of one tap that moves no voxel, with dense operands, may treat an image as one row of all its voxels: no
+  // tile then meets the end of a row. Either size gives the same number of tasks.
   bool is_one_row(const KernelCall& call, const Program& program) const {
     const kernels::ConvShape& shape = convolution_.shape;
     constexpr kernels::Axes one{1, 1, 1};
@@ -102,7 +102,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return is_dense;
   }
 
-  // Whether a load of the epilogue is found as well where the voxels are one row: at each voxel, or without space.
+  // Whether a load of the epilogue reads the same element when the voxels are one row: one a voxel, or without space.
   static bool keeps_place_in_one_row(const Program& program, const ScalarNode& load, const Epilogue& epilogue) {
     bool varies_in_space = false, is_at_voxel = load.indices.size() == epilogue.axes.size();
     for (size_t i = 0; i < epilogue.axes.size(); ++i) {

@@ -1,5 +1,5 @@
-// What the CPU's convolution kernels share (direct, depthwise, transposed, ...): how one is called. Each has a file of
-// its own for its choice and its packing.
+// How a CPU convolution kernel (direct, depthwise, transposed, ...) is called. Each kernel has a file of its own for
+// its choice and its packing.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"
@@ -7,7 +7,7 @@
 
 namespace onnxc {
 
-// A class template over <ConvShape, input type, output type, epilogue> and what else the kernel needs to know.
+// A class template over <ConvShape, input type, output type, epilogue> and further arguments of the kernel.
 struct ConvolutionTemplate {
   std::string title;           // in reports: "conv_direct"
   std::string header;          // as it is included
@@ -15,17 +15,17 @@ struct ConvolutionTemplate {
   std::string arguments = {};  // further template arguments, each after a comma
   EpilogueForm form = EpilogueForm::blocks;
   bool takes_one_row = false;  // whether it gains from a 1x1x1 convolution as one row of voxels
-  // Outputs that one task computes together, in row-major order; 0 is a whole axis.
+  // Voxels of the output that one task computes together, in row-major order; 0 is a whole axis.
   kernels::Axes tile = {1, 1, 1};
 };
 
-// Writes the call of a kernel that reads the input in `input_layout` and gives blocks of `lanes` channels, or rows
-// where that is its form. The bias is its first epilogue.
+// Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW where that
+// is its form. The bias is its first epilogue.
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context);
 
-// The convolution and the max pool that reads its output as one call (kernels/conv_pooled.h), if both are such and the
-// convolution's tiles are made of whole windows.
+// One call (conv_pooled.h) for the convolution and the max pool that reads its output, where both calls are such and
+// the convolution's tiles consist of whole windows.
 std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution, const KernelCall& pool);
 
 }  // namespace onnxc

@@ -1,4 +1,4 @@
-// Depthwise convolutions by their kernel (kernels/conv_depthwise.h).
+// Depthwise convolutions by their kernel (conv_depthwise.h).
 #pragma once
 
 #include "machine/cpu_machine.h"
@@ -6,7 +6,7 @@
 
 namespace onnxc {
 
-// Takes a Conv with one filter for each channel.
+// Supports a Conv with one filter for each channel.
 bool takes_depthwise_convolution(const Node& node, const CpuMachine& machine);
 void lower_depthwise_convolution(const Node& node, const CpuMachine& machine, LoweringContext& context);
 

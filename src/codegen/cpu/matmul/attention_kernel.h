@@ -1,4 +1,4 @@
-// Attention by one kernel (kernels/attention.h).
+// Attention by one kernel (kernels/cpu/attention/attention.h).
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace onnxc {
 
-// Takes float32 products of computed operands over the same batch axes, with a known depth that the kernel's tiles
-// hold, around a softmax over the last axis. The scores' epilogue becomes the inner one.
+// Supports float32 products of computed operands over the same batch axes around a softmax over the last axis, with a
+// known depth that the kernel's tiles hold. The scores' epilogue becomes the inner one.
 std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
                                          const KernelCall& product, int lanes);
 

@@ -1,4 +1,4 @@
-// MatMul and Gemm by the matrix-product kernel (kernels/matmul.h).
+// MatMul and Gemm by the matrix-product kernel (kernels/cpu/matmul/matmul.h).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace onnxc {
 
-// The product of a node: the last two axes of each operand are its matrices, exchanged where it is transposed.
+// A node as a matrix product: an operand's last two axes are its matrix, exchanged where it is transposed.
 struct Product {
   Shape batch;
   Expr rows, columns, depth;
@@ -17,16 +17,16 @@ struct Product {
   bool b_is_packed = false;
 };
 
-// Takes operands of at least two axes each, of float32 or a half type, whose batch axes are known to be equal or 1.
+// Supports operands of two axes or more, of float32 or a half type, whose batch axes are known to be equal or 1.
 bool takes_matmul(const Node& node, const CpuMachine& machine);
-// A constant right operand without batch axes is packed, as floats. Gemm's factors and its C become the epilogue.
+// A constant right operand without batch axes is packed as floats. Gemm's factors and its C become the epilogue.
 void lower_matmul(const Node& node, const CpuMachine& machine, LoweringContext& context);
 
-// What a call multiplies; null where it is of another kernel.
+// The product that a call computes; null for the call of another kernel.
 const Product* find_product(const KernelCall& call);
 // A MatrixView of a buffer: its strides.
 std::string matrix_view(const KernelText& text, BufferId id, bool is_transposed);
-// The extents of the batch axes, those that a kernel expects and the product lacks in front.
+// The extents of as many batch axes as kernels expect; those that the product lacks, in front, are 1.
 std::string matrix_batch(const KernelText& text, const Shape& batch);
 
 }  // namespace onnxc

@@ -1,4 +1,4 @@
-// Calls of the statistics kernels (kernels/channel_moments.h), for normalisations and global average pools.
+// Calls of the statistics kernels, for normalisations and global average pools.
 #pragma once
 
 #include "codegen/call/kernel_call.h"
@@ -6,8 +6,8 @@
 
 namespace onnxc {
 
-// A tensor [N, C, spatial...] whose channels are summed up over space; `groups` of neighbouring channels have common
-// statistics.
+// A tensor [N, C, spatial...] and the statistics of its channels over space; `groups` of neighbouring channels have
+// common statistics.
 struct MomentsCall {
   BufferId input;
   Expr groups;
@@ -15,11 +15,11 @@ struct MomentsCall {
   Origin origin;
 };
 
-// Writes the calls that give float32 [3, N, groups]: mean, residue of the mean, population variance; returns its
-// buffer.
+// Adds the calls that compute float32 [3, N, groups] (mean, rounding residue of the mean, population variance) and
+// returns its buffer.
 BufferId emit_moments(const MomentsCall& moments, Program& program);
 
-// Writes the calls that give the mean of each channel of input 0, in blocks.
+// Adds the calls that compute the mean of each channel of input 0, in NCHWc.
 void emit_means(const MomentsCall& moments, const Value& output, LoweringContext& context);
 
 }  // namespace onnxc

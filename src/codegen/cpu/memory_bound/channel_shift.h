@@ -1,4 +1,4 @@
-// Stores at a channel inside a block by their kernel (kernels/channel_shift.h).
+// Nests that store NCHWc at a channel inside a block, by their kernel.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace onnxc {
 
-// The call that does what the nest does, when that is to store a tensor of blocks as part of the channels of another,
-// from a channel on that begins no block or up to one that ends none. `operations` are the nest's.
+// The kernel call that does what the nest does, where that is to store an NCHWc tensor as part of the channels of
+// another one, and the part's first or last channel lies inside a block. `operations` are the nest's.
 std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNest& nest, const Expr& operations,
                                            int64_t lanes);
 

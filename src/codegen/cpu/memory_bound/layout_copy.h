@@ -1,4 +1,4 @@
-// Copies between blocks of channels and rows by their kernel (kernels/layout_copy.h).
+// Reorders between NCHWc and NCHW, by their kernel.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace onnxc {
 
-// The call that does what the nest does, when that is to bring a whole tensor of floats from one layout to the other,
-// with or without arithmetic on the way. `operations` are the nest's.
+// The kernel call that does what the nest does, where that is to reorder a whole float tensor from one layout to the
+// other, with or without arithmetic on the way. `operations` are the nest's.
 std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, const Expr& operations,
                                          int64_t lanes);
 

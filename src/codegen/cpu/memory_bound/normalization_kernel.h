@@ -1,5 +1,5 @@
-// InstanceNormalization and GroupNormalization of blocked tensors, and of few channels in rows: statistics by kernels
-// (kernels/channel_moments.h), the rest by the nests of the definition.
+// InstanceNormalization and GroupNormalization of NCHWc tensors, and of NCHW ones with few channels: kernels compute
+// the statistics (channel_moments.h), the nests of the definition do the rest.
 #pragma once
 
 #include "machine/cpu_machine.h"
@@ -8,7 +8,7 @@
 namespace onnxc {
 
 bool takes_normalization(const Node& node, const CpuMachine& machine);
-// So few channels that the blocks of a tensor would be mostly padding: rows do as well.
+// Supports so few channels that NCHWc blocks would be mostly padding: NCHW is as good.
 bool takes_normalization_of_few_channels(const Node& node, const CpuMachine& machine);
 void lower_normalization(const Node& node, const CpuMachine& machine, LoweringContext& context);
 

@@ -1,5 +1,5 @@
-// Nests that compute each element of their output from the element of one input at the same indices: kernels that move
-// a tensor from one layout or place to another take them, and compute on the way.
+// Pointwise nests: each element of the output depends on the element of one input at the same indices. Kernels that
+// copy a tensor to another layout or buffer compute such a nest on the way.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ struct PointwiseNest {
   Epilogue epilogue;  // of the input's element; without a value where that is stored as it is
 };
 
-// The nest as one on an input of this layout, whose blocks of `lanes` channels the epilogue takes. Its store may be
-// anywhere.
+// The nest as a pointwise nest on an input of this layout, where an epilogue on blocks of `lanes` channels can compute
+// it. Its store may be anywhere.
 std::optional<PointwiseNest> as_pointwise_nest(const Program& program, const LoopNest& nest, const Layout& input_layout,
                                                int64_t lanes);
 

@@ -1,4 +1,4 @@
-// Pools of blocked tensors: windows by kernels/pooling.h, GlobalAveragePool by kernels/channel_moments.h.
+// Pools of NCHWc tensors: windows by pooling.h, GlobalAveragePool by channel_moments.h.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace onnxc {
 
-// Takes MaxPool without indices and AveragePool.
+// Supports MaxPool without indices, and AveragePool.
 bool takes_pool(const Node& node, const CpuMachine& machine);
 void lower_pool(const Node& node, const CpuMachine& machine, LoweringContext& context);
 

@@ -1,15 +1,15 @@
-// The default schedule of a loop nest on a CPU: which loops there are, in which order, what threads share, what is
-// vectorised. It is correct for every nest and every extent, 0 and dynamic ones included.
+// The default schedule of a loop nest on a CPU: its loops and their order, what threads divide among themselves, what
+// is vectorised. It is correct for every nest and every extent, 0 and dynamic ones included.
 //
 // Method:
-// - The parallel loops stand in the order of the first store's memory; two that every access runs through as one are
+// - The parallel loops are in the memory order of the first store. Two loops that every access runs through as one are
 //   merged, so that an elementwise nest over contiguous tensors is one loop.
 // - The innermost loop is the one whose consecutive iterations store consecutive elements.
-// - Ordered loops stand inside the parallel ones, but for an innermost parallel one that is vectorised.
-// - A reduction keeps an array of accumulators, one a lane, so that the compiler vectorises it whatever it folds and
-//   the result is the same for every vector width: lanes of a parallel loop where loads are contiguous along that
-//   (`parallel_lanes`), else lanes of the innermost reduce loop, folded in order at its end (`reduce_lanes`).
-// - Tasks are pieces of the outer loops of about `work_per_task` elements, whose number depends on the sizes alone.
+// - Ordered loops are inside the parallel ones, except inside an innermost parallel one that is vectorised.
+// - A reduction keeps an array of accumulators, one a lane, so that the compiler vectorises every kind of fold and the
+//   result is the same for every vector width. Its lanes are those of a parallel loop where loads are contiguous along
+//   it (`parallel_lanes`), else of the innermost reduce loop, folded in order at its end (`reduce_lanes`).
+// - Tasks are pieces of the outer loops of about `work_per_task` elements; their number depends on the sizes alone.
 #pragma once
 
 #include "codegen/nests/flat_nest.h"
@@ -30,8 +30,8 @@ struct NestSchedule {
   int64_t lanes = 1;        // accumulators in an array
   bool vectorises = false;  // the innermost of `outer` has independent iterations
 
-  // The first `task_loops` of `outer` are what tasks are made of: each task is one iteration of all but the last of
-  // them, and `grain` iterations of that.
+  // Tasks are made of the first `task_loops` of `outer`: a task is one iteration of all but the last of these, and
+  // `grain` iterations of the last.
   size_t task_loops = 0;
   Expr grain = 1;
   Expr tasks = 1;

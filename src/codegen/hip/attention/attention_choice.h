@@ -1,4 +1,4 @@
-// What attention in one kernel is expected to cost, by the same model as products (gemm_choice.h).
+// The expected cost of attention in one kernel, by the cost model of matrix products (gemm_choice.h).
 #pragma once
 
 #include "codegen/hip/gemm/gemm_choice.h"

@@ -1,4 +1,4 @@
-// Attention by one kernel (kernels/attention.h).
+// Attention by one kernel (kernels/hip/attention/attention.h).
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace onnxc {
 
-// Takes products of computed operands over the same batch, of one type whose products the matrix unit makes at once,
-// with a depth and columns that the kernel's registers hold, around a softmax over the last axis. The scores' epilogue
-// becomes the inner one.
+// Supports products of computed operands over the same batch around a softmax over the last axis. Both are of one type
+// that the matrix unit multiplies at once; depth and columns fit the kernel's registers. The scores' epilogue becomes
+// the inner one.
 std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
                                          const KernelCall& product);
 

@@ -1,4 +1,4 @@
-// An epilogue as a structure: what it loads from as members, and on the device a function of one element.
+// An epilogue as a structure: its members are what it loads from, its device function computes one element.
 //
 //   struct Epilogue0 {
 //     const float* p0;
@@ -13,8 +13,8 @@ namespace onnxc {
 
 enum class EpilogueSide { host, device };
 
+// Prints the structure and returns the initializer of its members, in a scope with `const DeviceFrame& frame`.
 // `coordinates` are the output's logical axes in terms of the function's arguments (HipKernelSpec::coordinates).
-// Prints the structure and returns the initializer of its members, in a `const DeviceFrame& frame`.
 std::string print_device_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue,
                                   const std::vector<std::string>& coordinates, const std::string& name,
                                   EpilogueSide side);

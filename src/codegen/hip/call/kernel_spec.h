@@ -1,7 +1,7 @@
-// What the HIP emitter needs of a kernel template in order to launch it.
+// The GPU's kernel descriptor: what the HIP emitter needs of a kernel template in order to launch it.
 //
-// A kernel is a function template in kernels/ that takes its arguments, a structure that both files know, and the
-// epilogue. The emitter writes a __global__ function around each instance.
+// A kernel is a function template in kernels/hip/. It takes its arguments, a structure that host and device file share,
+// and the epilogue. The emitter writes a __global__ function around each instance.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace onnxc {
 
-// What is planned for a kernel; the code object is tested against it.
+// The planned figures of a kernel; tests compare the code object with them.
 struct KernelFigures {
   int64_t lds_bytes;
   int64_t waves;        // for which a SIMD unit has registers
@@ -20,8 +20,8 @@ struct KernelFigures {
   const char* bound;    // what takes them: "MFMA", "LDS", "memory", ...
 };
 
-// A function template's instance, and the blocks of its launch as an int64_t expression of the host file over
-// `arguments`.
+// An instance of a function template, and the number of blocks of its launch: an int64_t expression of the host file
+// over `arguments`.
 struct DeviceFunction {
   std::string instance, blocks;
 };
@@ -38,17 +38,17 @@ class HipKernelSpec : public KernelSpec {
   // A braced initializer of the arguments.
   virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
   virtual std::string blocks() const = 0;  // as in DeviceFunction
-  // What is launched behind it, with the same arguments.
+  // The functions launched after it, with the same arguments.
   virtual std::optional<DeviceFunction> second(const KernelCall&, const Program&) const { return std::nullopt; }
-  // Whether the output may be row-major as well as in the layout that the call was made with.
+  // Whether the output may be row-major, besides the layout that the call was made with.
   virtual bool writes_row_major() const { return false; }
   // The logical axes of an output of this rank, as the kernel passes them to the epilogue: expressions of n, g, c, d, h
   // and w.
   virtual std::vector<std::string> coordinates(size_t rank) const = 0;
-  // The same for an inner epilogue, which the function takes before the other.
+  // The same for an inner epilogue, which the function takes before the other one.
   virtual std::vector<std::string> inner_coordinates(size_t rank) const { return coordinates(rank); }
   virtual KernelFigures figures() const = 0;
-  // Whether the compiler shall give it the registers of two wavefronts for a SIMD unit, where it could do with less.
+  // Whether the compiler shall plan registers for two wavefronts on a SIMD unit, even where fewer registers would do.
   virtual bool wants_registers() const { return false; }
 };
 

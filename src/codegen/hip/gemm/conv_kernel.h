@@ -1,5 +1,5 @@
-// Convolutions and transposed convolutions on MFMA: which nodes the implicit-GEMM kernel takes, its weights and its
-// call.
+// Convolutions and transposed convolutions on MFMA: which nodes the implicit-GEMM kernel supports, their weights and
+// calls.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"
@@ -11,7 +11,7 @@ namespace onnxc {
 // Whether the kernels of convolutions count that many positions.
 bool may_count_positions(const KernelConvolution& convolution);
 bool takes_implicit_gemm(const Node& node);
-// `products`: how those of float32 are made.
+// `products`: how float32 is multiplied.
 void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringContext& context);
 
 }  // namespace onnxc

@@ -261,7 +261,7 @@ Tensor pack_weights(const GemmPlan& plan,
             set(row + k, value);
             continue;
           }
-          // As split() of kernels/gemm_tile.h does it.
+          // As split() of gemm_tile.h does it.
           const float high =
               std::isfinite(value) ? std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffff0000U) : value;
           set(row + k, high);

@@ -1,4 +1,4 @@
-// A call of the implicit-GEMM kernel (kernels/implicit_gemm.h): its operands, their packing and its text.
+// A call of the implicit-GEMM kernel (kernels/hip/gemm/implicit_gemm.h): its operands, their packing and its text.
 #pragma once
 
 #include <array>
@@ -11,41 +11,41 @@
 
 namespace onnxc {
 
-// Which logical axes of a buffer the kernel's axes are; an axis that the buffer lacks counts one element.
+// The logical axis of a buffer for each axis of the kernel; an axis that the buffer lacks has extent 1.
 struct GemmAxes {
   size_t channel;
   std::optional<size_t> batch, group, d, h, w;
 };
 
-// What the kernel is to compute.
+// The product that the kernel is to compute.
 struct GemmOperation {
   std::string title;  // in reports: "conv 3x3x3 64->64"
   kernels::GemmPlan plan;
   Expr batch;
   std::array<Expr, 3> input, output, begin_pads;  // depth, height, width
   GemmAxes input_axes, output_axes;
-  // Of a strided second operand.
+  // A strided second operand.
   struct Matrix {
     size_t k, column;
     std::optional<size_t> batch, group;
   };
   std::optional<Matrix> weight_axes;
 
-  // Those that only a run knows as they usually are (usual_size.h), of one image.
+  // The sizes of one image, with size hints (usual_size.h) for those that only a run knows.
   GemmSizes sizes(const Program& program) const;
 };
 
-// The weights in the plan's order; `weight` gives the one of a group, column, tap and input channel.
+// The weights in the plan's order; `weight` returns that of a group, column, tap and input channel.
 Tensor pack_weights(const kernels::GemmPlan& plan,
                     const std::function<float(int64_t group, int64_t column, int64_t tap, int64_t channel)>& weight);
 
-// Chooses the tile and adds the step: `inputs` are the two operands, the second of which is made by `weights` for the
-// plan that was chosen.
+// Chooses the tile and adds the step. `inputs` are the two operands; `weights` makes the second one for the plan that
+// was chosen.
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,
                 const Layout& output_layout, LoweringContext& context);
 
-// What a call multiplies; null where it is of another kernel.
+// The product that a call computes; null for the call of another kernel.
 const GemmOperation* find_gemm(const KernelCall& call);
 // Whether a kernel counts so many positions, as far as they are known when the model is compiled. Loops take any
 // number.
@@ -55,7 +55,7 @@ std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t
 
 // "float32"
 const char* name(kernels::Products products);
-// How products of a floating type are made; `float32` for float32.
+// How a floating type is multiplied; `float32`: how float32 is.
 kernels::Products products_for(DType dtype, kernels::Products float32);
 
 // Adds packed weights as a constant of the program.

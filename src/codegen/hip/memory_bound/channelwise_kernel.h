@@ -1,12 +1,12 @@
-// Convolutions of groups of few channels, depthwise ones among them: which nodes the channelwise kernel takes, its
-// weights and its call.
+// Convolutions with few channels a group (depthwise among them): which nodes the channelwise kernel supports, their
+// weights and calls.
 #pragma once
 
 #include "passes/lowering/lower.h"
 
 namespace onnxc {
 
-// Of nodes that the implicit GEMM does not take.
+// Supports nodes that the implicit GEMM does not.
 bool takes_channelwise(const Node& node);
 void lower_channelwise(const Node& node, LoweringContext& context);
 

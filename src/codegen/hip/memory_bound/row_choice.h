@@ -1,11 +1,11 @@
-// How a block of threads takes normalised rows (kernels/normalized_rows.h): one pure function.
+// How blocks of threads process normalised rows (kernels/hip/memory_bound/normalized_rows.h): one pure function.
 #pragma once
 
 #include "kernels/hip/memory_bound/row_geometry.h"
 
 namespace onnxc {
 
-// Rows as they stand in memory; sizes that nobody knows count as what they usually are (codegen/call/usual_size.h).
+// The rows as they lie in memory; sizes that only a run knows are size hints (codegen/call/usual_size.h).
 struct RowShape {
   kernels::RowKind kind;
   int outer_axes, row_axes;
@@ -19,9 +19,9 @@ struct RowShape {
 
 kernels::RowPlan choose_rows(const RowShape& shape);
 
-// Whether the rows are so long and so few that most compute units would be idle with a block for each.
+// Whether the rows are so long and so few that one block each would leave most compute units idle.
 bool are_few_and_long(const RowShape& shape);
-// The plan for a chunk of such rows a block.
+// The plan with one block for each chunk of such rows.
 kernels::RowPlan choose_chunks(const RowShape& shape);
 
 }  // namespace onnxc

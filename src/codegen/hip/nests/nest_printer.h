@@ -2,7 +2,7 @@
 //
 //   struct Nest3_arguments { int64_t points, point_stride; const float* b0; float* b1; int64_t d0_N; };
 //
-// stands in both files, from one text: what the host packs is what the kernel reads.
+// is in both files, from one text: what the host packs is what the kernel reads.
 #pragma once
 
 #include "codegen/hip/nests/nest_schedule.h"

@@ -1,18 +1,18 @@
-// Attention: the product of queries and keys, a softmax over the keys, and the product with the values, in one.
+// Attention in one kernel: the product of queries and keys, a softmax over the keys, and the product with the values.
 //
-// Problem: output[b, i, e] = epilogue(sum over j of p[b, i, j] * v[b, j, e]), p = softmax over j of score epilogue(sum
-// over d of q[b, i, d] * k[b, d, j]); the score epilogue scales and adds biases and masks. As separate steps the scores
-// are written to memory once and read three times, and with few features a head that takes longer than all arithmetic.
-// Method: a tile of queries at a time. The register tile of matmul.h makes its scores against two vectors of keys,
-// applies the epilogue while they are in registers, keeps the largest of each row and stores them to scratch; then each
-// becomes a weight, its exponential, which is multiplied with the values, and the result is divided by the sum of the
-// weights. Where values have fewer columns than half a vector, keys are the lanes of that product (the columns would
-// leave most of a vector empty) and the weights never leave their registers. Everything of a task, packed keys and
-// values, is read from the cache. The order of each sum is fixed by the sizes. Limits: float32, a depth of at most 384.
-// A row of scores that is all -inf, or has a NaN or +inf, gives NaN, as Softmax does. The sum of exponentials, not each
-// of them, is what is divided by: values above the largest float over the number of keys overflow. Bound by:
-// instructions of the vector units, of which a score takes 21 with four features a head, nine of them for its
-// exponential; then the biases and masks, which come from further away than the scores. Else FMA throughput.
+// Problem: output[b, i, e] = epilogue(sum over j of p[b, i, j] * v[b, j, e]), p = softmax over j of inner epilogue(sum
+// over d of q[b, i, d] * k[b, d, j]); the inner epilogue scales the scores and adds biases and masks. Separate steps
+// would write the scores to memory once and read them three times; with few features a head that takes longer than all
+// arithmetic. Method: a task processes one tile of queries at a time. The register tile of matmul.h computes the tile's
+// scores against two vectors of keys, applies the inner epilogue in registers, keeps the maximum of each row and stores
+// the scores to scratch. Each score then becomes a weight (its exponential), which is multiplied with the values; the
+// result is divided by the sum of the weights. Where the values have fewer columns than half a vector, the lanes of the
+// second product are keys, since columns would leave most of a vector empty, and the weights stay in registers. A task
+// reads all its data, packed keys and values included, from cache. The sizes alone fix the order of each sum. Limits:
+// float32, depth at most 384. A row of scores that is all -inf, or has a NaN or +inf, gives NaN, as Softmax does. The
+// result is divided by the sum of exponentials, not each weight: values above FLT_MAX / number of keys overflow. Bound
+// by: vector instructions (21 a score with four features a head, nine of them for the exponential), then biases and
+// masks, which come from further away than the scores; otherwise FMA throughput.
 #pragma once
 
 #include "kernels/cpu/attention/attention_geometry.h"

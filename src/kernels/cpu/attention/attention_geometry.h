@@ -17,9 +17,9 @@ struct AttentionSizes {
   constexpr MatmulPacking value_packing(int target_lanes) const { return {keys, columns, target_lanes}; }
 };
 
-// A task computes a range of the queries of some attentions of the batch. It packs their keys and values, and then
-// takes the queries a tile at a time, of each attention the same: biases that these share are read again while a cache
-// has them. The scores of a tile stand as [block of keys][query][row_stride].
+// A task computes a range of queries for some matrices of the batch. It packs their keys and values, then takes the
+// queries tile by tile, the same tile of every matrix: biases that the matrices share are reread while in cache.
+// Scratch holds a tile's scores as [block of keys][query][row_stride].
 struct AttentionGeometry {
   static constexpr int64_t most_depth = MatmulGeometry::most_depth;
   static constexpr int64_t block_keys = MatmulGeometry::most_depth;
@@ -36,8 +36,8 @@ struct AttentionGeometry {
 };
 
 constexpr AttentionGeometry attention_geometry(int target_lanes, const AttentionSizes& sizes, bool has_narrow_values) {
-  // Each task packs all keys and values: what is small against the scores of four tiles. Attentions share a task where
-  // reading their keys and values again for each tile takes less than reading a bias of its scores.
+  // Each task packs all keys and values; that is small against the scores of four tiles. Matrices of the batch share a
+  // task where rereading their keys and values for each tile takes less than rereading a bias of the scores.
   constexpr int64_t wished_tasks = 48, least_tiles = 4, most_packed_floats = 64 * 1024;
   AttentionGeometry geometry{};
   geometry.tile_queries = machine::vector_unit(target_lanes).tile_rows();
@@ -46,7 +46,7 @@ constexpr AttentionGeometry attention_geometry(int target_lanes, const Attention
   geometry.packed_queries = geometry.tile_queries * AttentionGeometry::row_stride;
   geometry.scores = geometry.key_blocks * geometry.packed_queries;
   geometry.packed_keys = round_up(sizes.key_packing(target_lanes).size(), 16);
-  // Values stand as panels; narrow ones as a row for each column and block of keys.
+  // Values are packed as panels; narrow ones as a row for each column and block of keys.
   geometry.packed_values =
       round_up(has_narrow_values ? geometry.key_blocks * sizes.columns * AttentionGeometry::row_stride
                                  : sizes.value_packing(target_lanes).size(),

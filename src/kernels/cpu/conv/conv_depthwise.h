@@ -1,17 +1,15 @@
-// Depthwise convolution over blocked channels, and convolution in groups of fewer channels than a vector has lanes; any
+// Depthwise convolution on NCHWc, and grouped convolution with fewer channels a group than a vector has lanes: any
 // kernel, stride, dilation and begin pads, ranks 1 to 3.
 //
 // Problem: y[n, c, z] = epilogue(sum over k of x[n, c, z * stride - pad + k * dilation] * w[c, k]), x zero outside its
-// bounds. Lanes are channels, so all is lane by lane. Method: a tile of up to ten outputs of one row stays in
-// registers; for each row of the kernel its taps are loaded once, and each input element is loaded once and serves
-// every output and tap of the row that meet in it. Rows of the kernel that fall into the padding are left out. Only the
-// first and the last columns of a tile, as many as half the kernel, may lie outside the row: they alone are asked where
-// they are, and read zeros. The order of each sum is that of the taps.
-// In groups of m channels an element serves m times: its lanes are exchanged within each group, so that each channel
-// meets every member once, and multiplied with that one's taps.
-// Limits: kernels wider than five load an element for each tap, and so do tiles that more columns lie outside of.
-// Bound by: FMA throughput while the planes of a band stay in the second-level cache; with a Swish in the epilogue as
-// much by that.
+// bounds. Lanes are channels, so every lane computes on its own. Method: a register tile is up to ten outputs of one
+// row. For each kernel row its taps are loaded once; each input element is loaded once and serves all outputs and taps
+// of the tile that read it. Kernel rows inside the padding are skipped. Only the first and last columns of a tile, as
+// many as half the kernel, can lie outside the input row: only these are tested, and they read zeros. The taps' order
+// is the order of each sum. In groups of m channels each element serves m times: its lanes are permuted within the
+// group so that every channel meets each member once, and multiplied with that member's taps. Limits: kernels wider
+// than five load an element for each tap, as do tiles of which more columns lie outside. Bound by: FMA throughput while
+// the planes of a band stay in the second-level cache; with a Swish epilogue equally by that.
 #pragma once
 
 #include "kernels/cpu/conv/conv_depthwise_geometry.h"

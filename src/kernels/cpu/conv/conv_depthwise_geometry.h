@@ -12,9 +12,9 @@ constexpr bool depthwise_supports(const ConvShape& shape, int vector_lanes) {
   return shape.output_channels == shape.input_channels && members < vector_lanes && vector_lanes % members == 0;
 }
 
-// Packed weights: [channel block][kd][kh][member][kw][lane]; channels that pad the last block are zero. Under member m
-// a channel that is number i of its group has its weight for number i ^ m: all have a different one, and exchanging
-// lanes brings it to them.
+// Packed weights: [channel block][kd][kh][member][kw][lane]; the padding of the last block is zero. Member m holds, for
+// channel i of a group, its weight for input channel i ^ m of the group: over all m each channel meets every input
+// channel once, and a lane permutation brings it there.
 struct DepthwisePacking {
   ConvShape shape;
   int lanes;
@@ -24,7 +24,7 @@ struct DepthwisePacking {
   constexpr int64_t row_size() const { return shape.kernel.w * lanes; }
   constexpr int64_t block_size() const { return shape.kernel.product() * members() * lanes; }
   constexpr int64_t size() const { return blocks() * block_size(); }
-  // Of the weight that output `channel` has for number `input` of its group.
+  // The offset of the weight of output `channel` for input channel number `input` of its group.
   constexpr int64_t offset(int64_t channel, int64_t input, int64_t tap) const {
     const int64_t member = channel % members() ^ input;
     return channel / lanes * block_size() + (tap / shape.kernel.w * members() + member) * row_size() +
@@ -32,9 +32,9 @@ struct DepthwisePacking {
   }
 };
 
-// A task computes a band of rows of one channel block, plane after plane. The rows of as many planes as the kernel is
-// deep stay in the first-level cache, so that each is read once a band; where not even one row's would, those of the
-// band stay in the second-level cache.
+// A task computes a band of output rows of one channel block, plane after plane. As many input planes as the kernel is
+// deep stay in the first-level cache, so each is read once per band; where a single row does not fit there, the band's
+// rows stay in the second-level cache.
 struct DepthwiseGeometry {
   int64_t band_rows, bands;
   int64_t range_planes, ranges;

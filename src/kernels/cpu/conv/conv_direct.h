@@ -1,23 +1,23 @@
-// Direct convolution over blocked channels: any kernel, stride, dilation and begin pads, ranks 1 to 3, groups of whole
+// Direct convolution on NCHWc: any kernel, stride, dilation and begin pads, ranks 1 to 3, groups of whole channel
 // blocks.
 //
 // Problem: y[n, o, z] = epilogue(sum over i, k of x[n, i, z * stride - pad + k * dilation] * w[o, i, k]), x zero
-// outside its bounds. Method: a register tile of `tile_voxels` output voxels by one to three blocks of output channels.
-// For each input channel the kernel loads the tile's weights and, for each voxel, broadcasts one input element, so each
-// loaded element serves as many FMAs as the tile is wide. The voxels of a tile are any neighbours in row-major order:
-// rows need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Per tap each voxel has its own input
-// pointer; a voxel whose tap falls into the padding points at zeros, and a tap that falls into the padding for the
-// whole tile is skipped. Nothing is padded, and nothing copied but, for a kernel of one tap, the voxels of a tile that
-// do not stand one behind another. Kernels of one tap, and those whose extents only the run knows (a transposed
-// convolution's parts), have a loop for the tiles of a row that are inside it with all taps: one pointer serves all
-// voxels. Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level
-// cache stay there for a sweep ("pass"), and partial sums wait in scratch between passes. Meanwhile each tile fetches a
-// part of the next pass's, which after a chunk's last are the next chunk's: 7x7 maps of 512 channels run twice as fast.
-// The order of each sum is fixed by the shape alone.
+// outside its bounds. Method: a register tile is `tile_voxels` output voxels by one to three blocks of output channels.
+// For each input channel the kernel loads the tile's weights and broadcasts one input element of each voxel, so each
+// loaded element serves as many FMAs as the tile is wide. The voxels of a tile are any neighbours in row-major order: a
+// row need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Each voxel has its own input pointer per
+// tap; where the tap is padding the pointer is to zeros, and a tap that is padding for the whole tile is skipped. The
+// input is not padded and not copied, except a 1x1x1 kernel's tile whose voxels are not contiguous. Two kinds of kernel
+// have a second loop, for the tiles of a row that are inside it with all taps, where one pointer serves all voxels:
+// kernels of one tap, and kernels whose extents are run-time values (the parts of a transposed convolution). Cache: a
+// task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level cache stay there for
+// one sweep (a "pass"), and partial sums wait in scratch between passes. During a pass each tile prefetches a part of
+// the next pass's weights, or after a chunk's last pass of the next chunk's: 7x7 maps of 512 channels run twice as
+// fast. The shape alone fixes the order of each sum.
 //
 // Limits: channels per group are multiples of the block, or there is one group (direct_supports); weights are constant
 // and float. Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction
-// sets); with a single output block by loads (78%).
+// sets); by loads with a single output block (78%).
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct_geometry.h"
@@ -30,8 +30,8 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 // Compiled with the runtime (conv_direct_instances.cpp).
 DirectGeometry direct_geometry_at_run_time(const DirectPacking& packing, const ConvSizes& sizes);
 
-// With `takes_kernel` the extents of the kernel are known only when it runs, and those of the shape are the largest:
-// one instance for several kernels.
+// With `takes_kernel` the kernel's extents are run-time values and the shape holds their maxima, so that one instance
+// serves several kernels.
 template <ConvShape shape, class Input, class Output, class Epilogue, bool takes_kernel = false>
 class DirectConvolution {
  public:
@@ -72,7 +72,7 @@ class DirectConvolution {
   }
 
  private:
-  // Of the largest kernel. What depends on the kernel's extents is asked of packing_of.
+  // The packing of the largest kernel. packing_of gives what depends on a kernel's extents.
   static constexpr DirectPacking packing{shape, lanes, lanes};
 
   typedef int64_t vec_int64 __attribute__((ext_vector_type(lanes)));
@@ -297,8 +297,8 @@ class DirectConvolution {
     }
   }
 
-  // Tiles of a row from `first` on, which stands at `at`: one pointer serves all voxels of a tile, and a tile takes
-  // little more than its products.
+  // Computes the tiles of a row from `first` on, whose position is `at`: one pointer serves all voxels of a tile, and a
+  // tile takes little more than its products.
   template <int blocks>
   [[gnu::always_inline]] static void run_row(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
                                              const Pass& pass, int64_t first, Axes at, int64_t tiles, float* sums) {
@@ -351,8 +351,7 @@ class DirectConvolution {
     }
   }
 
-  // The same for a tile whose voxels do not stand one behind another: they are copied, a block at a time, so that they
-  // do.
+  // The same for a tile whose voxels are not contiguous: they are copied, a block at a time, so that they are.
   template <int blocks>
   [[gnu::always_inline]] static void accumulate_copies(const Arguments& arguments, const Task& task, const Axes& first,
                                                        const Pass& pass, const Prefetch& prefetch,
@@ -387,7 +386,7 @@ class DirectConvolution {
       if (pass.end > last) add_block.template operator()<packing.depth(last)>();
   }
 
-  // Of the task's image and group.
+  // The first input channel of the task's image and group.
   static const Input* first_channel(const Arguments& arguments, const Task& task) {
     const BlockedView& view = arguments.input_view;
     return arguments.input + task.batch * view.batch_stride +
@@ -410,13 +409,13 @@ class DirectConvolution {
                          access == Access::write ? 1 : 0, 3);
   }
 
-  // The voxels of a tile that stand one behind another, as multiply_tap reads them.
+  // The contiguous voxels of a tile, as multiply_tap reads them.
   struct RowVoxels {
     const Input* first;
     [[gnu::always_inline]] const Input* operator[](int i) const { return first + i * lanes; }
   };
 
-  // Of a kernel of one tap; zeros for a voxel outside the input.
+  // Copies a tile's voxels for a kernel of one tap; a voxel outside the input becomes zeros.
   template <int voxels>
   [[gnu::always_inline]] static void copy_voxels(const Input* block, const Tile& tile, Input* copied) {
     alignas(64) static constexpr Input zeros[lanes] = {};
@@ -525,7 +524,7 @@ class DirectConvolution {
     }
   }
 
-  // Stores a whole tile that stands in one row from its registers.
+  // Stores a whole tile that lies in one row from its registers.
   template <int blocks>
   [[gnu::always_inline]] static void finish_row(const Arguments& arguments, const Epilogue& epilogue,
                                                 const Position& first,
@@ -538,7 +537,7 @@ class DirectConvolution {
     store_tile<blocks>(arguments, epilogue, first, accumulators);
   }
 
-  // Of the first block of the chunk.
+  // The output position of a voxel in the first block of the chunk.
   template <int blocks>
   [[gnu::always_inline]] static Position position_of(const Arguments& arguments, const Task& task, const Axes& at) {
     const BlockedView& view = arguments.output_view;
@@ -552,8 +551,8 @@ class DirectConvolution {
                 at.h * view.h_stride + at.w * view.w_step * lanes};
   }
 
-  // Stores a whole tile that stands in one row: all voxels of a block only once the epilogue has had them, since
-  // what it reads, such as a bias, would be loaded anew after each store, which might have changed it.
+  // Stores a whole tile that lies in one row. The epilogue gets all voxels of a block before the first is stored: after
+  // a store clang would reload its operands, such as a bias, which the store might have changed.
   template <int blocks>
   [[gnu::always_inline]] static void store_tile(const Arguments& arguments, const Epilogue& epilogue,
                                                 const Position& first,
@@ -590,7 +589,7 @@ class DirectConvolution {
     }
   }
 
-  // Of a voxel of the same row, in the block that is `blocks` after.
+  // The position of a voxel of the same row, `blocks` blocks further.
   [[gnu::always_inline]] static Position position_after(Position position, int64_t voxels, int64_t offset,
                                                         int64_t blocks, int64_t block_stride) {
     position.channel_block += blocks;

@@ -1,7 +1,6 @@
 // The direct convolution (conv_direct.h, conv_stem.h): how its weights are packed, and how its work is cut into tasks.
 //
-// Activations are in the blocked layout nCdhw{lanes}c: channels in blocks of `lanes`, the channels that pad the last
-// block hold zero.
+// Activations are NCHWc (nCdhw{lanes}c): blocks of `lanes` channels, the padding of the last block holds zero.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -9,20 +8,20 @@
 
 namespace onnxc::kernels {
 
-// The most voxels of a pool's window that a convolution's kernel takes along (conv_pooled.h): they are in registers.
+// The largest pooling window, in voxels, that a convolution kernel fuses (conv_pooled.h): its voxels are in registers.
 constexpr int64_t largest_pooled_window = 8;
 
-// The input is in blocks of `input_lanes` channels: the target's `lanes`, or 1 for a planar NCDHW input (conv_stem.h).
-// Groups must cut the channels at block boundaries; other grouped convolutions go to the default loop schedule.
+// The input has blocks of `input_lanes` channels: the target's `lanes`, or 1 for NCDHW (conv_stem.h). Each group must
+// be whole channel blocks; other grouped convolutions run as loop nests.
 constexpr bool direct_supports(const ConvShape& shape, int vector_lanes, int input_lanes) {
   if (shape.groups == 1) return true;
   return shape.group_input_channels() % input_lanes == 0 && shape.group_output_channels() % vector_lanes == 0;
 }
 
 // Packed weights: [group][chunk of output blocks][input block][kd][kh][kw][input channel in block][output block in
-// chunk][lane]. A chunk is two output blocks, the last one of an odd number three (one when there is only one): what a
-// register tile computes at once. The last input block holds its channels rounded up to `reduction_step`, not to
-// `lanes`; what is padded is zero.
+// chunk][lane]. A chunk is what one register tile computes: two output blocks, but three for the last chunk of an odd
+// number, or one when there is only one. The last input block has its channels rounded up to `reduction_step`, not to
+// `lanes`. Padding is zero.
 struct DirectPacking {
   ConvShape shape;
   int lanes;
@@ -56,8 +55,8 @@ struct DirectPacking {
   }
   constexpr int64_t size() const { return chunk_offset(shape.groups, 0); }
 
-  // Where the weight of an output channel and an input channel (both counted within the group) at a kernel tap (kd, kh,
-  // kw in row-major order) stands.
+  // The offset of a weight, given its output channel and input channel (both counted within the group) and its kernel
+  // tap (kd, kh, kw in row-major order).
   constexpr int64_t offset(int64_t group, int64_t output_channel, int64_t input_channel, int64_t tap) const {
     const int64_t block = output_channel / lanes;
     const int64_t chunk = smaller(block / 2, chunks() - 1);
@@ -85,8 +84,8 @@ constexpr bool direct_streams_weights(const DirectPacking& packing) {
 }
 
 constexpr DirectGeometry direct_geometry(const DirectPacking& packing, const ConvSizes& sizes) {
-  // Least and most voxels of a task, in register tiles: fewer would read the weights too often, more would push the
-  // input out of the cache. Weights from memory are read as seldom as there are tasks enough.
+  // Limits on a task's voxels, in register tiles: fewer would read the weights too often, more would push the input out
+  // of the cache. Weights that come from memory are read as rarely as the number of tasks allows.
   constexpr int64_t most_tiles = 24, pass_bytes = 256 * 1024;
   const bool streams_weights = direct_streams_weights(packing);
   const int64_t least_tiles = streams_weights ? 9 : 4, wished_tasks = streams_weights ? 16 : 64;

@@ -1,14 +1,14 @@
-// A convolution and the max pool behind it in one kernel, for windows that do not overlap: what lies between the two,
-// as large as all windows, never stands in memory. C3D's first layer writes 51 MB, of which the pool leaves a quarter.
+// A convolution and the max pool behind it in one kernel, for windows that do not overlap. The convolution's output is
+// never in memory: C3D's first layer would write 51 MB, of which the pool keeps a quarter.
 //
 // Problem: p[n, c, z] = outer(max over k of inner(y[n, c, z * window + k])), y a convolution that nothing else reads, k
-// within the window and y. Method: the convolution's kernel is given an epilogue that pools: where the sums of some
-// windows stand in scratch, it hands over one window after the other, whose maximum stays in registers. Voxels that no
-// window has are dropped. A NaN is the largest, as in pooling.h.
+// within the window and y. Method: the convolution's kernel gets a pooling epilogue. Where the sums of some windows are
+// in scratch, the kernel passes it one window after another, and the maximum of a window stays in registers. Voxels
+// that belong to no window are dropped. A NaN is the maximum, as in pooling.h.
 //
-// Limits: the kernel must compute all of a window in one task: its tiles are made of whole windows
-// (ConvolutionTemplate::tile). Windows have few voxels (largest_pooled_window). Bound by: what bounds the convolution;
-// with AVX2 C3D's first layer is 1.3 times as fast as with maxima that went through the output, voxel by voxel.
+// Limits: one task must compute a whole window, so the kernel's tiles must consist of whole windows
+// (ConvolutionTemplate::tile); windows have few voxels (largest_pooled_window). Bound by: what bounds the convolution.
+// With AVX2 C3D's first layer is 1.3 times as fast as with maxima kept in the output and updated voxel by voxel.
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct_geometry.h"
@@ -16,7 +16,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The epilogue that pools. Kernels ask for `window` whether theirs is one.
+// The pooling epilogue. A kernel tests for `window` to learn whether its epilogue pools.
 template <int64_t channels, Axes extents, class Output, class TwoEpilogues>
 struct MaximumOfWindows {
   using Epilogues = TwoEpilogues;
@@ -29,8 +29,8 @@ struct MaximumOfWindows {
   Axes last;  // voxel of the convolution's output
   Axes pooled;
 
-  // Stores what the window gives whose first voxel is `first`. `sum_at` has the sum of a voxel by its place in the
-  // window, `sum_directly` by its position: what is not finite is summed again.
+  // Stores the pool's output for the window that begins at voxel `first`. `sum_at` gives a voxel's sum by its index in
+  // the window. `sum_directly` gives it by position, recomputed: used where a sum is NaN or infinite.
   template <class SumAt, class SumDirectly>
   [[gnu::always_inline]] void pool(const Position& first, const SumAt& sum_at, const SumDirectly& sum_directly) const {
     const Axes to{quotient<window.d>(first.d), quotient<window.h>(first.h), quotient<window.w>(first.w)};
@@ -79,7 +79,7 @@ struct MaximumOfWindows {
     return largest;
   }
 
-  // Of numbers that are not negative: a shift where the divisor is a power of two.
+  // The quotient of a number that is not negative: a shift where the divisor is a power of two.
   template <int64_t divisor>
   [[gnu::always_inline]] static int64_t quotient(int64_t number) {
     return static_cast<int64_t>(static_cast<uint64_t>(number) / static_cast<uint64_t>(divisor));

@@ -1,4 +1,4 @@
-// Where the kernels that write rows of voxels store a vector.
+// The output position of a vector, for kernels that store NCHW.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -7,7 +7,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// A place in a planar tensor [batch, channel, spatial axes]: what of `at` there is no axis for is 0.
+// A position in an NCHW tensor [batch, channel, spatial axes]; the parts of `at` whose axis is missing are 0.
 template <int spatial_axes>
 [[gnu::always_inline]] inline MatrixPosition planar_position(int64_t batch, int64_t channel, const Axes& at,
                                                              int64_t offset, int64_t count) {

@@ -1,5 +1,5 @@
-// What kernels share that slide a window over each channel (depthwise convolution, pools): which of its taps are inside
-// the input, and rows of the input that continue past its ends.
+// For kernels that slide a window over each channel (depthwise convolution, pools): which taps are inside the input,
+// and reads past the ends of an input row.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -21,8 +21,8 @@ inline TapRange taps_between(int64_t first, int64_t kernel, int64_t dilation, in
   return {begin, larger(begin, end)};
 }
 
-// A row of blocks of the input, seen from `column`: operator[] gives the block i columns on. With `at_edge` a column
-// may lie outside the row and then holds `outside` in all lanes; otherwise all that are read lie inside.
+// A row of NCHWc blocks seen from `column`: operator[](i) loads the block i columns further. With `at_edge` a column
+// outside the row reads `outside` in all lanes; without, every column must be inside.
 template <class Input, bool at_edge>
 struct InputRow {
   const Input* first;

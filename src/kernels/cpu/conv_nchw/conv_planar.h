@@ -1,12 +1,12 @@
-// Convolution with few channels on both sides (1 to 4) from a planar NCDHW tensor to a planar one.
+// Convolution NCHW to NCHW with few channels on both sides (1 to 4).
 //
-// Problem: as in conv_direct.h. With three channels a vector of them is 13 lanes of padding, and what follows such a
-// layer moves and computes that padding too. Method: lanes are neighbouring voxels of a row. A task copies the rows
-// that it reads to scratch, as the stem does (conv_stem_band.h); a register tile is up to four vectors of a row by all
-// output channels. Each tap of each input channel is one step: the vectors are loaded from their shifted place, and
-// multiplied by one weight of each output channel, which is broadcast. The order of each sum is fixed by the shape.
-// Limits: stride 1 along the width, one group. Bound by: FMA throughput with three and four output channels, with fewer
-// by loads; a row's last vector may be partly empty.
+// Problem: as in conv_direct.h. In NCHWc a block of three channels is 13 lanes of padding, and the layers behind such a
+// one move and compute that padding too. Method: lanes are neighbouring voxels of a row. A task copies the input rows
+// that it reads to scratch, as the stem does (conv_stem_band.h). A register tile is up to four vectors of a row by all
+// output channels. Each tap of each input channel is one step: the vectors are loaded at the tap's shift and multiplied
+// with one broadcast weight of each output channel. The shape alone fixes the order of each sum. Limits: stride 1 along
+// the width, one group. Bound by: FMA throughput with three and four output channels, by loads with fewer; a row's last
+// vector may be partly empty.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"
@@ -15,7 +15,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// `spatial_axes`: of the tensors, whose axes the epilogue's position counts from the last.
+// `spatial_axes`: of the tensors; the epilogue's position counts these axes from the last.
 template <ConvShape shape, class Input, class Output, class Epilogue, int spatial_axes>
 class PlanarConvolution {
  public:

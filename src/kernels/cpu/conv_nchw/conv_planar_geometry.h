@@ -13,7 +13,7 @@ constexpr bool planar_supports(const ConvShape& shape) {
          shape.output_channels <= most_planar_channels;
 }
 
-// Vectors of voxels of a register tile: what leaves registers for as many loads and a broadcast, and no more than four.
+// Vectors of voxels in a register tile: as many as leave registers for as many loads and a broadcast, at most four.
 constexpr int planar_vectors(int64_t output_channels, int target_lanes) {
   const int64_t registers = machine::vector_unit(target_lanes).registers - 1;
   return static_cast<int>(larger(1, smaller(4, (registers - 1) / (output_channels + 1))));
@@ -25,7 +25,7 @@ constexpr int64_t planar_weight_offset(const ConvShape& shape, int64_t output_ch
   return (input_channel * shape.kernel.product() + tap) * shape.output_channels + output_channel;
 }
 
-// Tasks and scratch are the stem's: a vector reaches no further past a row's end than its tile.
+// Tasks and scratch are the stem's: a vector reads no further past a row's end than a register tile of the stem.
 constexpr StemGeometry planar_geometry(const ConvShape& shape, const ConvSizes& sizes, int target_lanes) {
   return stem_geometry({shape, target_lanes, 1}, sizes);
 }

@@ -1,19 +1,18 @@
-// Convolution with few input channels from a planar NCDHW tensor to a planar one, where Winograd's algorithm saves
-// products: stride 1 along the width, 1 or 2 along the depth and the height.
+// Winograd convolution NCHW to NCHW with few input channels: stride 1 along the width, 1 or 2 along depth and height.
 //
-// Problem: as in conv_stem_winograd.h, whose output would have to be brought to rows, and whose lanes are the output
-// channels: there a multiply-add takes a broadcast element of the input or a vector of weights from memory, and with
-// few channels the transform of the input, which they share, shows. Method: the same products, but with neighbours
-// along the width in the lanes, as the transform has them already, and one weight of each output channel broadcast.
-// A register tile is two to four vectors of a row by some output channels at two points of the height at once, with
-// fewer loads than multiply-adds. It takes one point of the depth after the other, whose sums are added up on the
-// stack; with the last points a light epilogue has them in registers.
+// Problem: as in conv_stem_winograd.h, but with an NCHW output. That kernel's output would need a reorder, and its
+// lanes are output channels: each FMA takes a broadcast input element or a weight vector from memory, and with few
+// output channels to share it the input transform is a large part of the time. Method: the same products with
+// neighbours along the width in the lanes, as the transform already has them, and one broadcast weight of each output
+// channel. A register tile is two to four vectors of a row by some output channels, at two points of the height at
+// once, with fewer loads than FMAs. It handles one point of the depth after another and accumulates their sums on the
+// stack; at the last points a light epilogue gets the sums in registers.
 //
-// Limits: one group, stride 1 along the width, dilation 1 along an axis in pairs. What is not finite in the end is
-// summed again by the definition. Bound by: FMA throughput, of which the 9x9x1 layer of 16 channels has half of its
-// time (the rest are the input's transform, a sixth, and what a register tile costs before and after its products);
-// with three taps by the latter. A row's last vector may be partly empty. Other engines' kernels for it are direct,
-// which cannot pass the peak; this one reaches 1.1 of it there, with AVX2 1.0.
+// Limits: one group, stride 1 along the width, dilation 1 along an axis in pairs. An output that ends as NaN or
+// infinity is summed again by the definition. Bound by: FMA throughput, which is half of the time of a 9x9x1 layer of
+// 16 channels (a sixth is the input transform, the rest what a register tile costs before and after its products); with
+// three taps by that cost. A row's last vector may be partly empty. Kernels of other engines for that layer are direct
+// and cannot pass the peak; this one reaches 1.1 of it, with AVX2 1.0.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"
@@ -26,9 +25,9 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 // Compiled with the runtime (conv_planar_winograd_instances.cpp), since a model of one convolution shows its time.
 PlanarWinogradGeometry planar_winograd_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
 
-// A vector of outputs by the definition: a NaN or an infinity reaches all outputs of a tile, where a direct sum gives
-// it only to those that read it, and what is near the largest number overflows in the transforms. `image` is one
-// element of the batch.
+// One vector of outputs by the definition. In a Winograd tile a NaN or infinity reaches all outputs, where a direct sum
+// gives it only to those that read it, and values near FLT_MAX overflow in the transforms. `image` is one element of
+// the batch.
 template <class Input>
 [[gnu::noinline, gnu::cold]] vec planar_winograd_sum_directly(const StemWinogradPacking& packing,
                                                               const ConvSizes& sizes, const BlockedView& view,
@@ -58,8 +57,8 @@ extern template vec planar_winograd_sum_directly<float>(const StemWinogradPackin
                                                         const BlockedView&, const float*, const float*, int64_t,
                                                         const Axes&);
 
-// `spatial_axes`: of the tensors, whose axes the epilogue's position counts from the last. `row_width`: of the output,
-// where it is known, so that no other register tiles are compiled than it has; else 0.
+// `spatial_axes`: of the tensors; the epilogue's position counts these axes from the last. `row_width`: the output's
+// width where it is static, so that only the register tiles it needs are compiled; else 0.
 template <ConvShape shape, class Input, class Output, class Epilogue, int spatial_axes, int64_t row_width = 0>
 class PlanarWinogradConvolution {
  public:
@@ -94,7 +93,7 @@ class PlanarWinogradConvolution {
   static constexpr int64_t depth_points = depth.points(), depth_outputs = depth.outputs(),
                            height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1);
   using InputTile = StemWinogradInput<shape, Input>;
-  // A processor follows writes to about so many pages and fetches what comes next there.
+  // The number of pages that a processor's prefetcher follows writes to.
   static constexpr int64_t followed_pages = 32;
   static constexpr bool fetches_outputs = shape.output_channels * depth_outputs > followed_pages;
 
@@ -136,7 +135,7 @@ class PlanarWinogradConvolution {
     const Task& task;
     int64_t first_channel, column;
 
-    // In the output, of the first channel.
+    // The output position of the first channel.
     Axes place(int64_t plane) const { return {task.input.d + plane, task.input.h, column}; }
     int64_t offset(int64_t plane) const {
       const BlockedView& view = task.arguments.output_view;
@@ -144,7 +143,7 @@ class PlanarWinogradConvolution {
       return task.input.batch * view.batch_stride + first_channel * view.channel_block_stride + at.d * view.d_stride +
              at.h * view.h_stride + at.w;
     }
-    // Of `vectors` vectors from there on, and of the tile's rows, whether all are inside.
+    // Whether `vectors` vectors from there on, in all rows of the tile, are inside the output.
     bool is_inside(int64_t vectors) const {
       const Axes& size = task.arguments.sizes.output;
       return task.input.h + height_outputs <= size.h && column + vectors * lanes <= size.w;
@@ -239,8 +238,8 @@ class PlanarWinogradConvolution {
 
   // ---- outputs
 
-  // Brings what a tile of `vectors` vectors from `vector` on will write into the cache: where the processor does not,
-  // each line is waited for.
+  // Prefetches the output lines that a tile of `vectors` vectors from `vector` on will write, where the processor does
+  // not: otherwise the stores wait for each line.
   static void prefetch_outputs(const Task& task, int64_t chunk, int64_t vector, int64_t vectors) {
     const Arguments& arguments = task.arguments;
     const InputTile& input = task.input;
@@ -264,10 +263,10 @@ class PlanarWinogradConvolution {
       }
   }
 
-  // Stores a plane of a tile from its registers, to which it adds what the points before gave: all that is of a channel
-  // only once the epilogue has had it, since what it reads would be loaded anew after each store, which might have
-  // changed it, as would be what is not in variables of this function. False, and nothing done, where one may not be
-  // finite.
+  // Stores a plane of a tile from registers, after adding what the earlier points gave. The epilogue is applied to all
+  // vectors of a channel before the first is stored: after a store clang would reload the epilogue's operands, which
+  // the store might have changed. Everything used here is a local variable for the same reason. Returns false, having
+  // stored nothing, where a sum may not be finite.
   template <int channels, int vectors>
   [[gnu::always_inline]] static bool store_plane(const Tile& tile, int64_t plane,
                                                  const float (&so_far)[height_outputs][channels * vectors * lanes],

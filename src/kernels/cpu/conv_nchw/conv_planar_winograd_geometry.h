@@ -5,13 +5,13 @@
 
 namespace onnxc::kernels {
 
-// Output channels and vectors of voxels of a register tile; two points of each are computed at once.
+// A register tile's output channels and vectors of voxels; it computes two points of each at once.
 struct PlanarWinogradTile {
   int channels, vectors;
 };
 
-// What leaves registers for a vector of each column and a broadcast weight. A chunk's last channels may be padding; of
-// tiles of few registers that of three channels is an eighth faster.
+// Tiles that leave registers for a vector of each column and a broadcast weight. A chunk's last channels may be
+// padding; with 16 registers three channels are an eighth faster.
 constexpr PlanarWinogradTile planar_winograd_tile(int64_t output_channels, int target_lanes) {
   if (!machine::vector_unit(target_lanes).has_many_registers()) {
     if (output_channels == 1) return {1, 4};
@@ -31,7 +31,7 @@ constexpr bool planar_winograd_supports(const ConvShape& shape) {
   return shape.stride.w == 1 && stem_winograd_supports(shape);
 }
 
-// Vectors of a row of `vectors` that are computed together, or the rest of it: whole register tiles.
+// Vectors in one segment of a row of `vectors`: whole register tiles, or the rest of the row.
 constexpr int64_t planar_winograd_segment(const ConvShape& shape, int64_t vectors, int target_lanes) {
   constexpr int64_t segment_bytes = 24 * 1024;  // of the input: half of a first-level cache
   const StemWinogradPacking packing = planar_winograd_packing(shape, target_lanes);
@@ -40,8 +40,8 @@ constexpr int64_t planar_winograd_segment(const ConvShape& shape, int64_t vector
   return smaller(vectors, round_up(fitting, planar_winograd_tile(shape.output_channels, target_lanes).vectors));
 }
 
-// Whether a row of some width has register tiles of so many vectors, which are as even as they can be, of `most` at
-// most; 0 is any width.
+// Whether a row of this width (0: any width) is cut into a register tile of so many vectors. Tiles have at most `most`
+// vectors and are as even as possible.
 constexpr bool planar_winograd_has_tile(const ConvShape& shape, int64_t width, int64_t most, int64_t vectors,
                                         int target_lanes) {
   if (width == 0) return true;
@@ -64,8 +64,8 @@ constexpr int64_t planar_winograd_equal_tiles(const ConvShape& shape, int64_t wi
   return larger(result, 0);
 }
 
-// A task computes all channels of a band of tiles of the height for one tile of the depth, a segment of the rows after
-// another. Its scratch is the input's.
+// A task computes all channels of a band of tiles along the height, for one tile of the depth, one segment of the rows
+// after another. Its scratch holds the transformed input.
 struct PlanarWinogradGeometry {
   StemWinogradBands input;
   int64_t segment_vectors;

@@ -1,14 +1,14 @@
-// The first convolution of a network: few input channels (1 to 4 as a rule) in a planar NCDHW tensor, output in blocked
-// channels.
+// The first convolution of a network (stem): NCHW with few input channels (usually 1 to 4) to NCHWc.
 //
-// Problem: as in conv_direct.h, but a blocked input would be 4 to 16 times its size, and most of each FMA would
-// multiply padding. Method: a task copies the rows that it reads to scratch, as floats and with zeros past their ends:
-// a small part of its work, since each is read for many taps and all output channels. Then no tile knows of edges. A
-// register tile is neighbouring voxels of a row by one to three blocks of output channels; each tap of each channel is
-// one step: one element of each voxel, all at constant distances from one pointer (any stride costs the same), is
-// broadcast and multiplied with the output channels' weights. Planes and rows that fall into the padding are left out.
-// The order of each sum is fixed by the shape. Limits: groups of whole output blocks, any number of input channels per
-// group (direct_supports with input_lanes 1). Bound by: FMA throughput; a row's last tile may be partly empty.
+// Problem: as in conv_direct.h, but an NCHWc input would be 4 to 16 times as large, and most of each FMA would multiply
+// padding. Method: a task copies the input rows that it reads to scratch as floats, with zeros past their ends. The
+// copy is a small part of its work, since each row is read for many taps and all output channels, and afterwards no
+// tile tests for edges. A register tile is neighbouring voxels of a row by one to three blocks of output channels. Each
+// tap of each channel is one step: one element of each voxel is broadcast and multiplied with the output channels'
+// weights; the elements lie at constant distances from one pointer, so every stride costs the same. Planes and rows
+// inside the padding are skipped. The shape alone fixes the order of each sum. Limits: groups of whole output blocks,
+// any number of input channels per group (direct_supports with input_lanes 1). Bound by: FMA throughput; a row's last
+// tile may be partly empty.
 #pragma once
 
 #include "kernels/cpu/conv_nchw/conv_stem_band.h"
@@ -137,8 +137,8 @@ class StemConvolution {
     }
   }
 
-  // A whole tile from its registers: all voxels of a block only once the epilogue has had them, since what it reads,
-  // such as a bias, would be loaded anew after each store, which might have changed it.
+  // Stores a whole tile from registers. The epilogue is applied to all voxels of a block before the first is stored:
+  // after a store clang would reload the epilogue's operands, such as a bias, which the store might have changed.
   template <int voxels, int blocks>
   [[gnu::always_inline]] static void store_tile(const Arguments& arguments, const Epilogue& epilogue,
                                                 const Position& first, const vec (&accumulators)[voxels][blocks]) {
@@ -155,7 +155,7 @@ class StemConvolution {
     }
   }
 
-  // Of a voxel of the same row, in the block that is `blocks` after.
+  // The position of a voxel of the same row, `blocks` blocks further.
   [[gnu::always_inline]] static Position position_after(Position position, int64_t voxels, int64_t blocks,
                                                         int64_t block_stride) {
     position.channel_block += blocks;

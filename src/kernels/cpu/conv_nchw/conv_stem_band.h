@@ -1,5 +1,5 @@
-// What the convolutions of planar tensors share (conv_stem.h, conv_planar.h): a task is a band of output rows, and
-// copies the rows of the input that it reads to scratch, as floats and with zeros past their ends.
+// Shared by the convolutions that read NCHW (conv_stem.h, conv_planar.h): a task is a band of output rows, and copies
+// the input rows that it reads to scratch, as floats and with zeros past their ends.
 #pragma once
 
 #include "kernels/cpu/conv/window.h"
@@ -7,7 +7,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// What of a band no shape changes.
+// The part of a band that does not depend on the shape.
 struct StemBandLines {
   int64_t batch, d;
   int64_t row_begin, row_end;  // of the output

@@ -1,19 +1,19 @@
-// What the compiler and conv_stem.h must agree on: how the work of a stem is cut into tasks, and their scratch.
+// What the compiler and conv_stem.h must agree on: how a stem's work is cut into tasks, and their scratch.
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct_geometry.h"
 
 namespace onnxc::kernels {
 
-// Output voxels of a register tile: neighbours in a row. With fewer accumulators the latency of the multiply-add would
-// show, with more they would be spilled.
+// Output voxels in a register tile: neighbours in a row. Fewer accumulators would not hide the FMA's latency, more
+// would spill.
 constexpr int64_t stem_tile(int64_t blocks, int target_lanes) {
   const int64_t registers = machine::vector_unit(target_lanes).accumulators();
   return registers / blocks;
 }
 
-// A task computes all channels of a band of rows of one output plane. Its scratch holds the rows of the input that the
-// band reads, as floats [input channel][tap of the depth][row][column], with zeros where a row continues past its ends.
+// A task computes all channels of a band of rows of one output plane. Its scratch holds the input rows that the band
+// reads as floats [input channel][tap of the depth][row][column], with zeros where a row continues past its ends.
 struct StemGeometry {
   int64_t band_rows;   // of outputs; the last band may have fewer
   int64_t bands;       // of a plane

@@ -1,20 +1,20 @@
-// The first convolution of a network where Winograd's algorithm saves products: few input channels in a planar NCDHW
-// tensor, output in blocked channels, stride 1 or 2 along the depth or the height.
+// Winograd convolution for a network's first layer: NCHW with few input channels to NCHWc, stride 1 or 2 along depth or
+// height.
 //
-// Problem: as in conv_stem.h, which runs at the peak, so that only fewer products help. Method: outputs in pairs along
-// the depth, the height or both; long filters in pieces whose products are summed before they are transformed back
-// (conv_stem_winograd_geometry.h); the width is passed through. Unlike in conv_winograd.h, the lanes of the input's
-// transform are neighbours along the width, and all output channels share it: rows of the input become rows of scratch,
-// one tile of depth and height at a time. A register tile is neighbouring voxels of a row by one or two blocks of
-// output channels, at two points of the height at once: first 1 and 2, whose sum and difference are then the outputs'
-// first terms, and the products of points 0 and 3 are added to those. What the points of the depth give is added up in
-// scratch. Pieces that read padding alone are left out.
+// Problem: as in conv_stem.h, which runs at the peak, so that only fewer products help. Method: outputs come in pairs
+// along depth, height or both; a long filter is cut into pieces whose products are summed before the output transform
+// (conv_stem_winograd_geometry.h); the width is not transformed. Unlike in conv_winograd.h the lanes of the input
+// transform are neighbours along the width, and all output channels share the transformed input: input rows become rows
+// of scratch, one tile of depth and height at a time. A register tile is neighbouring voxels of a row by one or two
+// blocks of output channels, at two points of the height at once: first points 1 and 2, whose sum and difference start
+// the two outputs, then points 0 and 3, which are added to them. The points of the depth are accumulated in scratch.
+// Pieces that read only padding are skipped.
 //
-// Limits: one group, dilation 1 along an axis in pairs. The transforms round once more, the sums are shorter: the error
-// is that of a direct sum. What is not finite in the end is summed again by the definition.
-// Bound by: FMA throughput where there are many taps and channels (3x7x7 from 3 to 64 channels: 1.7 times as fast as
-// conv_stem.h, of 2.1 that the products would give); with 16 channels by as many loads as FMAs and by the transform
-// (9x9x1: 1.2 of 2.25); with three taps by what a register tile costs before and after its few products.
+// Limits: one group, dilation 1 along an axis in pairs. The transforms round once more but the sums are shorter: the
+// error is that of a direct sum. An output that ends as NaN or infinity is summed again by the definition. Bound by:
+// FMA throughput with many taps and channels (3x7x7 from 3 to 64 channels: 1.7 times as fast as conv_stem.h, of 2.1
+// that the products allow); with 16 channels by loads, as many as FMAs, and by the transform (9x9x1: 1.2 of 2.25); with
+// three taps by what a register tile costs before and after its few products.
 #pragma once
 
 #include "kernels/cpu/conv_nchw/conv_stem_winograd_input.h"
@@ -58,7 +58,7 @@ class StemWinogradConvolution {
   static constexpr StemWinogradPacking packing{shape, lanes};
   static constexpr StemWinogradAxis depth = packing.depth(), height = packing.height();
   using InputTile = StemWinogradInput<shape, Input>;
-  // Constants, so that nothing of this is left to the run.
+  // Constants, so that none of this is computed at run time.
   static constexpr int64_t depth_points = depth.points(), depth_outputs = depth.outputs(),
                            height_outputs = height.outputs(), chunk_stride = packing.chunk_offset(1),
                            plain_weights = packing.plain_offset();
@@ -106,7 +106,7 @@ class StemWinogradConvolution {
     }
   }
 
-  // Where the output's voxels from `w` on of a row of the tile stand, in elements.
+  // The output offset, in elements, of the voxels from `w` on of a row of the tile.
   static int64_t output_offset(const Arguments& arguments, const Task& task, int64_t chunk, int64_t plane, int64_t row,
                                int64_t w) {
     const BlockedView& view = arguments.output_view;
@@ -114,7 +114,7 @@ class StemWinogradConvolution {
            (task.input.d + plane) * view.d_stride + (task.input.h + row) * view.h_stride + w * lanes;
   }
 
-  // Brings what finish() will write into the cache: otherwise it would wait for each line.
+  // Prefetches the output lines that finish() will write; otherwise it would wait for each.
   template <int blocks>
   [[gnu::always_inline]] static void prefetch_outputs(const Arguments& arguments, const Task& task, int64_t chunk,
                                                       int64_t plane, int64_t w, int64_t count) {
@@ -232,8 +232,8 @@ class StemWinogradConvolution {
         }
   }
 
-  // An output by the definition: a NaN or an infinity reaches all outputs of a tile, where a direct sum gives it only
-  // to those that read it, and what is near the largest number overflows in the transforms.
+  // One output by the definition. In a Winograd tile a NaN or infinity reaches all outputs, where a direct sum gives it
+  // only to those that read it, and values near FLT_MAX overflow in the transforms.
   [[gnu::noinline, gnu::cold]] static vec sum_directly(const Arguments& arguments, const Position& at) {
     const ConvSizes& sizes = arguments.sizes;
     const BlockedView& view = arguments.input_view;

@@ -1,15 +1,15 @@
 // What the compiler, the weight packer and the kernels conv_stem_winograd.h and conv_planar_winograd.h must agree on:
-// which convolutions have this form, the order of the transformed weights, and how the work is cut into tasks.
+// which convolutions they support, the order of the transformed weights, and how the work is cut into tasks.
 //
 // Along an axis of stride 1 two neighbouring outputs of a filter are y0, y1 = sum of g_k x_k, sum of g_k x_(k+1). Its
-// taps are cut into pieces of three, two or one, and each piece is Winograd's F(2, 3) or F(2, 2), written so that all
+// taps are cut into pieces of three, two or one. Each piece is Winograd's F(2, 3) or F(2, 2), written so that all
 // pieces share the points of F(2, 3):
-//   y0 = m0 + m1 + m2,  y1 = m1 - m2 + m3,  each m the sum over the pieces of
-//   three taps: (x0 - x2) g0, (x1 + x2) (g0 + g1 + g2) / 2, (x2 - x1) (g0 - g1 + g2) / 2, (x3 - x1) g2
-//   two taps:   (x0 - x1) g0,       x1 (g0 + g1),                                      0, (x2 - x1) g1
-//   one tap:           x0 g0,                  0,                                      0,        x1 g0
-// So nine taps take 12 products for two outputs in place of 18, seven 10 in place of 14. Along an axis of stride 2 the
-// even and the odd taps are two filters of stride 1, whose pieces add up in the same points.
+//  y0 = m0 + m1 + m2,  y1 = m1 - m2 + m3,  each m the sum over the pieces of
+//  three taps: (x0 - x2) g0, (x1 + x2) (g0 + g1 + g2) / 2, (x2 - x1) (g0 - g1 + g2) / 2, (x3 - x1) g2
+//  two taps:   (x0 - x1) g0,       x1 (g0 + g1),                                      0, (x2 - x1) g1
+//  one tap:           x0 g0,                  0,                                      0,        x1 g0
+// So nine taps take 12 products for two outputs instead of 18, and seven take 10 instead of 14. With stride 2 along an
+// axis the even and the odd taps are two filters of stride 1, whose pieces are summed in the same points.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -22,13 +22,13 @@ struct StemWinogradPiece {
   int64_t first, taps;
 };
 
-// One point of a piece: reads the piece's input `first`, and unless it is negative adds that at `second` with a sign.
+// One point of a piece: reads the piece's input `first` and adds, with a sign, input `second` unless that is negative.
 struct StemWinogradTerm {
   int first, second;
   float sign;
 };
 
-// The depth or the height: with outputs in pairs, or passed through, when each tap is a piece, and 0 the only point.
+// Depth or height: outputs in pairs, or not transformed: then each tap is a piece, and 0 the only point.
 struct StemWinogradAxis {
   int64_t kernel, stride, dilation;
 
@@ -68,7 +68,7 @@ struct StemWinogradAxis {
       }
     return {0, 0};
   }
-  // Whether a piece of some taps has a term at a point; and how many pieces, the first ones, have.
+  // Whether a piece of so many taps has a term at a point; and how many pieces, counted from the first, have one.
   static constexpr bool has_point(int64_t point, int64_t taps) { return point == 0 || point == 3 || taps > point; }
   constexpr int64_t pieces_at(int64_t point) const {
     int64_t count = 0;
@@ -99,17 +99,16 @@ struct StemWinogradAxis {
   }
 
   constexpr int64_t tiles(int64_t output) const { return divide_up(output, outputs()); }
-  // Inputs from the first tap of a tile's first output on that a number of tiles reads.
+  // The inputs that a number of tiles reads, counted from the first tap of the first tile's first output.
   constexpr int64_t inputs(int64_t tiles) const {
     return (tiles * outputs() - 1) * stride + (kernel - 1) * dilation + 1;
   }
 };
 
 // Transformed weights: [chunk of `most_blocks` output blocks, the last may have fewer][depth point][points of the
-// height: 1 and 2, 0 and 3] [input channel][piece of the depth that has the point][piece of the height][tap of the
-// width][point][output block in chunk][lane]; a height passed through has one group of points. Behind them the weights
-// as they are, for what must be summed directly: [output block][input channel][kd][kh][kw][lane]. What is padded is
-// zero.
+// height: 1 and 2, 0 and 3][input channel][piece of the depth that has the point][piece of the height][tap of the
+// width][point] [output block in chunk][lane]; a height that is not transformed has one group of points. The
+// untransformed weights for direct sums follow: [output block][input channel][kd][kh][kw][lane]. Padding is zero.
 struct StemWinogradPacking {
   ConvShape shape;
   int lanes;  // output channels of a block
@@ -150,7 +149,7 @@ struct StemWinogradPacking {
   }
   constexpr int64_t size() const { return plain(output_blocks() * lanes, 0, 0); }
 
-  // Where the weight of two channels stands, of a piece and a point of each axis and a tap of the width.
+  // The offset of the weight of two channels, for a piece and a point of each axis and a tap of the width.
   constexpr int64_t offset(int64_t output_channel, int64_t input_channel, int64_t depth_point, int64_t depth_piece,
                            int64_t height_point, int64_t height_piece, int64_t kw) const {
     const StemWinogradAxis rows = height();
@@ -179,7 +178,7 @@ constexpr bool stem_winograd_supports(const ConvShape& shape) {
          packing.depth().pieces() <= most_pieces && packing.height().pieces() <= most_pieces;
 }
 
-// Output voxels of a register tile, neighbours in a row, for a number of output blocks: two points of each.
+// Output voxels in a register tile (neighbours in a row) for a number of output blocks: two points of each.
 constexpr int64_t stem_winograd_voxels(int64_t blocks, int target_lanes) {
   return machine::vector_unit(target_lanes).tile_rows() / blocks;
 }
@@ -191,9 +190,9 @@ constexpr int64_t stem_winograd_least_voxels(int64_t blocks, int target_lanes) {
   return larger(1, stem_winograd_voxels(blocks, target_lanes) / 3);
 }
 
-// How the input is read: a task computes all channels of a band of tiles of the height for one tile of the depth. Of
-// one tile after the other its scratch holds the input's rows, with zeros past their ends, transformed along both axes
-// [input channel][term of the depth][term of the height][column] and along the depth alone; and a row of zeros.
+// A task computes all channels of a band of tiles along the height, for one tile of the depth. For one tile after
+// another its scratch holds the input rows, with zeros past their ends, transformed along both axes [input
+// channel][term of the depth][term of the height][column] and along the depth alone; and a row of zeros.
 struct StemWinogradBands {
   Axes tiles;          // of an image; along the width every voxel is one
   int64_t band_tiles;  // of the height; the last band may have fewer
@@ -212,7 +211,7 @@ constexpr StemWinogradBands stem_winograd_bands(const ConvShape& shape, const Co
   const StemWinogradAxis depth = packing.depth(), height = packing.height();
   StemWinogradBands result{};
   result.tiles = {depth.tiles(sizes.output.d), height.tiles(sizes.output.h), sizes.output.w};
-  // Long rows do not meet in one set of the first-level cache.
+  // A longer stride keeps long rows out of one set of the first-level cache.
   result.row_stride = round_up(columns, vector_lanes);
   if (result.row_stride % (4 * vector_lanes) == 0) result.row_stride += vector_lanes;
   const int64_t planes = sizes.batch * result.tiles.d;
@@ -229,8 +228,8 @@ constexpr StemWinogradBands stem_winograd_bands(const ConvShape& shape, const Co
   return result;
 }
 
-// Behind what is of the input the scratch holds the outputs so far of a segment of the tile's rows [output of the
-// depth] [output of the height][voxel][output block][lane].
+// Behind the input the scratch holds the partial outputs of one segment of the tile's rows [output of the depth][output
+// of the height][voxel][output block][lane].
 struct StemWinogradGeometry {
   StemWinogradBands input;
   int64_t segment_voxels;                // of a row

@@ -1,5 +1,5 @@
-// The first half of conv_stem_winograd.h and conv_planar_winograd.h: Winograd's input transform along the depth and the
-// height, of rows of a planar tensor, with neighbours along the width in the lanes.
+// The input transform of conv_stem_winograd.h and conv_planar_winograd.h: Winograd along depth and height on rows of an
+// NCHW tensor, with neighbours along the width in the lanes.
 #pragma once
 
 #include "kernels/cpu/conv_nchw/conv_stem_winograd_geometry.h"
@@ -7,12 +7,12 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The pieces of an axis, of some taps each, that read anything inside an input of `size`, one a bit, for a tile whose
-// first tap is at `tile`. Compiled with the runtime (conv_stem_winograd_instances.cpp).
+// The pieces, of so many taps, that read anything inside an input of `size`, one a bit, for a tile whose first tap is
+// at `tile`. Compiled with the runtime (conv_stem_winograd_instances.cpp).
 uint64_t stem_winograd_pieces_inside(const int64_t* taps, const int64_t* first, int64_t pieces, int64_t outputs,
                                      int64_t stride, int64_t tile, int64_t size);
 
-// What a kernel asks of an axis at every turn, as tables.
+// Tables of what a kernel asks of an axis in every iteration.
 template <StemWinogradAxis axis>
 struct StemWinogradTables {
   int64_t taps[axis.pieces()];
@@ -34,7 +34,7 @@ struct StemWinogradTables {
   }
 };
 
-// An axis as the transforms see it, which are compiled with the runtime for all shapes.
+// An axis as the transforms see it; these are compiled with the runtime, once for all shapes.
 struct StemWinogradAxisAtRunTime {
   bool is_paired;
   int64_t stride, pieces, terms;
@@ -60,8 +60,8 @@ inline constexpr StemWinogradAxisAtRunTime stem_winograd_axis{axis.is_paired(),
                                                               stem_winograd_tables<axis>.first,
                                                               stem_winograd_tables<axis>.term_of[0]};
 
-// The transformed rows of one tile of depth and height after the other, in a task's scratch. Rows that are transformed
-// along the depth stay for the tiles below.
+// A task's scratch: the transformed rows of one tile of depth and height after another. Rows that are transformed along
+// the depth stay for the tiles below.
 template <class Input>
 class StemWinogradRows {
  public:
@@ -234,7 +234,7 @@ class StemWinogradInput : public StemWinogradRows<Input> {
   static constexpr StemWinogradAxis depth{shape.kernel.d, shape.stride.d, shape.dilation.d},
       height{shape.kernel.h, shape.stride.h, shape.dilation.h};
   static constexpr const StemWinogradTables<depth>& depth_tables = stem_winograd_tables<depth>;
-  // The order in which the points of the depth come, so that what they give can be added up in two outputs.
+  // The order of the depth's points, in which what they give is accumulated in two outputs.
   static constexpr int64_t depth_order[4] = {1, 2, 0, 3};
 
   StemWinogradInput(const StemWinogradBands& bands, const ConvSizes& sizes, float* scratch)
@@ -247,7 +247,7 @@ class StemWinogradInput : public StemWinogradRows<Input> {
   }
 
  private:
-  // Constants, so that nothing of this is left to the run.
+  // Constants, so that none of this is computed at run time.
   static constexpr int64_t depth_terms = depth.terms(), height_terms = height.terms();
 };
 
@@ -256,7 +256,7 @@ template <StemWinogradPacking packing>
 struct StemWinogradGroupOffsets {
   int64_t of[packing.depth().points()][2];
   constexpr StemWinogradGroupOffsets() : of() {
-    // As packing.group_offset, one after the other: clang would evaluate each for a millisecond.
+    // As packing.group_offset, but computed incrementally: clang would take a millisecond to evaluate each.
     constexpr int64_t points = packing.depth().points(), channels = packing.shape.input_channels;
     constexpr int64_t inner[2] = {packing.inner(false) * channels, packing.inner(true) * channels};
     int64_t offset = 0;

@@ -1,17 +1,16 @@
-// Convolution and transposed convolution from blocked channels to a planar tensor of few channels (1 to 4).
+// Convolution and transposed convolution NCHWc to NCHW with few output channels (1 to 4).
 //
 // Problem: as in conv_direct.h with stride 1, or as in conv_transpose.h. The last layers of segmentation networks have
-// two or three output channels; a vector of them is mostly padding, which what follows computes and moves as well.
-// Method: lanes are neighbouring voxels of a row. A task transposes the blocks that it reads to rows in scratch
-// (transpose.h), with zeros past their ends. A register tile is some vectors of places along a row by all output
-// channels and, of a transposed convolution, residues by the stride; each is one chain of multiply-adds of a shifted
-// vector by a weight that is broadcast. A residue takes the taps that it has and no others. Last, the residues of a row
-// are interleaved, and the epilogue and the stores go along the output's rows. Chains are added up after each tap of
-// depth and height where they would become long; the order of each sum is fixed by the shape.
-// Limits: one group, dilation 1. Bound by: FMA throughput with many channels, a 1x1x1 by memory and the transposition.
-// Of 3x3x3 with stride 2 from 32 to 3 channels it reaches 41% of the peak, where conv_transpose_packed.h has 18%: two
-// fifths of the time are the transposition, once for each tap of the depth, and rows of 24 places fill three quarters
-// of their vectors.
+// two or three output channels; an NCHWc block of them is mostly padding, which the next layers compute and move as
+// well. Method: lanes are neighbouring voxels of a row. A task transposes the input blocks that it reads to NCHW rows
+// in scratch (transpose.h), with zeros past their ends. A register tile is some vectors along a row by all output
+// channels and, in a transposed convolution, by all residues modulo the stride; each element is one chain of FMAs of a
+// shifted vector with a broadcast weight. A residue takes only its own taps. At the end the residues of a row are
+// interleaved, and epilogue and stores go along the output rows. Where a chain would become long, it is summed up after
+// each tap of depth and height; the shape alone fixes the order of each sum. Limits: one group, dilation 1. Bound by:
+// FMA throughput with many channels; a 1x1x1 by memory and the transposition. 3x3x3 with stride 2 from 32 to 3 channels
+// reaches 41% of the peak, where conv_transpose_packed.h has 18%: two fifths of the time are the transposition,
+// repeated for each tap of the depth, and rows of 24 positions fill three quarters of their vectors.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"
@@ -51,7 +50,7 @@ template <class Input>
 
 extern template void transpose_row<float>(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t);
 
-// `spatial_axes`: of the tensors, whose axes the epilogue's position counts from the last.
+// `spatial_axes`: of the tensors; the epilogue's position counts these axes from the last.
 template <ConvShape shape, class Input, class Output, class Epilogue, bool is_transposed, int spatial_axes>
 class ConvolutionToRows {
  public:
@@ -116,7 +115,7 @@ class ConvolutionToRows {
       columns = smaller(most, arguments.sizes.output.w - at.w);
       find_planes(arguments);
     }
-    // Of input channel 0.
+    // The scratch line of input channel 0.
     float* line(int64_t tap, int64_t row) const {
       return lines + (tap * geometry.input_rows + row - row_begin) * shape.input_channels * geometry.row_stride;
     }

@@ -6,15 +6,15 @@
 
 namespace onnxc::kernels {
 
-// One axis. Output z = stride * m + r - before, of residue r, sums x[m + t - begin_pad] over taps t: all of a
-// convolution's, which has the one residue 0, and of a transposed one those that conv_transpose_geometry.h has.
+// One axis. Output z = stride * m + r - before, with residue r, sums x[m + t - begin_pad] over its taps t. A
+// convolution has all taps and the one residue 0; a transposed one the residues and taps of conv_transpose_geometry.h.
 struct RowsAxis {
   int64_t kernel, stride;
   bool is_transposed;
 
   constexpr int64_t residues() const { return is_transposed ? stride : 1; }
   constexpr int64_t taps() const { return divide_up(kernel, residues()); }
-  // The tap of the kernel that is tap t; a residue may lack tap 0, for which this is not below `kernel`.
+  // The kernel's tap that is the residue's tap t. A residue may lack tap 0; the result is then not below `kernel`.
   constexpr int64_t kernel_tap(int64_t residue, int64_t t) const {
     return is_transposed ? PackedTransposedPacking::kernel_tap(residue, stride, taps(), t) : t;
   }
@@ -42,9 +42,9 @@ struct RowsPacking {
   constexpr Axes taps() const { return {d().taps(), h().taps(), w().taps()}; }
   constexpr Axes residues() const { return {d().residues(), h().residues(), w().residues()}; }
 
-  // Whether each output is of the input's voxel at the same place, but for pads.
+  // Whether each output reads only the input voxel at its own position, up to pads.
   constexpr bool is_pointwise() const { return shape.kernel == Axes{1, 1, 1} && residues() == Axes{1, 1, 1}; }
-  // Sums of a vector of places m: of each residue and output channel.
+  // Sums for one vector of positions m: one for each residue and output channel.
   constexpr int64_t sums() const { return w().residues() * shape.output_channels; }
   // Weights of an input channel at one tap of the depth and the height.
   constexpr int64_t line_size() const { return shape.kernel.w * shape.output_channels; }
@@ -56,7 +56,7 @@ struct RowsPacking {
   }
 };
 
-// All sums of a vector of places must find registers, beside an element and a weight.
+// All sums for one vector of positions must fit the registers, beside an element and a weight.
 constexpr bool to_rows_supports(const RowsPacking& packing, int target_lanes) {
   const ConvShape& shape = packing.shape;
   return shape.groups == 1 && shape.dilation == Axes{1, 1, 1} && shape.output_channels <= most_planar_channels &&
@@ -64,10 +64,10 @@ constexpr bool to_rows_supports(const RowsPacking& packing, int target_lanes) {
          packing.sums() <= machine::vector_unit(target_lanes).registers - 2;
 }
 
-// A task computes all outputs of a band of rows of one plane of places m, or of a piece of such rows where they are
-// long. Of a pointwise convolution all voxels count as one row, so that the tasks are the same whether the caller says
-// so or not (convolution_call.h). Its scratch holds what it reads, as floats [tap of the depth][row][input
-// channel][column], with zeros where a row continues past its ends.
+// A task computes all outputs of a band of rows of one plane of positions m, or of a piece of these rows where they are
+// long. A pointwise convolution is one row of all voxels, so that its tasks are the same whether the caller says so or
+// not (convolution_call.h). Scratch holds the input that the task reads, as floats [tap of the depth][row][input
+// channel] [column], with zeros where a row continues past its ends.
 struct RowsGeometry {
   Axes size, begin_pads, before;  // of the axes, as RowsAxis has them
   int64_t piece_columns, pieces;  // the last piece, and the last band, may be smaller

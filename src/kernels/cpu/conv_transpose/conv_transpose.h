@@ -1,13 +1,13 @@
-// Transposed convolution over blocked channels: any kernel, stride, dilation, begin pads and output padding, ranks 1 to
-// 3, groups of whole blocks.
+// Transposed convolution on NCHWc: any kernel, stride, dilation, begin pads and output padding, ranks 1 to 3, groups of
+// whole channel blocks.
 //
 // Problem: each input element, multiplied with the kernel, is added to the outputs at z * stride - pad + k * dilation.
-// Method: by gathering. The outputs whose position leaves the same residue by the stride read the same taps; they are a
-// convolution of stride 1 with that part of the kernel (conv_transpose_geometry.h), which the direct kernel computes
-// and stores, with its epilogue, at every stride-th place of the output. With a kernel as large as the stride each part
-// is a single tap: a matrix product that stores straight into the output. Nothing is scattered, summed twice or copied.
-// Limits: those of conv_direct.h; a residue without any tap (a kernel smaller than the stride) gets the epilogue of 0.
-// Bound by: FMA throughput; with few input channels, by writing the output.
+// Method: gather. Outputs whose position has the same residue modulo the stride read the same taps: they are a
+// convolution of stride 1 with that part of the kernel (conv_transpose_geometry.h). The direct kernel computes it and
+// stores it, with its epilogue, to every stride-th output. With a kernel as large as the stride each part is a single
+// tap: a matrix product that stores straight into the output. Nothing is scattered, summed twice or copied. Limits:
+// those of conv_direct.h; a residue without taps (the kernel is smaller than the stride) gets the epilogue of 0. Bound
+// by: FMA throughput; with few input channels by writing the output.
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct.h"
@@ -80,8 +80,8 @@ class TransposedConvolution {
     Kernel::run(arguments, PartEpilogue{epilogue, phase, offset}, part.kernel, part.geometry, task, task + 1, scratch);
   }
 
-  // Residues differ by a tap along each axis. Clang would take 1.5 s for eight instances of the kernel: one learns its
-  // extents when it runs.
+  // Residues differ by one tap along each axis. Clang would take 1.5 s for eight instances of the kernel, so one
+  // instance gets its extents at run time.
   static constexpr ConvShape largest_part =
       packing.part({packing.d().most_taps(), packing.h().most_taps(), packing.w().most_taps()});
   using Kernel = DirectConvolution<largest_part, Input, Output, PartEpilogue, largest_part.kernel != Axes{1, 1, 1}>;

@@ -1,8 +1,8 @@
 // What the compiler, the weight packer and the transposed-convolution kernel (conv_transpose.h) must agree on.
 //
-// Along one axis, output z gathers input (z + pad - k * dilation) / stride for the taps k for which that divides. Those
-// taps depend on r = (z + pad) mod stride alone, and are an arithmetic progression. So the outputs of one residue r, z
-// = stride * q + phase, are a convolution of stride 1 over the input with a part of the kernel, back to front:
+// Along one axis, output z gathers input (z + pad - k * dilation) / stride over the taps k for which that divides.
+// Those taps depend only on r = (z + pad) mod stride and form an arithmetic progression. So the outputs z = stride * q
+// + phase of one residue r are a convolution of stride 1 over the input with a part of the kernel, reversed:
 //   x[q - begin_pad + j * (dilation / g)], j ascending, g = gcd(stride, dilation).
 #pragma once
 
@@ -30,7 +30,7 @@ struct TransposedAxis {
   constexpr int64_t tap_distance() const { return stride / divisor; }
   constexpr int64_t sub_dilation() const { return dilation / divisor; }
 
-  // The smallest tap of a residue; `kernel` when it has none.
+  // The smallest tap of a residue; `kernel` for a residue without taps.
   constexpr int64_t first_tap(int64_t residue) const {
     for (int64_t tap = 0; tap < kernel && tap < tap_distance(); ++tap)
       if (tap * dilation % stride == residue) return tap;
@@ -42,7 +42,7 @@ struct TransposedAxis {
   constexpr int64_t tap(int64_t residue, int64_t j) const {
     return first_tap(residue) + (taps(residue) - 1 - j) * tap_distance();
   }
-  // All residues that have taps at all have as many, or one more.
+  // Residues with taps all have the same number of them, or one more.
   constexpr int64_t fewest_taps() const { return larger(1, kernel / tap_distance()); }
   constexpr int64_t most_taps() const { return larger(1, divide_up(kernel, tap_distance())); }
 
@@ -134,8 +134,8 @@ constexpr bool transposed_supports(const ConvShape& shape, int target_lanes) {
          direct_supports(shape, target_lanes, target_lanes);
 }
 
-// Task t is task t / residues of residue t % residues: residues run fastest, as they read the same input and write
-// neighbouring outputs. A residue with fewer tasks than the others has nothing to do in the last ones.
+// Task t is task t / residues of residue t % residues: residues run fastest, since they read the same input and write
+// neighbouring outputs. A residue with fewer tasks than the others has no work in the last ones.
 constexpr KernelWork transposed_work(const TransposedPacking& packing, const ConvSizes& sizes) {
   KernelWork most{0, 0};
   for (int64_t i = 0; i < packing.residues(); ++i) {
@@ -147,10 +147,9 @@ constexpr KernelWork transposed_work(const TransposedPacking& packing, const Con
 
 // ---- few output channels (conv_transpose_packed.h)
 
-// All residues as one convolution of stride 1, the residues' outputs side by side in the lanes: output z = stride * m +
-// r
-// - pad gathers x[m - j] for the taps k = r + stride * j, j below `taps`. A vector holds `slots` residues with all
-// output channels of each; a tap that a residue lacks has the weight zero.
+// All residues as one convolution of stride 1, with the residues side by side in the lanes: output z = stride * m + r -
+// pad gathers x[m - j] over the taps k = r + stride * j, j below `taps`. A vector holds `slots` residues with all
+// output channels of each. A tap that a residue lacks has weight zero.
 struct PackedTransposedPacking {
   ConvShape shape;
   int lanes;
@@ -189,8 +188,8 @@ struct PackedTransposedPacking {
   }
 };
 
-// Whether that saves time: a vector of a residue alone is mostly padding, or else a register tile of the one block of
-// output channels, where two residues side by side make one of two, reaches little more than half of the peak.
+// Whether that saves time: where a vector of one residue is mostly padding, or where one output block's register tile
+// (little more than half the peak) becomes a tile of two blocks by two residues side by side.
 constexpr bool packs_transposed(const ConvShape& shape, int target_lanes) {
   if (shape.groups != 1 || shape.dilation != Axes{1, 1, 1} || shape.output_channels > target_lanes) return false;
   if (shape.stride.product() == 1) return false;

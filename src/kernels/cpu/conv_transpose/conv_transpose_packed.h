@@ -1,14 +1,14 @@
-// Transposed convolution with few output channels, over blocked channels: a block of them at most.
+// Transposed convolution on NCHWc with at most one block of output channels.
 //
-// Problem: as in conv_transpose.h, where each residue by the stride is a convolution whose vectors hold the output
-// channels and, with two or three of them, mostly padding; with one block a register tile reads a weight for every
-// nine multiply-adds. Method: the residues lie side by side in the lanes, so that all of them are one convolution of
-// stride 1 with as many output channels as there are residues and channels (conv_transpose_geometry.h). The direct
-// kernel computes it; in place of its store, each residue's lanes are moved to the front, given to the epilogue and
-// stored where they belong. Limits: one group, dilation 1; a residue that lacks a tap multiplies by zero, so that what
-// is not finite is summed again over the taps it has. Bound by: FMA throughput, whose peak 3x3x3 from 32 to 3 channels
-// reaches with 1.7 times fewer of them, 1.9 times as fast as conv_transpose.h; 2x2x2 from 32 to 16 is 1.45 times as
-// fast; with a kernel as large as the stride, by writing the output.
+// Problem: as in conv_transpose.h. There each residue modulo the stride is a convolution whose vectors hold the output
+// channels; two or three channels are mostly padding, and with one block a register tile loads a weight for every nine
+// FMAs. Method: the residues lie side by side in the lanes, so that all of them are one convolution of stride 1 with
+// residues times channels as its output channels (conv_transpose_geometry.h). The direct kernel computes it; instead of
+// its store, each residue's lanes are moved to the front, passed through the epilogue and stored at the residue's
+// outputs. Limits: one group, dilation 1. A residue that lacks a tap multiplies by zero, so a NaN or infinity is summed
+// again over the taps it has. Bound by: FMA throughput: 3x3x3 from 32 to 3 channels runs at the peak with 1.7 times
+// fewer FMAs, 1.9 times as fast as conv_transpose.h; 2x2x2 from 32 to 16 is 1.45 times as fast. With a kernel as large
+// as the stride: by writing the output.
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct.h"
@@ -80,7 +80,7 @@ class PackedTransposedConvolution {
       }
     }
 
-    // The vector again, of which one residue's lanes are right: over the taps that this residue has.
+    // The same vector, right in one residue's lanes: summed over the taps that this residue has.
     [[gnu::noinline, gnu::cold]] vec sum_directly(const Position& p, const Axes& residue) const {
       constexpr Axes taps = packing.taps();
       constexpr DirectPacking weights = packing.direct();

@@ -1,23 +1,23 @@
-// Convolution by Winograd's F(2, 3) or F(4, 3) along each axis of three taps: F(2,2,4) or F(2,4,4) for 3x3x3, F(2,4)
-// or F(4,4) for 1x3x3, F(4) for 3x1x1 and the like, also of rank 1 and 2, by F(2, 5) along the rows and columns of five
-// taps, and by F(2, 2) where the stride is two (conv_winograd_points.h and _geometry.h have the algorithm).
+// Winograd convolution on NCHWc. Each axis of three taps uses F(2, 3) or F(4, 3): F(2,2,4) or F(2,4,4) for 3x3x3,
+// F(2,4) or F(4,4) for 1x3x3, F(4) for 3x1x1 and the like, also of rank 1 and 2. Rows and columns of five taps use
+// F(2, 5), axes of stride two F(2, 2) (the algorithm: conv_winograd_points.h and _geometry.h).
 //
-// Problem: as in conv_direct.h, for strides of one and two, any dilation of axes with a stride of one, one group and
-// any pads. Method: with dilations, each lattice of voxels by itself, as a convolution without them. There, for a range
-// of tiles, each point of the outer axis and each group of row points (WinogradPacking::group_rows; all of them where
-// they are few): transform the input of all channels over rows and columns into scratch; then, for each chunk of output
-// channels, multiply each point's tiles by its weights, transform the products back in registers and add them to the
-// outputs of the tile that take this outer point. Last, the epilogue is applied and the voxels that lie inside the
-// output are stored. Lanes are channels, so the transforms are multiply-adds of whole vectors; what lies outside the
-// input is read from a line of zeros. Scratch stays in the second-level cache. Each point's tiles fetch the next one's
-// weights: 256 channels run 1.4 times as fast, whose weights come from memory.
+// Problem: as in conv_direct.h, for strides of one and two, any dilation of axes with stride one, one group and any
+// pads. Method: a dilated convolution is computed one lattice (residue class of voxels) at a time, as a convolution
+// without dilation. A task has a range of tiles. For each point of the outer axis and each group of row points
+// (WinogradPacking::group_rows; all where they are few) it transforms all channels of the input over rows and columns
+// into scratch. Then for each chunk of output channels it multiplies each point's tiles by the point's weights,
+// transforms the products back in registers, and adds them to those outputs of the tile that take this outer point.
+// Last it applies the epilogue and stores the voxels inside the output. Lanes are channels: the transforms are
+// whole-vector FMAs; padding is read from a line of zeros. Scratch stays in the second-level cache. One point's tiles
+// prefetch the next point's weights: 256 channels, whose weights come from memory, run 1.4 times as fast.
 //
-// Limits: the transforms round; chains of few channels make up for it, so that the error is about that of a direct sum
-// in one chain. What is not finite in the end is computed again (conv_winograd_recompute.h). Bound by: FMA throughput
-// of the matrix products, 65 to 70% of the time with 64 channels and 80% with 128. A line point at a time, in the
-// first-level cache, was slower where channels are few: 3x1x1 1.1, 16 to 64 channels 1.04 to 1.13; the same with 128
-// and more. With strides of two 1.62 of the 1.73 times fewer products of F(2,2,2) are seen with 64 to 128 channels, 1.3
-// with 32 to 64, none with 16.
+// Limits: the transforms round; shorter chains of channels make up for it, so that the error is about that of a direct
+// sum in one chain. A NaN or infinity among the outputs is computed again (conv_winograd_recompute.h). Bound by: FMA
+// throughput of the matrix products, 65 to 70% of the time with 64 channels and 80% with 128. Computing one line point
+// at a time, in the first-level cache, was slower with few channels (3x1x1 1.1, 16 to 64 channels 1.04 to 1.13) and
+// equal with 128 and more. With strides of two F(2,2,2) has 1.73 times fewer products and is 1.62 times as fast with 64
+// to 128 channels, 1.3 with 32 to 64, no faster with 16.
 #pragma once
 
 #include "kernels/cpu/conv_winograd/conv_winograd_geometry.h"
@@ -26,8 +26,8 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Multiplies a chain of input channels into a register tile. For each step's weights it prefetches a quarter as many
-// from `ahead` on: four tiles fetch all of a point's.
+// Multiplies a chain of input channels into a register tile. At each step it prefetches, from `ahead` on, a quarter as
+// many weights as it uses: four tiles prefetch all weights of a point.
 template <int rows, int blocks>
 [[gnu::always_inline]] inline void winograd_multiply_chain(const float*& v, int64_t v_block_stride, const float*& u,
                                                            const float*& ahead, int64_t depth,
@@ -89,17 +89,17 @@ extern template void winograd_multiply<winograd_short_rows(lanes), 1>(const floa
 extern template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
                                                                       int64_t, int64_t, float*);
 
-// Compiled with the runtime, too, as is all here that has no template or an `extern` one.
+// Compiled with the runtime, as is everything here that is no template or an `extern` one.
 WinogradGeometry winograd_geometry_at_run_time(const WinogradPacking& packing, const ConvSizes& sizes);
 
-// A task's place in the work, and its geometry. Axes are in the kernel's order: .d, .h, .w are outer, row, column.
+// Which tiles a task computes, and its geometry. Axes are in the kernel's order: .d, .h, .w are outer, row, column.
 struct WinogradTask {
   WinogradPacking packing;
   WinogradForm form;
   WinogradGeometry geometry;
   Axes input, output, pads;
   int64_t outer_stride, row_stride, channel_block_stride;  // of the input
-  // With dilations all of the above are those of the lattice, which starts here.
+  // With dilations all of the above are the lattice's, which starts here.
   Axes first_output = {0, 0, 0};
   int64_t input_offset = 0;  // elements from the image
   int64_t batch;
@@ -120,9 +120,9 @@ struct WinogradTask {
     chunk_end = smaller(chunk_begin + geometry.task_chunks, packing.chunks());
   }
 
-  // The lattice of a task that has been selected, with dilations: `batch` has counted the lattices too.
+  // With dilations: sets the lattice of the selected task, since `batch` has counted the lattices too.
   void select_lattice(const ConvSizes& sizes, const BlockedView& view);
-  // Of the output, from one of the lattice.
+  // The output position of a position in the lattice.
   Axes voxel(const Axes& at) const {
     const Axes apart = form.dilation();
     return {first_output.d + at.d * apart.d, first_output.h + at.h * apart.h, first_output.w + at.w * apart.w};
@@ -133,7 +133,7 @@ struct WinogradTask {
     const Axes& size = geometry.tiles;
     return {tile / size.w / size.h, tile / size.w % size.h, tile % size.w};
   }
-  // What lines outside the input are read from.
+  // A line of zeros, from which lines outside the input are read.
   template <class Input>
   const Input* zeros() const {
     return reinterpret_cast<const Input*>(scratch + geometry.zero_offset);
@@ -150,7 +150,7 @@ struct WinogradTask {
 // ---- the input's transform
 // ----------------------------------------------------------------------------------------------------------------------
 
-// `count` points of one axis, from point `first` on, of its inputs.
+// Computes `count` points of one axis, from point `first` on, from the axis's inputs.
 template <WinogradAxis axis, int first, int count>
 [[gnu::always_inline]] inline void winograd_transform_points(const vec (&inputs)[axis.points()], float* to,
                                                              int64_t point_stride) {
@@ -245,7 +245,7 @@ template <class Input, WinogradForm form, int planes, int first_row, int group_r
     const Axes at = task.locate(tile);
     const int64_t tiles = smaller(geometry.tiles.w - at.w, task.end - tile);
     const int64_t first_column = at.w * form.column.step() - task.pads.w;
-    // Of the columns that the tiles read, [begin, end) lie inside the input.
+    // Columns [begin, end) of those that the tiles read are inside the input.
     const int64_t count = winograd_line_columns(form.column, tiles);
     const int64_t begin = larger(0, smaller(-first_column, count));
     const int64_t end = larger(begin, smaller(task.input.w - first_column, count));
@@ -281,8 +281,8 @@ template <class Input, WinogradForm form, int first_row, int group_rows, int pla
   winograd_transform_planes<Input, form, planes, first_row, group_rows>(task, image, outer_point);
 }
 
-// Brings one of the lines of the input (of a plane and a row) that the range of tiles after the task's reads towards
-// the second-level cache. A range reads short pieces of many lines: the processor's own prefetch finds no stream.
+// Prefetches, towards the second-level cache, one input line (of a plane and a row) of the range of tiles after the
+// task's. A range reads short pieces of many lines, in which the processor's own prefetcher finds no stream.
 template <class Input>
 [[gnu::noinline]] void winograd_prefetch_input(const WinogradTask& task, const Input* image, int64_t line) {
   constexpr int64_t voxels = larger(1, 64 / (lanes * static_cast<int64_t>(sizeof(Input))));  // of a cache line
@@ -309,9 +309,9 @@ extern template void winograd_prefetch_input<float>(const WinogradTask&, const f
 // ---- products and outputs
 // -----------------------------------------------------------------------------------------------------------------------
 
-// The products of the points of a group for one chunk of output channels, whose weights are `u`. The tiles of a point
-// fetch the next one's meanwhile, those of the last what stands at `next`: its first tile would else wait for every
-// line.
+// The products of a group's points for one chunk of output channels, whose weights are `u`. While a point's tiles are
+// multiplied they prefetch the next point's weights; the last point's prefetch `next`, whose first tile would otherwise
+// wait for every line.
 template <int blocks>
 [[gnu::noinline]] void winograd_multiply_points(const WinogradTask& task, int64_t points, const float* u,
                                                 const float* next) {
@@ -336,14 +336,14 @@ template <int blocks>
 extern template void winograd_multiply_points<1>(const WinogradTask&, int64_t, const float*, const float*);
 extern template void winograd_multiply_points<2>(const WinogradTask&, int64_t, const float*, const float*);
 
-// The sums of all tiles for one output of the outer axis, and how an outer point's products go to them.
+// The sums of all tiles for one output of the outer axis, and how the products of an outer point are added to them.
 struct WinogradTarget {
   float* sums;  // of row and column output 0
   float factor;
   bool is_first;  // no outer point before has added to them
 };
 
-// The sums of an axis with a tile of four outputs from its six products: what +-p give is added and subtracted once.
+// Four outputs of an axis from its six products: the products at +p and -p are added and subtracted once.
 template <WinogradAxis axis>
 [[gnu::always_inline]] inline void winograd_outputs_of_four(const vec (&products)[6], vec (&sums)[4]) {
   constexpr const WinogradPoint &near = axis.table()[1], &far = axis.table()[3];
@@ -355,8 +355,8 @@ template <WinogradAxis axis>
   sums[3] = fma(splat(near.output[3]), near_odd, fma(splat(far.output[3]), far_odd, products[5]));
 }
 
-// As winograd_add_outputs for tiles of 4x4, whose sums no sixteen registers hold: first over rows, to the stack, then
-// over columns.
+// As winograd_add_outputs, for tiles of 4x4, whose sums do not fit sixteen registers: first over rows, to the stack,
+// then over columns.
 template <WinogradForm form, int first_row, int group_rows>
 [[gnu::noinline]] static void winograd_add_square_outputs(const WinogradTask& task, int64_t count,
                                                           const WinogradTarget* targets, int target_count) {
@@ -462,7 +462,7 @@ template <WinogradForm form, int first_row, int group_rows>
   }
 }
 
-// The transforms of a group of rows, which know nothing of the output channels.
+// The transforms of a group of rows; they do not depend on the output channels.
 template <class Input, WinogradForm form, int first_row, int group_rows>
 struct WinogradTransforms {
   [[gnu::noinline]] static void transform_input(const WinogradTask& task, const Input* image, int outer_point) {
@@ -488,8 +488,8 @@ struct WinogradTransforms {
   }
 };
 
-// Those of common layers stand in the runtime: of up to 99 input channels or more, whose rows are one group, and of
-// F(2,2,2) with 225 to 448, where each row is one.
+// The instances for common layers are in the runtime: up to 99 input channels or more, whose rows are one group, and
+// F(2,2,2) with 225 to 448, where each row is a group.
 template <Axes kernel, Axes stride, Axes tile>
 inline constexpr WinogradForm common_form = winograd_form(ConvShape{1, 1, 1, kernel, stride}, tile);
 extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 4>;
@@ -562,7 +562,7 @@ class WinogradConvolution {
     if constexpr (!is_last) add_groups<group + 1>(task, image, weights, point);
   }
 
-  // Applies the epilogue to a chunk's outputs and stores those that lie inside the output, a line of it at a time: it
+  // Applies the epilogue to a chunk's outputs and stores those inside the output, one output line at a time: the line
   // comes from memory, and in order it comes fastest.
   static void finish(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task, int64_t chunk) {
     const int64_t blocks = packing.chunk_blocks(chunk);
@@ -613,7 +613,7 @@ class WinogradConvolution {
     }
   }
 
-  // Gives a line of tiles, the first of which stands at `first`, to an epilogue that pools: a block of the chunk.
+  // Passes one block's outputs of a line of tiles, which begins at `first`, to an epilogue that pools.
   [[gnu::noinline]] static void pool_line(const Arguments& arguments, const Epilogue& epilogue,
                                           const WinogradTask& task, const Axes& first, int64_t begin, int64_t end,
                                           int64_t chunk, int64_t b) {

@@ -1,14 +1,14 @@
 // What the compiler, the weight packer and conv_winograd.h must agree on: which convolutions have a Winograd form, the
 // order of the transformed weights, and how the work is cut into tasks.
 //
-// F(2, 3) and F(4, 3) of conv_winograd_points.h nest over axes: F(2,2,2) makes 8 outputs of a 3x3x3 kernel from 4x4x4
-// inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432, F(2,4,4) 32 by 144 instead of 864,
-// and with strides of two F(2,2,2) 8 outputs from 5x5x5 inputs by 125, F(1,2,2) 4 by 75 instead of 108. F(2, 5) makes 4
-// outputs of a 5x5x5 kernel from 5x6x6 inputs by 180 products instead of 500, the depth's taps one by one. The products
-// of one of these points, over all tiles and channels, are a matrix product.
+// F(2, 3) and F(4, 3) of conv_winograd_points.h nest over axes. F(2,2,2) computes 8 outputs of a 3x3x3 kernel from
+// 4x4x4 inputs by 64 products instead of 216, F(2,2,4) 16 outputs by 96 instead of 432, F(2,4,4) 32 by 144 instead of
+// 864. With strides of two F(2,2,2) computes 8 outputs from 5x5x5 inputs by 125 products, F(1,2,2) 4 by 75 instead of
+// 108. F(2, 5) computes 4 outputs of a 5x5x5 kernel from 5x6x6 inputs by 180 products instead of 500; the depth's taps
+// are summed directly. The products of one point, over all tiles and channels, are a matrix product.
 //
-// With dilations, what an output reads stands on the lattice of every d-th voxel along each axis, and so do the outputs
-// that read the same: d_d * d_h * d_w convolutions of dilation 1, one for each first output (WinogradLattice).
+// With dilations d the voxels split into lattices: residue classes modulo d along each axis. The outputs of a lattice
+// read inputs of one lattice alone, so the convolution is d_d * d_h * d_w convolutions of dilation 1 (WinogradLattice).
 #pragma once
 
 #include "kernels/cpu/conv_winograd/conv_winograd_points.h"
@@ -17,17 +17,17 @@
 
 namespace onnxc::kernels {
 
-// The axes as the kernel walks them: outer, row, column. Column is the width. Row is the height, unless only the depth
-// is transformed of the two: then they swap, so that the outer axis is transformed only when both others may be.
+// The kernel's order of axes: outer, row, column. Column is the width. Row is the height, except where the depth is
+// transformed and the height is not: then these two swap, so that outer is transformed only when both others may be.
 struct WinogradForm {
   bool swaps_depth_and_height;
   WinogradAxis outer, row, column;
 
-  // The triple with .d, .h, .w as outer, row, column; its own inverse.
+  // The triple with .d, .h, .w as outer, row, column; the function is its own inverse.
   constexpr Axes ordered(const Axes& axes) const {
     return swaps_depth_and_height ? Axes{axes.h, axes.d, axes.w} : axes;
   }
-  // Of a tile; this and what follows in the kernel's order.
+  // A tile's outputs and step; this and what follows is in the kernel's order.
   constexpr Axes outputs() const { return {outer.outputs, row.outputs, column.outputs}; }
   constexpr Axes step() const { return {outer.step(), row.step(), column.step()}; }
   constexpr Axes dilation() const { return {outer.dilation, row.dilation, column.dilation}; }
@@ -41,7 +41,7 @@ struct WinogradForm {
     const Axes size = ordered(output), apart = dilation();
     return {smaller(size.d, apart.d), smaller(size.h, apart.h), smaller(size.w, apart.w)};
   }
-  // Tiles along each axis that cover an output, or with dilations the largest lattice of one.
+  // The tiles along each axis that cover an output; with dilations those of the largest lattice.
   constexpr Axes tiles(const Axes& output) const {
     const Axes size = ordered(output), tile = outputs(), apart = dilation();
     return {divide_up(size.d, tile.d * apart.d), divide_up(size.h, tile.h * apart.h),
@@ -61,10 +61,10 @@ constexpr WinogradForm winograd_form(const ConvShape& shape, const Axes& tile) {
   return {swaps, swaps ? h : d, swaps ? d : h, w};
 }
 
-// Whether a convolution has the form: along each axis three or five taps, or one that is passed through. Two axes may
-// have a tile of 4: the error doubles with each, which half as long chains make up for. Where depth and height both
-// have three taps it may not be the depth, and of five taps the depth is summed plainly: F(2,2,2) of 5x5x5 has 1.7
-// times fewer products, but twice the error.
+// Whether a convolution has the form. Each axis needs three or five taps, or is not transformed. Two axes may have a
+// tile of 4: each doubles the error, and chains of half the length make up for it. Where depth and height both have
+// three taps the depth may not have a tile of 4. The depth's five taps are summed directly: F(2,2,2) of 5x5x5 would
+// have 1.7 times fewer products, but twice the error.
 constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
   const WinogradForm form = winograd_form(shape, tile);
   const Axes outputs = form.outputs();
@@ -77,20 +77,20 @@ constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
 
 // Transformed weights: [outer point][group of row points][chunk of two output blocks][row point of the group][column
 // point][input channel][output block in chunk][lane]. The last chunk of an odd number of blocks has one. Input channels
-// are rounded up to `reduction_step`, what is padded is zero.
+// are rounded up to `reduction_step`; padding is zero.
 struct WinogradPacking {
   ConvShape shape;
   Axes tile;  // outputs along each axis (winograd_supports)
   int lanes;
 
   static constexpr int64_t reduction_step = 4;
-  // Channels that are summed in one chain; the sums of chains are added: half the error of a single chain of 256. With
-  // six points along two axes, which make more of it, half as many, and half of that where there is a third axis.
+  // The channels of one chain; the chains' sums are added, with half the error of a single chain of 256. Six points
+  // along two axes raise the error: half as many channels, and half of that where a third axis is transformed.
   constexpr int64_t chain() const {
     if (form().axes_of_six_points() < 2) return 64;
     return form().outer.outputs == 1 ? 32 : 16;
   }
-  // Of the transformed input of a tile, for all row points at once and for groups of them.
+  // Limits on the transformed input of a tile, for all row points at once and for groups of them.
   static constexpr int64_t most_tile_bytes = 14 * 1024, most_group_bytes = 7 * 1024;
 
   constexpr WinogradForm form() const { return winograd_form(shape, tile); }
@@ -102,8 +102,8 @@ struct WinogradPacking {
   constexpr int64_t chunk_blocks(int64_t chunk) const { return smaller(2, output_blocks() - 2 * chunk); }
   constexpr int64_t depth() const { return round_up(shape.input_channels, reduction_step); }
 
-  // Row points that the kernel does at once, with all column points: all of them, or as few as leave the tiles of a
-  // small map together in the second-level cache. The last group may have fewer.
+  // Row points that the kernel computes at once, with all column points: all of them, or so few that the tiles of a
+  // small map fit the second-level cache together. The last group may have fewer.
   constexpr int64_t group_rows() const {
     const int64_t rows = form().row.points();
     const int64_t row_bytes = form().column.points() * depth() * static_cast<int64_t>(sizeof(float));
@@ -118,14 +118,14 @@ struct WinogradPacking {
 
   // Elements of a point's weights for one output block.
   constexpr int64_t block_size() const { return depth() * lanes; }
-  // Of a group at an outer point.
+  // The offset of a chunk's weights for a group at an outer point.
   constexpr int64_t chunk_offset(int64_t outer_point, int64_t group, int64_t chunk) const {
     const int64_t rows_before = outer_point * form().row.points() + group * group_rows();
     return (rows_before * output_blocks() + 2 * chunk * rows_of(group)) * form().column.points() * block_size();
   }
   constexpr int64_t size() const { return chunk_offset(form().outer.points(), 0, 0); }
 
-  // Where the weight of two channels at a point (outer, row, column) stands.
+  // The offset of the weight of two channels at a point (outer, row, column).
   constexpr int64_t offset(const Axes& point, int64_t output_channel, int64_t input_channel) const {
     const int64_t block = output_channel / lanes, blocks = chunk_blocks(block / 2);
     const int64_t group_point = point.h % group_rows() * form().column.points() + point.w;
@@ -134,8 +134,8 @@ struct WinogradPacking {
   }
 };
 
-// Tiles of a register tile of the matrix product: as many as leave registers for the weights and the broadcast. What is
-// left over at the end of a task goes to the lower one when it fits.
+// Winograd tiles in a register tile of the matrix product: as many as leave registers for the weights and the
+// broadcast. The remainder at the end of a task uses the lower register tile when it fits.
 constexpr int64_t winograd_rows(int target_lanes) { return machine::vector_unit(target_lanes).tile_rows(); }
 constexpr int64_t winograd_short_rows(int target_lanes) { return machine::vector_unit(target_lanes).short_tile_rows(); }
 
@@ -147,13 +147,13 @@ constexpr int64_t winograd_padded_tiles(int64_t tiles, int target_lanes) {
          (rest <= winograd_short_rows(target_lanes) ? winograd_short_rows(target_lanes) : winograd_rows(target_lanes));
 }
 
-// Columns of the input that some tiles of a line read.
+// The input columns that a number of tiles of a line reads.
 constexpr int64_t winograd_line_columns(const WinogradAxis& column, int64_t tiles) {
   return (tiles - 1) * column.step() + column.points();
 }
 
-// One axis of a lattice of a convolution with dilation: outputs and inputs of which every `dilation`-th voxel belongs
-// to it, from the first on.
+// One axis of a lattice of a dilated convolution: every `dilation`-th input and output voxel belongs to the lattice,
+// from its first on.
 struct WinogradLattice {
   int64_t first_input, input, output, pad;
 
@@ -166,10 +166,10 @@ struct WinogradLattice {
 };
 
 // A task computes some chunks of output channels for a range of tiles of one image, tiles in row-major order. Its
-// scratch holds, for one group of row points, the transformed input of all channels [point][input block][tile][lane], a
-// line of it before the width is transformed [row point][column][lane], a line of zeros, the products of one chunk
-// [point][tile][block] [lane], and the outputs so far [output of a tile][chunk][tile][block][lane]. Strides are a line
-// longer than they need to be, so that points do not meet in one set of the first-level cache.
+// scratch holds, for one group of row points: the transformed input of all channels [point][input block][tile][lane],
+// one line of it before the width is transformed [row point][column][lane], a line of zeros, the products of one chunk
+// [point][tile] [block][lane], and the partial outputs [output of a tile][chunk][tile][block][lane]. Strides are a line
+// longer than needed, so that points do not share one set of the first-level cache.
 struct WinogradGeometry {
   int64_t lattices;     // of an image: one without dilations, where it is all of it; what follows is of each
   Axes tiles;           // in the kernel's order
@@ -187,8 +187,8 @@ struct WinogradGeometry {
 };
 
 constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, const ConvSizes& sizes) {
-  // When the weights stay in the second-level cache the rest takes a part of it. Else it is for the rest, so that the
-  // weights are read for many tiles.
+  // Weights that stay in the second-level cache leave part of it to the transformed input and the products. Otherwise
+  // these get all of it, so that the weights are read once for many tiles.
   constexpr int64_t resident_weights = 1280 * 1024;
   constexpr int64_t cached_weights = 8 * 1024 * 1024, least_groups = 3;
   constexpr int64_t waiting_weights = 512 * 1024, few_groups = 12;
@@ -204,35 +204,35 @@ constexpr WinogradGeometry winograd_geometry(const WinogradPacking& packing, con
   const int64_t lattices = sizes.batch * result.lattices;
   const int64_t tiles = result.tiles.product();
   const int64_t channels = packing.input_blocks() * packing.lanes;
-  // These output channels are one task's: a second one would transform the input once more for the last few.
+  // So few output channels are one task's: a second task would repeat the input transform for the last few of them.
   const bool is_unsplit = packing.output_blocks() * packing.lanes <= unit.most_channels_of_a_transform;
   const int64_t most_task_chunks =
       is_resident || is_unsplit ? packing.chunks() : smaller(packing.chunks(), most_channels / (2 * packing.lanes));
-  // Of a register tile's tiles, in a task of so many chunks.
+  // Scratch bytes of one register tile's tiles, in a task of this many chunks.
   const auto row_bytes = [&](int64_t chunks) {
     return (packing.points_of(0) * (channels + 2 * packing.lanes) +
             form.outputs().product() * chunks * 2 * packing.lanes) *
            rows * element;
   };
-  // The chunks of a task where there are so many ranges: few are split by output channels, which repeats the transform
-  // of the input, so no finer than two chunks.
+  // The chunks of a task, given the number of ranges. Few ranges are split by output channels; each part repeats the
+  // input transform, so a part has at least two chunks.
   const auto split_chunks = [&](int64_t ranges) {
     const int64_t wished_splits = divide_up(wished_tasks, larger(1, lattices * ranges));
     return larger(smaller(most_task_chunks, divide_up(packing.chunks(), wished_splits)), smaller(2, packing.chunks()));
   };
   const int64_t range_groups = smaller(most_groups, most_voxels / (form.outputs().product() * rows));
-  // A task of few chunks holds more tiles: if a single range holds all, the weights come once.
+  // A task of few chunks holds more tiles: when one range holds all tiles, the weights are read once.
   const bool is_single =
       !is_resident && tiles <= smaller(unit.cache_without_weights / row_bytes(split_chunks(1)), range_groups) * rows;
   const int64_t task_bytes = row_bytes(is_single ? split_chunks(1) : most_task_chunks);
   const int64_t budget = is_resident ? unit.cache_beside_weights : unit.cache_without_weights;
-  // Of a point's weights that come from memory a group fetches a quarter (conv_winograd.h), while the last point's wait
-  // for the rest: with few ranges the first has more groups.
+  // A group of tiles prefetches a quarter of the next point's weights (conv_winograd.h); what is then still in memory
+  // is waited for. So with few tiles a range has at least three groups.
   const bool waits_for_weights =
       is_resident && packing.size() * element > waiting_weights && tiles <= few_groups * rows;
   const int64_t fitting_groups =
       larger(waits_for_weights ? least_groups : 1, smaller(budget / task_bytes, range_groups));
-  // For more tasks ranges become shorter, as far as the weights come again from a cache.
+  // Ranges become shorter to give more tasks, as long as the weights are read again from a cache.
   const int64_t wished_groups = larger(least_groups, lattices * tiles / (wished_tasks * rows));
   const int64_t groups =
       packing.size() * element <= cached_weights ? smaller(fitting_groups, wished_groups) : fitting_groups;

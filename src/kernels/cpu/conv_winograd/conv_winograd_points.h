@@ -1,18 +1,18 @@
 // Winograd's matrices, in one place for the compiler's packer and the kernel.
 //
 // F(m, 3) computes m neighbouring outputs y of a three-tap filter g from m + 2 inputs d by m + 2 products, where a
-// direct sum takes 3 m: y = A (G g * B d) (Winograd 1980; Lavin and Gray 2016). It is the product of two polynomials by
-// their values at m + 1 points and at infinity: the row of B at a point p is the product of (x - q) over all other
-// points q, the row of G is 1, p, p^2 over that product's value at p, and the column of A is 1, p, p^2, ...
+// direct sum takes 3 m: y = A (G g * B d) (Winograd 1980; Lavin and Gray 2016). It multiplies two polynomials by their
+// values at m + 1 points and at infinity. The row of B at a point p is the product of (x - q) over all other points q;
+// the row of G is 1, p, p^2, divided by that product's value at p; the column of A is 1, p, p^2, ...
 //
-// F(2) takes 0, 1, -1, where all but G is additions. F(4) takes 0, +-3/4, +-3/2: the error of its products is a third
-// of that with the usual 0, +-1, +-2, since the entries of A and B stay near 1 and close to each other in magnitude,
-// and all of A and B are exact in float. At the same six points F(2, 5) computes two outputs of five taps: B is the
-// same, and G and A go on to as many powers of p as there are taps and outputs.
+// F(2) uses the points 0, 1, -1, where only G is more than additions. F(4) uses 0, +-3/4, +-3/2: the error of its
+// products is a third of that with the usual 0, +-1, +-2, because the entries of A and B stay near 1 and close to each
+// other in magnitude, and all of A and B are exact in float. At the same six points F(2, 5) computes two outputs of
+// five taps: B is the same, and G and A have as many powers of p as there are taps and outputs.
 //
-// With a stride of two the first and the last tap are a filter of two taps over every other input, and the tap between
-// them one of its own over the others: F(2, 2), 3 products at 0, 1 and infinity, and 2 plain ones make two outputs,
-// which a direct sum takes 6 for. No tile at all, each tap a point, is the direct sum along that axis.
+// With a stride of two the first and last tap are a two-tap filter over every other input, and the middle tap is a
+// filter of its own over the others. F(2, 2) takes 3 products at 0, 1 and infinity, the middle tap 2 plain ones: 5 for
+// two outputs, where a direct sum takes 6. Without a tile, each tap a point, an axis is summed directly.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -85,7 +85,7 @@ inline constexpr WinogradSix winograd_four = winograd_six(3), winograd_five_taps
 
 }  // namespace detail
 
-// One axis of a convolution, with a tile of some outputs: one tap, passed through, three or five.
+// One axis of a convolution with a tile of so many outputs: one tap (not transformed), three or five.
 struct WinogradAxis {
   int64_t taps, stride, outputs;
   int64_t dilation = 1;  // 1 where there is one tap
@@ -97,9 +97,9 @@ struct WinogradAxis {
     if (taps == 5) return stride == 1 && outputs <= 2;
     return taps == 3 && (stride == 1 ? outputs == 2 || outputs == 4 : stride == 2 && outputs <= 2);
   }
-  // Inputs from a tile to the next.
+  // The distance in inputs from one tile to the next.
   constexpr int64_t step() const { return stride * outputs; }
-  // Inputs of a tile, and its points: as many.
+  // The number of a tile's inputs, which is also that of its points.
   constexpr int64_t points() const { return (outputs - 1) * stride + taps; }
   constexpr const WinogradPoint* table() const {
     if (outputs == 1) return detail::winograd_taps;
@@ -109,9 +109,9 @@ struct WinogradAxis {
   }
   // F(4, 3) or F(2, 5): rounds what F(2, 3) keeps exact.
   constexpr bool has_six_points() const { return points() == 6; }
-  // Whether it is read as it stands.
+  // Whether the axis is read untransformed.
   constexpr bool is_passed() const { return taps == 1 && stride == 1; }
-  // The first point, in their order, from `from` on that reaches an output; points() if none does.
+  // The first point at or after `from`, in their order, that reaches an output; points() if none does.
   constexpr int first_point(int64_t output, int from = 0) const {
     while (from < points() && table()[from].output[output] == 0.0f) ++from;
     return from;

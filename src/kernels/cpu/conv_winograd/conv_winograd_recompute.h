@@ -1,12 +1,12 @@
 // One voxel of a Winograd convolution by the definition.
 //
-// Problem: a NaN or an infinity in the input reaches all outputs of the tile that reads it, as NaN, and inputs beyond
-// FLT_MAX / 8 (with F(4) FLT_MAX / 50, with F(2,4,4) / 5000) overflow in the transforms, where a direct sum gives the
-// same as PyTorch. Method: where an output is not finite, it is summed again over its own taps. Their weights are taken
-// back out of the transformed ones: along each axis a tap is what an output makes of a tile whose one input at that tap
-// is 1 and whose others are 0 (conv_winograd_points.h). Limits: a weight may differ in its last bits from the one that
-// was packed. Bound by: nothing that matters, as long as such inputs are rare; some ten times as slow as a direct
-// convolution, with five taps a hundred times.
+// Problem: a NaN or infinity in the input makes all outputs of its tile NaN, and inputs beyond FLT_MAX / 8 (with F(4)
+// FLT_MAX / 50, with F(2,4,4) FLT_MAX / 5000) overflow in the transforms, where a direct sum gives what PyTorch gives.
+// Method: an output that is NaN or infinite is summed again over its own taps. Their weights are recovered from the
+// transformed ones: along each axis a tap's weight is the output for a tile whose input at that tap is 1 and whose
+// others are 0 (conv_winograd_points.h). Limits: a recovered weight may differ from the packed one in its last bits.
+// Bound by: nothing that matters while such inputs are rare; some ten times as slow as a direct convolution, with five
+// taps a hundred times.
 #pragma once
 
 #include "kernels/cpu/conv_winograd/conv_winograd_geometry.h"
@@ -14,14 +14,14 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The points of one axis whose sum, with factors, is the weight of a tap.
+// The points of one axis, and their factors, whose sum is the weight of a tap.
 struct WinogradTap {
   static constexpr int most = 6;
   int count = 0;
   int64_t point[most] = {};
   float factor[most] = {};
 
-  // Of the outputs, the one that the fewest points lead to: the first for the first tap, the last for others.
+  // The output that the fewest points lead to: the first output for the first tap, the last output for other taps.
   constexpr WinogradTap(const WinogradAxis& axis, int64_t tap) {
     const int64_t output = tap == 0 ? 0 : axis.outputs - 1, input = output * axis.stride + tap;
     for (int64_t i = 0; i < axis.points(); ++i) {
@@ -35,8 +35,8 @@ struct WinogradTap {
   }
 };
 
-// The weights of a tap, given in the kernel's order of axes, from an input channel to a block of output channels. What
-// is no more than the rounding of the transformed weights is zero, as it was: 0 times infinity is NaN.
+// The weights of a tap, given in the kernel's order of axes, from an input channel to a block of output channels. A
+// weight within the rounding error of the transform was zero and becomes zero: 0 times infinity is NaN.
 inline vec winograd_tap_weights(const WinogradPacking& packing, const float* weights, const Axes& tap,
                                 int64_t input_channel, int64_t output_block) {
   const WinogradForm form = packing.form();

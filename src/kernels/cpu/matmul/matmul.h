@@ -1,14 +1,14 @@
-// Matrix product of row-major matrices, batched: output[batch, m, n] = epilogue(sum over k of a[batch, m, k] *
-// b[batch, k, n]).
+// Batched matrix product of row-major matrices: output[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch,
+// k, n]).
 //
 // Operands are float, float16 or bfloat16 with any strides (transposed, broadcast along batch axes, part of a larger
-// tensor); the output's rows are contiguous; sums are in float. Method: a register tile of rows by two vectors of
-// columns; per k one element of each row of a is broadcast against two vectors of b. b is read from panels two vectors
-// wide: a constant b is packed so when it is compiled, otherwise a task packs each panel when it comes to it. A task
-// copies its rows of a, a block of the depth at a time, to rows at a constant distance, so that the tile addresses all
-// of them from one pointer. With a single row (a fully connected layer) b is streamed once, and several sets of
-// accumulators hide the latency of the FMA. The order of each sum is fixed by the sizes alone.
-// Limits: a sum is never split over tasks, so few columns with a very long depth use few threads.
+// tensor); output rows are contiguous; sums are in float. Method: a register tile is some rows by two vectors of
+// columns; for each k one element of each row of a is broadcast against two vectors of b. b is read from panels two
+// vectors wide: a constant b is packed at compile time, otherwise a task packs each panel when it reaches it. A task
+// copies its rows of a, one block of the depth at a time, to rows at a constant distance, so that the tile addresses
+// all of them from one pointer. With a single row (a fully connected layer) b is streamed once, and several sets of
+// accumulators hide the FMA's latency. The sizes alone fix the order of each sum. Limits: a sum is never split over
+// tasks, so few columns with a very long depth use few threads.
 #pragma once
 
 #include "kernels/cpu/matmul/matmul_geometry.h"
@@ -47,9 +47,9 @@ inline void copy_rows(const T* source, int64_t row_stride, int64_t column_stride
   }
 }
 
-// Copies a block of rows that stand one element apart, as columns of a transposed matrix do: squares are transposed in
-// registers. `width`, a multiple of the lanes, is the distance of the destination's rows; what is past `columns` in
-// each becomes zero.
+// Copies a block of rows that are one element apart (columns of a transposed matrix); squares are transposed in
+// registers. `width`, a multiple of the lanes, is the destination's leading dimension. Each row's elements past
+// `columns` become zero.
 template <class T>
 inline void copy_transposed(const T* source, int64_t column_stride, int64_t rows, int64_t columns, int64_t width,
                             float* destination) {
@@ -64,7 +64,7 @@ inline void copy_transposed(const T* source, int64_t column_stride, int64_t rows
     }
 }
 
-// Copies a block of rows that are contiguous; what is past `columns` in each becomes zero.
+// Copies a block of contiguous rows; each row's elements past `columns` become zero.
 template <class T>
 inline void copy_padded(const T* source, int64_t row_stride, int64_t rows, int64_t columns, int64_t width,
                         float* destination) {
@@ -77,7 +77,7 @@ inline void copy_padded(const T* source, int64_t row_stride, int64_t rows, int64
   }
 }
 
-// A block of `depth` rows of a panel as floats, [depth][width]; what is past `columns` in each row becomes zero.
+// Converts a block of `depth` rows of a panel to floats [depth][width]; each row's elements past `columns` become zero.
 template <class T>
 inline void pack_panel(const T* source, int64_t row_stride, int64_t column_stride, int64_t depth, int64_t columns,
                        int64_t width, float* packed) {
@@ -112,7 +112,7 @@ template <int tile_rows, int blocks, int64_t a_row_stride, class Element>
 
 }  // namespace detail
 
-// What MatrixProduct works with; b has been packed before where `b_is_packed`.
+// The operands of MatrixProduct; with `b_is_packed` b has been packed before.
 template <class A, class B, class Output, class Epilogue, bool b_is_packed>
 class MatrixProduct {
  public:

@@ -1,5 +1,5 @@
-// What the compiler, the packer of constant matrices and the matrix-product kernel (matmul.h) must agree on. Pure
-// functions, no vector types: the compiler includes this for any instruction set and passes its number of lanes.
+// What the compiler, the packer of constant matrices and matmul.h must agree on. Pure functions without vector types:
+// the compiler includes them for any instruction set and passes the number of lanes.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -19,16 +19,16 @@ struct MatmulSizes {
   constexpr int64_t batches() const { return batch[0] * batch[1] * batch[2] * batch[3]; }
 };
 
-// Strides of an operand in elements; 0 along a batch axis that is broadcast. A transposed operand has its strides
-// exchanged.
+// An operand's strides in elements; 0 along a batch axis that is broadcast. A transposed operand has its row and column
+// stride exchanged.
 struct MatrixView {
   int64_t batch_strides[MatmulSizes::batch_rank];
   int64_t row_stride;
   int64_t column_stride;
 };
 
-// A constant b is packed as [panel][k][column in panel]: a panel is two vectors wide, as is the register tile, the last
-// one a single vector when that suffices. Columns past the end are zero.
+// A constant b is packed as [panel][k][column in panel]. A panel is two vectors wide, as the register tile is; the last
+// one is a single vector when that suffices. Columns past the end are zero.
 struct MatmulPacking {
   int64_t depth;
   int64_t columns;
@@ -48,8 +48,8 @@ struct MatmulPacking {
 };
 
 // A task computes a block of rows by a block of panels of one matrix of the batch. For each block of the depth it packs
-// its part of a, and for each panel its part of b unless that is constant; partial sums wait in scratch between blocks
-// of the depth.
+// its part of a and, unless b is constant, its part of b for each panel; partial sums wait in scratch between blocks of
+// the depth.
 struct MatmulGeometry {
   static constexpr int64_t most_depth = 384;                // of a block, unless there is a single row
   static constexpr int64_t a_row_stride = most_depth + 16;  // no two rows of a tile in one set of the first-level cache
@@ -68,7 +68,7 @@ constexpr MatmulGeometry matmul_geometry(int target_lanes, const MatmulSizes& si
   const MatmulPacking packing{sizes.depth, sizes.columns, target_lanes};
   const int64_t tile_rows = machine::vector_unit(target_lanes).tile_rows();
   const int64_t least_rows = 4 * tile_rows;
-  // Few columns repay neither the packing of a nor its loads, unless there is only one row.
+  // With few columns, packing a does not pay, unless there is only one row.
   const int64_t least_panels = sizes.rows == 1 ? 1 : 4;
 
   MatmulGeometry geometry{};

@@ -9,7 +9,7 @@
 
 namespace onnxc {
 
-// Packs the right operand [depth, columns], whose element (k, n) stands at values[k * row_stride + n * column_stride].
+// Packs the right operand [depth, columns], whose element (k, n) is values[k * row_stride + n * column_stride].
 // `T` is float, or uint16_t for the bits of float16 and bfloat16. Throws InternalError when the matrix reaches past
 // `values`.
 template <class T>

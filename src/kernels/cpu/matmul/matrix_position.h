@@ -1,4 +1,4 @@
-// What the epilogue of a kernel that stores rows sees.
+// What the epilogue sees in a kernel that stores rows of a row-major tensor.
 #pragma once
 
 #include "kernels/cpu/matmul/matmul_geometry.h"
@@ -6,8 +6,8 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Where the accumulator that the kernel is about to store belongs. Only the first `count` lanes are stored: an epilogue
-// loads its operands with load_partial(source, count), which is a plain load where the count is known to be `lanes`.
+// The output position of the accumulator that is about to be stored. Only the first `count` lanes are stored: an
+// epilogue loads its operands with load_partial(source, count), a plain load where `count` is known to be `lanes`.
 struct MatrixPosition {
   int64_t batch[MatmulSizes::batch_rank];
   int64_t row;

@@ -1,12 +1,12 @@
-// Means and variances of channels over space, on blocked channels, or of few channels in rows: for
-// InstanceNormalization, GroupNormalization and GlobalAveragePool.
+// Means and variances of channels over space, on NCHWc or on NCHW with few channels: for InstanceNormalization,
+// GroupNormalization and GlobalAveragePool.
 //
 // Problem: a sum over a volume must use all threads, give the same bits on any number of them, and lose no digits where
-// the mean is large against the deviation. Method: two kernels, one after the other. PartialMoments cuts each channel
-// block into chunks of fixed size; of each it takes the mean, then, from the cache, the sums of the differences from
-// that mean and of their squares; PartialMomentsOfRows does so with neighbouring voxels in the lanes. ChannelMoments
-// puts the chunks of a group of channels together in order, in double; MeanOfChannels does so for the mean alone and
-// applies an epilogue. Bound by: reading the input once from memory.
+// the mean is large against the deviation. Method: two kernels in sequence. PartialMoments cuts each channel block into
+// chunks of fixed size; for each it computes the mean and then, rereading the chunk from cache, the sums of the
+// differences from the mean and of their squares. PartialMomentsOfRows does the same for NCHW, with neighbouring voxels
+// in the lanes. ChannelMoments combines the chunks of a group of channels in order, in double; MeanOfChannels does so
+// for the mean alone and applies an epilogue. Bound by: reading the input once from memory.
 #pragma once
 
 #include "kernels/cpu/memory_bound/channel_moments_geometry.h"
@@ -23,9 +23,8 @@ struct PartialMomentsArguments {
   BlockedView view;
 };
 
-// visit(plane, first, voxels, partial) for each of the tasks: the chunk of `voxels` voxels from `first` on of the plane
-// that begins at `plane` (a channel block, or a channel of a planar tensor), and the place of its `values` partial
-// results.
+// Calls visit(plane, first, voxels, partial) for each task: `plane` is the start of a channel block, or of an NCHW
+// channel; the chunk is `voxels` voxels from `first` on; `partial` is where its `values` partial results go.
 template <int block_lanes, int values, class Input, class Visitor>
 [[gnu::always_inline]] inline void for_each_chunk_of_tasks(const PartialMomentsArguments<Input>& arguments,
                                                            int64_t task_begin, int64_t task_end, const Visitor& visit) {
@@ -92,7 +91,7 @@ class PartialMoments {
   }
 };
 
-// The same of a planar tensor, as of blocks of one channel, with the squares.
+// The same for NCHW, as blocks of one channel, with the squares.
 template <class Input>
 class PartialMomentsOfRows {
  public:
@@ -119,7 +118,7 @@ class PartialMomentsOfRows {
     double values, squares;
   };
 
-  // Of the differences from `shift`.
+  // Sums of the differences from `shift`.
   static Sums sum_over(const Input* channel, const BlockedView& view, const Axes& size, int64_t first, int64_t voxels,
                        float shift) {
     constexpr int chains = 4;
@@ -155,7 +154,7 @@ struct ChannelMomentsArguments {
   MomentsSizes sizes;
 };
 
-// A task is a group of an image. `block_lanes`: channels that the partial moments have side by side.
+// A task is a group of an image. `block_lanes`: channels side by side in the partial moments.
 template <int block_lanes>
 class ChannelMoments {
  public:

@@ -15,12 +15,12 @@ struct MomentsSizes {
   constexpr int64_t group_channels() const { return groups == 0 ? 0 : channels / groups; }
 };
 
-// Voxels of a chunk: of one block of channels, or of a channel where blocks are of one (rows). Read twice, the second
-// time from the cache.
+// The voxels in a chunk: of one channel block, or of one channel in NCHW. A chunk is read twice, the second time from
+// cache.
 constexpr int64_t moments_chunk_voxels(int64_t block_lanes) { return block_lanes == 1 ? 16 * 1024 : 1024; }
 
-// Partial results are kept in order: [batch][channel block][chunk][value][lane]. The chunks depend on the sizes alone,
-// so that the bits of the results do not depend on threads.
+// Partial results in order: [batch][channel block][chunk][value][lane]. The chunks depend on the sizes alone, so the
+// bits of the results do not depend on the number of threads.
 struct ChunkGeometry {
   int64_t voxels, chunk_voxels, chunks, blocks;
 
@@ -34,8 +34,8 @@ struct ChunkGeometry {
   constexpr int64_t tasks(const MomentsSizes& sizes) const { return sizes.batch * blocks * chunks; }
 };
 
-// Values kept of a chunk: the sum; or for the variance the rounded mean, and the sums of the differences from it and of
-// their squares.
+// The number of values kept for a chunk: the sum; or for the variance the rounded mean and the sums of the differences
+// from it and of their squares.
 constexpr int64_t chunk_values(bool with_squares) { return with_squares ? 3 : 1; }
 
 // Floats that the partial results take.

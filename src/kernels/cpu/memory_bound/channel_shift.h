@@ -1,10 +1,10 @@
-// Brings blocks of channels to a place among the channels of another tensor that is no whole number of blocks away: a
-// part of a Concat, computed on the way.
+// Copies an NCHWc tensor to a channel offset of another one that is no multiple of the block: a part of a Concat, with
+// arithmetic on the way.
 //
-// Problem: y[n, c + shift, z] = epilogue(x[n, c, z]), both nCdhw{lanes}c. Method: the lanes of a block go to two blocks
-// of the output, each by a store at a shifted address whose mask leaves the other lanes alone, so that nothing is moved
-// between lanes. Where the part ends the output's channels, the lanes that pad its last block become zero. Bound by:
-// memory. Limits: the neighbours' lanes must be stored by other steps, not at the same time.
+// Problem: y[n, c + shift, z] = epilogue(x[n, c, z]), both nCdhw{lanes}c. Method: the lanes of an input block belong to
+// two output blocks; each is written by one store at a shifted address whose mask leaves the other lanes alone, so no
+// element moves between lanes. Where the part ends the output's channels, the padding of its last block becomes zero.
+// Bound by: memory. Limits: neighbouring lanes must be stored by other steps, not at the same time.
 #pragma once
 
 #include "kernels/cpu/memory_bound/layout_copy_geometry.h"
@@ -63,8 +63,8 @@ class ChannelShift {
   }
 
  private:
-  // Where the lanes of a block go: lanes [0, split) to lane `shift` and after of one block of the output, and [split,
-  // end) to the front of the next.
+  // Where a block's lanes go: lanes [0, split) to lane `shift` and following of one output block, lanes [split, end) to
+  // the front of the next.
   struct Lanes {
     int64_t channels;  // the others hold padding, and become zero where they are stored
     int64_t shift, split, end;

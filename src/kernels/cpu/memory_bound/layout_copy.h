@@ -1,10 +1,10 @@
-// Brings a tensor from blocks of channels to rows (NCDHW), or back, and computes on the way.
+// Reorders a tensor from NCHWc to NCHW or back, with arithmetic on the way.
 //
 // Problem: y[n, c, z] = epilogue(x[n, c, z]), where one of the two is nCdhw{lanes}c and the other row-major. Method:
-// `lanes` voxels of a block are a square that is transposed in registers, so that both sides are read and written by
-// whole vectors. The epilogue sees blocks: before the square becomes rows, or after it came from rows. Rows that follow
-// one another in both are copied as one. Towards blocks, the channels that pad the last block become zero. Bound by:
-// memory; with few channels by the transposition, which moves their padding as well.
+// `lanes` voxels of a block are a square that is transposed in registers, so that both sides are read and written in
+// whole vectors. The epilogue sees NCHWc: it runs before the transposition to NCHW, or after the one from NCHW. Rows
+// that are contiguous on both sides are copied as one. Towards NCHWc the padding of the last channel block becomes
+// zero. Bound by: memory; with few channels by the transposition, which moves their padding as well.
 #pragma once
 
 #include "kernels/cpu/memory_bound/layout_copy_geometry.h"
@@ -113,8 +113,8 @@ class LayoutCopy {
     }
   }
 
-  // Applies the epilogue to `count` voxels. Rolled: unrolled it is `lanes` times the code, and takes what registers the
-  // square leaves.
+  // Applies the epilogue to `count` voxels. The loop stays rolled: unrolled it is `lanes` times the code and needs the
+  // registers of the square.
   [[gnu::always_inline]] static void compute(const Axes& size, int64_t count, const Epilogue& epilogue,
                                              Position& position, vec (&square)[lanes]) {
     vec values[lanes];
@@ -136,7 +136,7 @@ class LayoutCopy {
   }
 };
 
-// Outside of the class: clang would parse and instantiate what is inline with each model, the runtime's as well.
+// Outside the class: clang would parse and instantiate an inline definition with each model, the runtime's as well.
 template <class Input, class Output, bool to_rows, class Epilogue>
 void LayoutCopy<Input, Output, to_rows, Epilogue>::run(const Arguments& arguments, const Epilogue& epilogue,
                                                        int64_t task_begin, int64_t task_end, void* /*scratch*/) {

@@ -38,8 +38,8 @@ void for_each_piece(const LayoutCopySizes& sizes, int target_lanes, int64_t task
   }
 }
 
-// The size with rows taken for one where they follow one another on both sides, whose voxels are as many elements as
-// their lanes.
+// The size with rows merged into one where they are contiguous on both sides; a voxel has as many elements as its side
+// has lanes.
 constexpr Axes joined_rows(const Axes& size, const BlockedView& input, int64_t input_lanes, const BlockedView& output,
                            int64_t output_lanes) {
   const auto follow = [](int64_t extent, int64_t in, int64_t out, int64_t in_length, int64_t out_length) {

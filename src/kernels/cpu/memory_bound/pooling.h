@@ -1,12 +1,10 @@
-// Max and average pools over blocked channels: any window, stride, dilation, pads and overhang (ceil_mode), ranks 1
-// to 3.
+// Max and average pools on NCHWc: any window, stride, dilation, pads and overhang (ceil_mode), ranks 1 to 3.
 //
-// Problem: y[n, c, z] = epilogue(the largest, or the mean, of x[n, c, z * stride - pad + k * dilation] over the taps k
-// inside the input). Padding never is the largest; a NaN is. A window that is all padding gives -infinity or, as a mean
-// of nothing, NaN. Lanes are channels, so all is lane by lane. Method: up to four outputs of a row at once stay in
-// registers; rows of the window that fall into the padding are left out, and tiles at the ends of a row read the
-// neutral element for what lies outside. The order of each sum is that of the taps.
-// Bound by: reading the input.
+// Problem: y[n, c, z] = epilogue(the maximum, or the mean, of x[n, c, z * stride - pad + k * dilation] over the taps k
+// inside the input). Padding is never the maximum; a NaN is. A window of padding alone gives -infinity, or NaN as the
+// mean of nothing. Lanes are channels, so every lane computes on its own. Method: up to four outputs of a row at once
+// stay in registers; window rows inside the padding are skipped, and tiles at the ends of a row read the neutral
+// element for what lies outside. The taps' order is the order of each sum. Bound by: reading the input.
 #pragma once
 
 #include "kernels/cpu/conv/window.h"

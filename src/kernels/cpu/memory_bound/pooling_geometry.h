@@ -12,7 +12,7 @@ enum class PoolKind : uint8_t {
   average_with_padding  // the padding counts as zeros (ONNX count_include_pad), what is past it does not
 };
 
-// What is known of a pool when it is compiled; a template argument of the kernel.
+// The static part of a pool; a template argument of the kernel.
 struct PoolShape {
   PoolKind kind;
   Axes kernel = {1, 1, 1};

@@ -1,10 +1,10 @@
 // Softmax and LogSoftmax over rows.
 //
-// Problem: y[r, c] = e[c] / sum of e, e[c] = exp(x[r, c] - the largest of row r); or the logarithm of that. A NaN or
-// +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in the cache: the largest
-// element; the exponentials and their sum, kept in the output where that is float; the quotients. Several vectors of
-// partial sums, so that the error of a long row stays small. The order of each sum is fixed by the number of columns.
-// Limits: a single row uses one thread. Bound by: the exponential.
+// Problem: y[r, c] = e[c] / sum of e, e[c] = exp(x[r, c] - the maximum of row r); or the logarithm of that. A NaN or
+// +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in cache: its maximum; the
+// exponentials, kept in the output where that is float, and their sum; the quotients. Several vectors of partial sums
+// keep the error of a long row small. The number of columns alone fixes the order of each sum. Limits: a single row
+// uses one thread. Bound by: the exponential.
 #pragma once
 
 #include "kernels/cpu/memory_bound/softmax_geometry.h"

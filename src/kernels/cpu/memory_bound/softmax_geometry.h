@@ -6,8 +6,8 @@
 
 namespace onnxc::kernels {
 
-// Rows of contiguous elements, each of which is normalized for itself; they stand along up to five axes, the leading
-// ones of which may be 1.
+// Rows of contiguous elements, each normalised on its own. The rows lie along up to five axes, of which leading ones
+// may be 1.
 struct SoftmaxSizes {
   static constexpr int row_axes = 5;
 

@@ -1,4 +1,4 @@
-// Sizes computed from the dims of a run: arithmetic that remembers whether it left 64 bits or divided by zero.
+// Sizes computed from a run's dims: arithmetic that remembers whether it left 64 bits or divided by zero.
 #pragma once
 
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct CheckedSize {
     const bool overflow = __builtin_mul_overflow(a.value, b.value, &result);
     return {result, overflow || a.overflow || b.overflow};
   }
-  // Of sizes that are not negative, where flooring and truncating are one.
+  // For sizes that are not negative, where flooring and truncating are the same.
   friend CheckedSize operator/(CheckedSize a, CheckedSize b) { return floor_divide(a, b); }
   friend CheckedSize operator%(CheckedSize a, CheckedSize b) { return floor_modulo(a, b); }
 

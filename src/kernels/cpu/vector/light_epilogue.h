@@ -1,5 +1,5 @@
-// Epilogues of a few simple operators. The emitter marks them; a kernel applies such a one to a tile whose accumulators
-// are all in registers, where others, which need registers of their own, wait until the tile is in memory.
+// Light epilogues: few simple operators, marked by the emitter. A kernel applies one to a tile whose accumulators are
+// all in registers; any other epilogue needs registers of its own and runs after the tile has been stored to memory.
 #pragma once
 
 #include "kernels/cpu/vector/vector.h"

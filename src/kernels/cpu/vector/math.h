@@ -1,14 +1,13 @@
-// Elementary functions, under the names of the loop IR's scalar operations (ir/loops/loops.h): each for float, vec and
-// double.
+// Elementary functions, named as the loop IR's scalar operations (ir/loops/loops.h): each for float, vec and double.
 //
-// float and vec share one text, free of branches and calls, so that a vec function gives the bits of the scalar one in
-// each lane and clang vectorises loops over the scalar ones. Every product that feeds a sum is written as fma, so that
-// no contraction can tell the two apart. NaN, infinities, signed zeros and denormal numbers come out as C's functions
-// have them. double goes to libm, as do the rarer functions, whose vec form calls the scalar one lane by lane.
+// float and vec share one text, free of branches and calls: a vec function gives the bits of the scalar one in each
+// lane, and clang vectorises loops over the scalar ones. Every product that feeds a sum is written as fma, so that
+// contraction cannot make the two differ. NaN, infinities, signed zeros and denormals are treated as C's functions
+// treat them. double calls libm, as do the rarer functions, whose vec form calls the scalar one lane by lane.
 //
 // Largest error over all floats, in units in the last place (held by tests/kernels/cpu/vector/math_test.cpp):
-// exponential 1, logistic 2.5, logarithm 1, hyperbolic_tangent 2, error_function 1.5, power 0.51.
-// The polynomials of these (but for power) are N. Juffa's minimax approximations for single precision with fma.
+// exponential 1, logistic 2.5, logarithm 1, hyperbolic_tangent 2, error_function 1.5, power 0.51. The polynomials
+// (except power's) are N. Juffa's minimax approximations for single precision with fma.
 #pragma once
 
 #include "kernels/cpu/vector/vector.h"
@@ -73,9 +72,9 @@ template <class Real>
 
 // ---- the functions' texts: Real is float or vec
 
-// exp(sign * x) = 2^n * exp(sign * r), n the integer nearest to sign * x / ln 2 and r what is left, at most ln(2) / 2.
-// Returns exp(sign * r), and n + bias in the low nine bits of `n_bits`. The sign, 1 or -1, is one of the constants: a
-// negation before would cost an instruction, and another where a bound is taken before it.
+// exp(sign * x) = 2^n * exp(sign * r), with n the integer nearest to sign * x / ln 2 and r the rest, at most ln(2) / 2.
+// Returns exp(sign * r), and n + bias in the low nine bits of `n_bits`. The sign, 1 or -1, is part of the constants: a
+// separate negation would cost an instruction, and another one where a bound is applied before it.
 template <int sign, int bias, class Real, class Bits>
 [[gnu::always_inline]] inline Real split_exponential(Real x, Bits& n_bits) {
   constexpr float round_to_integer = 0x1.8p23f + bias;  // a sum with it has the nearest integer in its low bits
@@ -102,9 +101,9 @@ template <class Real>
   return fraction * scale * rest;
 }
 
-// 1 / (1 + exp(-x)); a NaN passes. 2^n is one shift of the sum's bits: from n = 128 on, where the result is less than
-// 2^-127, it is infinity, and the result 0. The division takes a third of the time: a reciprocal by fused
-// multiply-adds, which share their units with all the rest, takes longer.
+// 1 / (1 + exp(-x)); a NaN passes. 2^n is one shift of the sum's bits: from n = 128 on, where the result is below
+// 2^-127, it is infinity and the result 0. The division takes a third of the time; a reciprocal by fma would take
+// longer, since it shares its units with everything else.
 template <class Real>
 [[gnu::always_inline]] inline Real logistic(Real x) {
   constexpr float least = -88.8f, most = 87.0f;  // n is 128 and -126
@@ -331,7 +330,7 @@ template <class Function, class... Vectors>
 }
 [[gnu::always_inline]] inline double modulo_truncate(double a, double b) { return __builtin_fmod(a, b); }
 
-// What is easy for the scalar, said for the vec.
+// Functions that are trivial for a scalar, written out for vec.
 [[gnu::always_inline]] inline vec negate(vec a) { return -a; }
 [[gnu::always_inline]] inline vec reciprocal(vec a) { return 1.0f / a; }
 [[gnu::always_inline]] inline vec sign(vec a) {  // of a NaN: 0

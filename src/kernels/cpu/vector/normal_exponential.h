@@ -1,9 +1,9 @@
-// The weights of a softmax: exp(x) of an x up to 0, in as few instructions as an error of some 2^-22 allows.
+// The weights of a softmax: exp(x) for x up to 0, in as few instructions as an error of some 2^-22 allows.
 //
-// exp(x) = 2^t, t = x * log2(e), and 2^t = 2^floor(t) * 2^r with r in [0, 1), a polynomial of degree 5. What would be
-// no normal float is 0: masks of -100 make such, and arithmetic on them takes a hundred times as long. exp(0) is 1
-// exactly, exp(-inf) is 0, a NaN passes. Error, relative: 2^-22 for the polynomial and |x| * 2^-23 for the product;
-// where the latter counts, the weight is small beside the largest, which is 1.
+// exp(x) = 2^t with t = x * log2(e), and 2^t = 2^floor(t) * 2^r with r in [0, 1), a polynomial of degree 5. A result
+// below the normal floats becomes 0: masks of -100 give such results, and arithmetic on denormals takes a hundred times
+// as long. exp(0) is exactly 1, exp(-inf) is 0, a NaN passes. Relative error: 2^-22 from the polynomial and |x| * 2^-23
+// from the product; where the latter counts, the weight is small beside the largest, which is 1.
 #pragma once
 
 #include "kernels/cpu/vector/math.h"
@@ -22,7 +22,7 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
   return __builtin_ia32_scalefps512_mask(power(r), t, vec(0.0f), is_normal, rounds_to_nearest);
 #else
   const vec floor = __builtin_elementwise_floor(t);
-  // In the low bits of the sum stands floor(t) + 127, the exponent of 2^floor(t).
+  // The low bits of the sum are floor(t) + 127, the exponent of 2^floor(t).
   const vec scale = detail::from_bits(detail::to_bits(floor + splat(0x1.8p23f + 127.0f)) << 23);
   return t < least ? splat(0.0f) : power(t - floor) * scale;
 #endif

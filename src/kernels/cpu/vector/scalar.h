@@ -1,5 +1,5 @@
-// The scalar operations of the loop IR (ir/loops/loops.h) as generated code for the CPU calls them: what all targets
-// share, the elementary functions, and what is said for a vec besides.
+// The loop IR's scalar operations (ir/loops/loops.h) as generated CPU code calls them: those that all targets share,
+// the elementary functions, and the versions for vec.
 #pragma once
 
 #include "kernels/cpu/vector/math.h"

@@ -15,7 +15,7 @@ using AllLanes = LaneSequence<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 
 using AllLanes = LaneSequence<0, 1, 2, 3, 4, 5, 6, 7>;
 #endif
 
-// Of two rows that stand `distance` apart, exchanges the blocks of `distance` lanes that lie off the diagonal.
+// Exchanges the off-diagonal blocks of `distance` lanes of two rows that are `distance` apart.
 template <int distance, int... lane>
 [[gnu::always_inline]] inline void exchange_blocks(vec& upper, vec& lower, LaneSequence<lane...>) {
   const vec a = upper, b = lower;

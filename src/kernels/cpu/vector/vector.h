@@ -1,13 +1,13 @@
-// The vector of the target: one type `vec` of `lanes` floats, its loads, stores and arithmetic.
+// The target's vector: one type `vec` of `lanes` floats, its loads, stores and arithmetic.
 //
 // Kernels and generated code are written once for AVX2 (8 lanes) and AVX-512 (16 lanes); the compiler's -march picks.
 // Activations and weights are stored as float, float16_t or bfloat16_t and always computed in float. Every arithmetic
-// function here exists under the same name for float and for vec, so that one text serves the vector body and the
-// scalar tail.
+// function exists under the same name for float and for vec, so that one text serves the vector body and the scalar
+// tail.
 //
-// No standard library beyond freestanding headers, and no compiler-rt call: the result is linked into a model.so that
-// needs libc at most. All kernel headers open `namespace onnxc::kernels::inline ONNXC_KERNELS_ISA`, so that code for
-// both instruction sets can be linked into one binary (the tests do) without one replacing the other.
+// Only freestanding headers, and no compiler-rt call: the result is linked into a model.so that needs libc at most. All
+// kernel headers open `namespace onnxc::kernels::inline ONNXC_KERNELS_ISA`, so that code for both instruction sets can
+// be linked into one binary (as the tests do) without one replacing the other.
 #pragma once
 
 #include <stddef.h>
@@ -36,8 +36,8 @@ typedef uint32_t vec_uint32 __attribute__((ext_vector_type(lanes)));
 typedef uint16_t vec_uint16 __attribute__((ext_vector_type(lanes)));
 typedef _Float16 vec_float16 __attribute__((ext_vector_type(lanes)));
 
-// Keeps clang from telling how pointers were computed. Else it weighs each address of a register tile as a function of
-// all loops around, which takes it a fifth to a third of a layer's compile, for the same addresses in the end.
+// Hides from clang how pointers were computed. Otherwise clang weighs each address of a register tile as a function of
+// all surrounding loops, which is a fifth to a third of a layer's compile time and gives the same addresses in the end.
 template <class A, class B>
 [[gnu::always_inline]] inline void hide_origin(const A*& a, const B*& b) {
   asm("" : "+r"(a), "+r"(b));
@@ -58,7 +58,7 @@ template <class Vector>
 [[gnu::always_inline]] inline vec load(const float* source) { return detail::load_bits<vec>(source); }
 [[gnu::always_inline]] inline vec load(const float16_t* source) {
   vec value = __builtin_convertvector(detail::load_bits<vec_float16>(source), vec);
-  // Without this clang sees through the widening and compares, selects or takes minima in float16, one lane at a time.
+  // Without this clang sees through the widening and does comparisons, selects and minima in float16, lane by lane.
 #if defined(__AVX512F__)
   asm("" : "+v"(value));
 #else
@@ -244,7 +244,7 @@ template <class T>
 // ---- what an epilogue sees
 // ------------------------------------------------------------------------------------------------------------
 
-// Where the accumulator that a kernel is about to store belongs. Axes are those of the output view; a missing spatial
+// The output position of the accumulator that a kernel is about to store. Axes are the output view's; a missing spatial
 // axis is 0.
 struct Position {
   int64_t n;              // batch
@@ -259,7 +259,7 @@ struct NoEpilogue {
   [[gnu::always_inline]] vec operator()(vec accumulator, const Position&) const { return accumulator; }
 };
 
-// Of a kernel that keeps an intermediate result to itself: what is applied to that, and to the output.
+// The epilogues of a kernel that keeps an intermediate result to itself: that result's, and the output's.
 template <class Inner, class Outer>
 struct TwoEpilogues {
   Inner inner;

@@ -1,24 +1,22 @@
-// Attention in one kernel: products of queries and keys, softmax, product with the values; scores stay on the chip.
+// Attention in one kernel: queries times keys, a softmax, and the product with the values; the scores stay on the chip.
 //
 // Problem: y[q] = sum over keys k of softmax_k(score(q, k)) * v[k], score(q, k) = inner epilogue(q . k): a scale,
-// biases and masks. As three kernels the scores, queries times keys of them, are stored twice and loaded twice.
+// biases and masks. Three kernels would store and load the scores (queries times keys of them) twice.
 //
-// Method: a wavefront has 32 queries, a block 128. Block by block of 32 keys, which the threads of the block bring to
-// LDS while the block before is computed with: the matrix unit gets keys as its first operand and queries as its
-// second, so that a lane holds the scores of one query and half of the keys, the other half being in the lane 32
-// further. What a softmax folds is in the lane, but for one exchange. Exponentials are the second operand of the
-// product with the values as they stand: which key goes to which step is free as long as the values agree. When the
-// largest score grows, sums and results so far are scaled (online softmax). A row with NaN or +inf, or of -inf alone,
-// is NaN.
+// Method: a wavefront has 32 queries, a block of threads 128. The block loops over blocks of 32 keys; its threads load
+// one into LDS while the one before is computed with. Keys are the matrix unit's first operand and queries the second,
+// so a lane holds the scores of one query and half of the keys; the lane 32 further has the other half. A softmax folds
+// values of one lane, but for one exchange. The exponentials are the second operand of the product with the values
+// without being moved: any order of keys over the steps will do, as long as the values use the same. When the maximum
+// grows, the sums and results so far are scaled (online softmax). A row with NaN or +inf, or of -inf alone, is NaN.
 //
-// Where the inner epilogue reads tensors, lanes that are queries would each read from a cache line of its own. There
-// the operands change places, so that a lane holds the scores of one key, and the results go to the lanes of their
-// queries through LDS, by the wavefront alone.
+// Where the inner epilogue reads tensors, lanes that are queries would each read a cache line of their own. There the
+// operands are exchanged, so that a lane holds the scores of one key, and the wavefront moves the results to the lanes
+// of their queries through LDS.
 //
-// Limits: depth of at most 64 (128 in 16 bits), 128 columns; a depth that is no multiple of 8 (16 in 16 bits) is padded
-// with zeros, columns to a multiple of 32.
-// Bound by: in float32 the matrix unit and the vector unit, which exclude each other; in 16 bits the vector unit, an
-// exponential for each score.
+// Limits: depth at most 64 (128 in 16 bits), 128 columns; a depth that is no multiple of 8 (16 in 16 bits) is padded
+// with zeros, columns to a multiple of 32. Bound by: in float32 the matrix unit and the vector unit, which exclude each
+// other; in 16 bits the vector unit, with one exponential for each score.
 #pragma once
 
 #include "kernels/hip/attention/attention_geometry.h"
@@ -27,7 +25,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// What the lanes of a wavefront wrote to LDS before it, they see behind it.
+// After it, the lanes of a wavefront see what any of them wrote to LDS before it.
 __device__ inline void wave_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();
@@ -117,7 +115,7 @@ class Attention {
   // With an offset of 32 bits a uniform address needs no arithmetic of the vector unit.
   __device__ static T load(const T* first, uint32_t offset) { return first[offset]; }
 
-  // This lane's chunks of its query: as GemmTileProduct reads a row, one half of the wavefront the even ones.
+  // This lane's chunks of its query, as GemmTileProduct reads a row: one half of the wavefront has the even ones.
   __device__ void load_queries() {
     const FlashAttentionView& view = arguments_.query_view;
     const int64_t query = smaller(first_query_ + lane_, last_query_);
@@ -134,7 +132,7 @@ class Attention {
     }
   }
 
-  // What pads the columns is computed with and not stored.
+  // Columns of padding are computed and not stored.
   __device__ void clear() {
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_tiles; ++i) sums_[i] = Float16(0.0f);
@@ -153,7 +151,7 @@ class Attention {
   // A chunk of the values has the keys that a chunk of exponentials has.
   __device__ static constexpr int key_of(int chunk, int e) { return row_of(chunk / 2 * chunk_elements + e, chunk % 2); }
 
-  // Loads have no branches: what is padding is read from the first place, and replaced when it goes to LDS.
+  // Loads have no branches: padding is loaded from the first element, and replaced by zero on the way to LDS.
   __device__ void fetch(int32_t first) {
     const auto rest = static_cast<int32_t>(arguments_.sizes.keys) - first;
     const FlashAttentionView &key_view = arguments_.key_view, &value_view = arguments_.value_view;
@@ -227,7 +225,7 @@ class Attention {
         scores = plan.scores_change_lanes ? Tile::add_part(queries_[i], key, part, scores)
                                           : Tile::add_part(key, queries_[i], part, scores);
     }
-    // Behind the last key and the last query the epilogue is that of the last: what it reads is there.
+    // Behind the last key and the last query the epilogue reads as for the last one: that memory exists.
     const auto last_key = static_cast<int32_t>(arguments_.sizes.keys) - 1;
     if constexpr (!plan.scores_change_lanes) {
 #pragma clang loop unroll(full)
@@ -237,7 +235,7 @@ class Attention {
       return scores;
     } else {
       Float16 by_key;
-      // Kept from step to step the places of 16 queries would be up to 64 registers.
+      // The offsets of 16 queries would take up to 64 registers, kept from step to step.
       int32_t first_query = first_query_ + half_ * 4;
       if constexpr (pairs + 4 * column_tiles > 8) asm volatile("" : "+v"(first_query));
       float* const own = shared_.scores[wave_index()];
@@ -267,7 +265,7 @@ class Attention {
     }
   }
 
-  // Of a difference that is not above 0: rounding it costs less than a digit of what counts in a sum with 1.
+  // The exponential of a difference that is at most 0: its rounding is below what counts in a sum with 1.
   __device__ static float power_of_e(float difference) {
     constexpr float log2_of_e = 0x1.715476p+0f;
     return __builtin_amdgcn_exp2f(difference * log2_of_e);

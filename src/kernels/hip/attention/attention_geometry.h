@@ -19,14 +19,14 @@ struct FlashAttentionPlan {
 
   constexpr int64_t element_bytes() const { return is_half(products) ? 2 : 4; }
   constexpr int64_t chunk_elements() const { return chunk_bytes / element_bytes(); }
-  // Chunks of a query or key, two at a time: one for each half of a wavefront. Four are a row of LDS.
+  // Chunks of a query or key come in pairs, one for each half of a wavefront. Four chunks are a row of LDS.
   constexpr int64_t depth_pairs() const { return divide_up(depth, 2 * chunk_elements()); }
   constexpr int64_t column_tiles() const { return divide_up(columns, tile); }
   // A column of the values has 32 keys, and 16 bytes of padding, against bank conflicts.
   constexpr int64_t value_row_bytes() const { return tile * element_bytes() + 16; }
   constexpr int64_t key_bytes() const { return divide_up(depth_pairs(), 2) * tile * lds_row_bytes; }
   constexpr int64_t value_bytes() const { return column_tiles() * tile * value_row_bytes(); }
-  // Of each wavefront, rows of 16 queries.
+  // Each wavefront has rows of 16 queries.
   static constexpr int64_t score_row_floats = tile + 4;
   constexpr int64_t score_floats() const { return scores_change_lanes ? tile / 2 * score_row_floats : 1; }
   constexpr int64_t lds_bytes() const { return key_bytes() + value_bytes() + 4 * score_floats() * 4; }
@@ -38,8 +38,8 @@ struct FlashAttentionPlan {
     const int64_t key_chunks = depth_pairs() * 2 * tile, value_chunks = round_up(columns, 8) * tile / chunk_elements();
     return (divide_up(key_chunks, nest_threads) + divide_up(value_chunks, nest_threads)) * chunk_elements();
   }
-  // Registers: of queries, sums, what is fetched and where from, and others as they were counted. Scores that change
-  // lanes also have their biases' places.
+  // Registers: for queries, sums, prefetched data and its addresses, and others as counted. Scores that change lanes
+  // also need registers for the addresses of their biases.
   constexpr int64_t registers() const {
     return 4 * depth_pairs() + 16 * column_tiles() + 2 * fetched_elements() + (scores_change_lanes ? 144 : 88);
   }
@@ -53,7 +53,7 @@ struct FlashAttentionPlan {
   }
 };
 
-// Strides in elements. `row` and `element` are those of queries, keys, values and results: a value's element is a
+// Strides in elements. `row` and `element` are those of queries, keys, values and results; a value's element is a
 // column.
 struct FlashAttentionView {
   int64_t batch, group, row, element;

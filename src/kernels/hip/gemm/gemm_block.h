@@ -1,11 +1,11 @@
-// The block of a matrix product: which tile, and which part of its reduction, it has, and where results are stored.
+// The block of a matrix product: its tile, its part of the reduction, and where its results are stored.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_tile.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Where a row of the tile is in the output, and whether it is inside.
+// A tile row's position in the output, and whether it is inside.
 struct RowPlace {
   int32_t d, h, w;
   int32_t is_inside;
@@ -29,10 +29,10 @@ struct __attribute__((packed, aligned(alignment))) StoredFour {
   typename FourBits<sizeof(T)>::Type bits;
 };
 
-// `which` counts tiles, all those of one part of the reduction after the other.
+// `which` numbers the tiles, all tiles of one part of the reduction after those of another.
 template <GemmPlan plan, class Input, class Weight, class Output>
 struct GemmBlock {
-  // References: an object would be a constant of the GPU's own, which the compiler does not look into.
+  // References: a copy would become a constant in GPU memory, which the compiler does not see through.
   static constexpr const ConvShape& shape = plan.shape;
   static constexpr const GemmTile& tile = plan.tile;
   using Product = GemmTileProduct<plan.products, tile>;
@@ -65,7 +65,7 @@ struct GemmBlock {
     part = plan.is_split ? static_cast<int32_t>(rest) : 0;
   }
 
-  // Where a row of the tile is, from where the first one is.
+  // The position of a tile row, given that of the tile's first row.
   __device__ void place_first_row(uint32_t row) {
     const Divisor &width = arguments.launch.width, &height = arguments.launch.height;
     first_row = row;
@@ -89,13 +89,13 @@ struct GemmBlock {
     return place;
   }
 
-  // Of products of 32 bits each.
+  // An offset, as a sum of products of 32 bits each.
   __device__ static int64_t offset_of(int32_t d, int32_t h, int32_t w, const GemmView& view) {
     auto product = [](int32_t position, int64_t stride) { return int64_t{position} * static_cast<int32_t>(stride); };
     return product(d, view.d) + product(h, view.h) + product(w, view.w);
   }
 
-  // Where the channels of the row lie in the output; in a planar one, those from the lane's first column on.
+  // The output offset of the row's channels; in NCHW, of those from the lane's first column on.
   struct Voxel {
     Output* channels;
     int64_t d, h, w;
@@ -121,9 +121,9 @@ struct GemmBlock {
     return voxel.channels + (channel / lanes * arguments.output_view.block + channel % lanes);
   }
 
-  // Four columns of a row, from `wave_column + lane_column` of the group; the first part is a multiple of 8, the same
-  // for the wavefront. The padding of the last block of channels is written too, with zeros. In a planar output the 32
-  // rows of half a wavefront are next to each other, in blocks its four columns.
+  // Four columns of a row, from `wave_column + lane_column` of the group; wave_column is a multiple of 8 and uniform in
+  // the wavefront. The padding of the last channel block is written too, with zeros. Contiguous in memory are, in NCHW,
+  // the 32 rows of half a wavefront; in NCHWc, the four columns of a lane.
   template <class Epilogue>
   __device__ void store_four(const Epilogue& epilogue, const Voxel& voxel, int wave_column, Float4 sums) const {
     constexpr auto real_columns = static_cast<int>(shape.group_output_channels());
@@ -148,7 +148,7 @@ struct GemmBlock {
       using Stored = StoredFour<Output, plan.matrix_product ? sizeof(Output) : 4 * sizeof(Output)>;
       reinterpret_cast<Stored*>(channel_at(voxel, group_channel + wave_column) + lane_column)->bits = bits;
     } else {
-      // In a planar tensor the product with the stride of channels is the same for the wavefront.
+      // In NCHW the product with the channel stride is uniform in the wavefront.
       const int first = group_channel + (stores_planes ? wave_column : column);
 #pragma clang loop unroll(full)
       for (int e = 0; e < 4; ++e)

@@ -1,9 +1,9 @@
 // What the compiler, the host and the implicit-GEMM kernel must agree on: how products are made, tiles, the order of
 // the reduction, how weights are packed, how many blocks are launched. Pure functions.
 //
-// Activations of convolutions are in blocks of 16 channels (nCdhw16c): 64 bytes of float a voxel and block, aligned and
-// padded with zeros whatever the number of channels, and voxels of a row next to each other. A row-major matrix is such
-// a tensor too, where its columns are whole blocks: only its strides differ.
+// Convolution activations are nCdhw16c: blocks of 16 channels, 64 bytes of float a voxel and block, aligned and padded
+// with zeros whatever the number of channels, with the voxels of a row contiguous. A row-major matrix whose columns are
+// whole blocks is such a tensor too: only its strides differ.
 #pragma once
 
 #include "kernels/hip/wave/divisor.h"
@@ -12,7 +12,7 @@
 
 namespace onnxc::kernels {
 
-// How the matrix unit makes a product. Sums are float32 always.
+// How the matrix unit multiplies. Sums are always float32.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
   xf32,      // v_mfma_f32_32x32x4_xf32: operands keep 10 bits of mantissa
@@ -23,8 +23,8 @@ enum class Products {
 
 constexpr bool is_half(Products products) { return products == Products::float16 || products == Products::bfloat16; }
 
-// Cycles that a SIMD unit needs for the products of a 32x32 tile over 16 elements of the reduction
-// (AMD's matrix calculator).
+// The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction (AMD's matrix
+// calculator).
 constexpr int64_t product_cycles(Products products) {
   switch (products) {
     case Products::float32:
@@ -39,42 +39,42 @@ constexpr int64_t product_cycles(Products products) {
   }
 }
 
-// What a block of 256 threads computes: rows (voxels of a convolution) x columns (output channels). Each of its four
+// The tile of a block of 256 threads: rows (voxels of a convolution) x columns (output channels). Each of its four
 // wavefronts has a quarter, in 32x32 accumulators.
 struct GemmTile {
   int64_t rows, columns;
   constexpr bool operator==(const GemmTile&) const = default;
   constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
-  // Wavefronts that a SIMD unit has room for, with 512 registers: a lane has its sums and some others.
+  // Wavefronts that fit a SIMD unit with its 512 registers: a lane needs its sums and some others.
   constexpr int64_t waves(int64_t others = 64) const {
     return smaller(gpu.registers / (rows * columns / 256 + others), gpu.waves_per_simd);
   }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {128, 32}};
 
-// In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16, whose order changes from row to
-// row so that the lanes of each phase of an access hit different banks. Reads have one chunk of four rows next to each
-// other and of four that are 20 or 12 rows away; writes have all chunks of two rows, one of eight rows, or (8 bytes of
-// each, in bf16x3) two of four rows.
+// In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
+// from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four
+// adjacent rows and of four rows that are 20 or 12 further; a write phase has all chunks of two rows, one of eight
+// rows, or (8 bytes of each, in bf16x3) two of four rows.
 inline constexpr int64_t chunk_bytes = 16, lds_row_bytes = 64;
 constexpr int lds_place(int row, int chunk) {
   const int order = (row & 2) | (row >> 2 & 1);
   return row * static_cast<int>(lds_row_bytes) + (chunk ^ order) * static_cast<int>(chunk_bytes);
 }
-// All threads store the same number of chunks: of a narrow tile's columns there are two copies, one of which is read.
+// All threads store the same number of chunks: a narrow tile's columns are stored twice, and one copy is read.
 constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns, 64); }
 constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
-// Blocks that a compute unit holds at once: of each, a wavefront is on each of its SIMD units.
+// The blocks a compute unit holds at once: each block has one wavefront on each SIMD unit.
 constexpr int64_t blocks_a_unit(const GemmTile& tile) {
   return smaller(tile.waves(), gpu.lds_bytes / gemm_lds_bytes(tile));
 }
 
-// Where tiles are few, the reduction of each is cut into parts, each a block's, until the GPU has two blocks for each
-// of its compute units. A part should be long enough to be worth its beginning and its end.
+// With few tiles the reduction of each is split into parts, one a block (split-K), until the GPU has two blocks for
+// each compute unit. A part should be long enough to be worth its prologue and its end.
 inline constexpr int64_t blocks_of_parts = 2 * compute_units, least_part_steps = 8;
 
-// Strides in elements: of images, of groups, of blocks of channels, and of the axes; the last three in 31 bits.
+// Strides in elements: of images, groups, channel blocks and the three axes; the axes' fit 31 bits.
 struct GemmView {
   int64_t batch, group, block, d, h, w;
   constexpr bool fits() const {
@@ -82,13 +82,13 @@ struct GemmView {
     return d < most && h < most && w < most;
   }
 };
-// Of a strided second operand, in elements.
+// Strides of a strided second operand, in elements.
 struct WeightView {
   int64_t batch, group, k, column;
 };
 
-// What a block needs to know in order to find its place: how many tiles there are, into how many parts the reduction of
-// each is cut, how many rows and tiles of rows an image has, and the extents of the grid that rows are counted over.
+// What a block needs to find its tile: the number of tiles, the number of parts that each tile's reduction is split
+// into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
 struct GemmLaunch {
   uint32_t tiles, parts, rows;
   Divisor row_tiles, width, height, batch;
@@ -126,16 +126,16 @@ struct GemmPlan {
 
   constexpr int64_t taps() const { return shape.kernel.product(); }
   constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), block_channels); }
-  // Halves that are loaded one by one wait in a register each.
+  // Halves that are loaded one by one take a register each.
   constexpr int64_t waves() const {
     return is_half(products) && input_order == InputOrder::elements ? tile.waves(80) : tile.waves();
   }
-  // Elements of the reduction in a step, and the segments of 16 channels at one tap that they are in.
+  // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }
   constexpr int64_t segments() const { return depth() / block_channels; }
 
-  // Whether the two segments of a step are two blocks of channels at one tap; else they are two taps one after the
-  // other, which costs the kernel more index arithmetic but wastes nothing on an odd number of blocks.
+  // Whether a step's two segments are two channel blocks at one tap; else they are two successive taps, which costs the
+  // kernel more index arithmetic but wastes nothing on an odd number of blocks.
   constexpr bool pairs_blocks() const {
     return transposed || segments() == 1 || input_blocks() % 2 == 0 || input_blocks() > 6;
   }
@@ -145,13 +145,13 @@ struct GemmPlan {
     return divide_up(input_blocks() * taps(), segments());
   }
 
-  // Element `k` of a step: a tap and an input channel of the group. Those past the last tap or channel are padding.
-  // Taps run before blocks of channels, so that a tile of the input is read from cache after its first tap.
+  // Element `k` of a step: a tap and an input channel of the group; beyond the last tap or channel it is padding. Taps
+  // run faster than channel blocks, so that an input tile is read from cache after its first tap.
   struct Place {
     int32_t tap, channel;
   };
-  // The matrix unit takes the same elements of two chunks at once. They lie next to each other in the reduction, so
-  // that its padding fills whole products.
+  // The matrix unit takes the same elements of two chunks at once. These are adjacent in the reduction, so that its
+  // padding fills whole products.
   constexpr uint32_t order_of_products(uint32_t k) const {
     const auto chunk = static_cast<uint32_t>(depth() / 4);
     return k / (2 * chunk) * (2 * chunk) + k % chunk * 2 + k / chunk % 2;
@@ -183,31 +183,31 @@ struct GemmPlan {
     return at.tap < taps() && at.channel < shape.group_input_channels();
   }
 
-  // Whether four columns next to each other are always stored or left out together.
+  // Whether four adjacent columns are always stored or skipped together.
   constexpr bool stores_fours() const {
     if (output_lanes == 1) return false;
     if (matrix_product) return shape.group_output_channels() % 4 == 0;
     return shape.groups == 1 || shape.group_output_channels() % block_channels == 0;
   }
-  // Columns of a group, with those that pad the last block of the output's channels.
+  // The columns of a group, including the padding of the output's last channel block.
   constexpr int64_t group_columns() const {
     if (matrix_product) return shape.group_output_channels();
     return shape.group_output_channels() + round_up(shape.output_channels, block_channels) - shape.output_channels;
   }
   constexpr int64_t column_tiles() const { return divide_up(group_columns(), tile.columns); }
 
-  // Packed weights: [group][step][column, padded to whole tiles][64 bytes of a step]; what is padded is zero. Elements
-  // in the order of `place`; for bf16x3 all high parts before all low parts.
+  // Packed weights: [group][step][column, padded to whole tiles][64 bytes of a step]; padding is zero. Elements are in
+  // the order of `place`; for bf16x3 all high parts precede all low parts.
   constexpr int64_t row_elements() const { return products == Products::bf16x3 || is_half(products) ? 32 : 16; }
   constexpr int64_t weight_offset(int64_t group, int64_t step, int64_t column) const {
     return ((group * steps() + step) * column_tiles() * tile.columns + column) * row_elements();
   }
   constexpr int64_t weight_count() const { return weight_offset(shape.groups, 0, 0); }
-  // Behind them a row of zeros: what lies outside of the input is read from there.
+  // A row of zeros follows: what lies outside the input is read from there.
   constexpr int64_t packed_count() const { return weight_count() + row_elements(); }
 
-  // Positions that rows are counted over. A strided transposed convolution is one convolution for each residue of the
-  // output's position by the stride: each reads a part of the taps.
+  // The positions over which rows are counted. A strided transposed convolution is one convolution for each residue of
+  // the output position modulo the stride; each residue reads a part of the taps.
   constexpr int64_t residues() const { return transposed ? shape.stride.product() : 1; }
   constexpr Axes grid(const Axes& output) const {
     if (!transposed) return output;
@@ -221,14 +221,14 @@ struct GemmPlan {
     return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
            extents.product() < most;
   }
-  // Tiles of the output, none possible where the sizes do not fit: tiles of columns run fastest, so that blocks that
-  // run together share their input; then tiles of rows, residues, groups, images.
+  // The tiles of the output; none where the sizes do not fit. Column tiles run fastest, so that blocks that run
+  // together share their input; then row tiles, residues, groups, images.
   constexpr int64_t tiles(const ConvSizes& sizes) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
     return sizes.batch * shape.groups * residues() * divide_up(grid(sizes.output).product(), tile.rows) *
            column_tiles();
   }
-  // Parts that the reduction of each of so many tiles is cut into.
+  // The number of parts into which each tile's reduction is split, given the number of tiles.
   constexpr int64_t parts(int64_t tile_count) const {
     if (!is_split || tile_count == 0) return 1;
     return larger(smaller(blocks_of_parts / tile_count, steps() / residues() / least_part_steps), 1);
@@ -256,9 +256,9 @@ struct GemmPlan {
             Divisor::of(sizes.batch)};
   }
 
-  // Each block of a reduction in parts writes its sums to the workspace, the four of a thread that lie next to each
-  // other in the output together: [part][tile][fours of a thread][thread][4]. A second launch, of a block for each
-  // `fours of a thread`, sums up the parts in their order, so that the result does not depend on who was first.
+  // In a split reduction each block writes its sums to the workspace [part][tile][fours of a thread][thread][4]; a
+  // "four" is four sums of a thread that are adjacent in the output. A second launch, with a block for each `fours of a
+  // thread`, adds the parts in order, so that the result does not depend on which block was first.
   constexpr int64_t fours_a_thread() const { return tile.rows * tile.columns / (4 * nest_threads); }
   constexpr int64_t workspace_count(int64_t tile_count) const {
     return parts(tile_count) == 1 ? 0 : parts(tile_count) * tile_count * tile.rows * tile.columns;
@@ -270,8 +270,8 @@ struct GemmPlan {
   }
 };
 
-// Workgroups are dealt to the XCDs in turn, and each XCD has a cache of its own: blocks that are numbered one
-// after the other go to the same one. A bijection of 0 .. blocks - 1.
+// Workgroups go to the XCDs in turn, and each XCD has its own cache: this renumbering, a bijection of 0 .. blocks - 1,
+// gives blocks with successive numbers to the same XCD.
 constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks) {
   constexpr auto xcds = static_cast<uint32_t>(gpu.xcds);
   const uint32_t share = blocks / xcds;

@@ -1,14 +1,13 @@
-// The product of two tiles on MFMA, for every kernel that is a matrix product: operands in LDS, sums in registers.
+// The product of two tiles on MFMA, used by every kernel that is a matrix product: operands in LDS, sums in registers.
 //
 // A block of 256 threads has a tile of rows x columns; each of its four wavefronts has a quarter of it, in 32x32
 // accumulators. One step of the reduction is 64 bytes of each row of either operand: 16 elements of float, 32 of a
-// 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16 bytes in an order that keeps
-// accesses free of bank conflicts (lds_place).
+// 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16 bytes, in an order that
+// avoids bank conflicts (lds_place).
 //
-// The matrix unit gets columns as its first operand and rows as its second: then a lane holds one row of the result,
-// and of each 32 columns four times four that lie next to each other, which are stored at once. A lane reads whole
-// chunks: half a wavefront has chunks 0 and 2, the other half 1 and 3. Which element goes to which product is free as
-// long as both operands agree.
+// Columns are the matrix unit's first operand and rows its second. So a lane holds one row of the result and, of each
+// 32 columns, four times four adjacent ones, which are stored at once. A lane reads whole chunks: half a wavefront has
+// chunks 0 and 2, the other half 1 and 3. Elements may meet in any product, as long as both operands agree.
 //
 // Bound by: MFMA in float32 (a 64x64 wave tile takes 2,048 cycles a step and reads 8 KiB of LDS, a quarter of its
 // bandwidth); in 16 bits (512 cycles) LDS comes close, hence the larger tiles.
@@ -32,7 +31,7 @@ struct ChunkOf {
   T elements[count];
 };
 
-// A float as two bfloat16 whose sum is near it: cut off, not rounded, so that the largest numbers stay finite.
+// A float as the sum of two bfloat16, truncated rather than rounded so that the largest numbers stay finite.
 struct SplitFloats {
   Short4 high, low;
 };
@@ -64,7 +63,7 @@ struct GemmTileProduct {
   };
 
   Float16 sums[row_tiles][column_tiles];
-  // Where this lane's first row and column are in LDS: their chunks of either half of a step.
+  // The LDS position of this lane's first row and column: their chunks of either half of a step.
   const char *rows[2], *columns[2];
 
   __device__ explicit GemmTileProduct(const Shared& shared) {
@@ -77,8 +76,8 @@ struct GemmTileProduct {
     }
   }
 
-  // Of this lane in the result: its first row (the next is 32 further), and the first of its columns, what is the same
-  // for the wavefront and what is the lane's own (the next four are 8 further).
+  // This lane's part of the result: its first row (the next is 32 further), and its first column as a part that is
+  // uniform in the wavefront and a part of its own (the next four columns are 8 further).
   __device__ static int first_row() { return wave_index() / column_waves * wave_rows + thread_index() % 32; }
   __device__ static int first_column() { return wave_index() % column_waves * wave_columns; }
   __device__ static int lane_column() { return thread_index() % 64 / 32 * 4; }

@@ -3,25 +3,25 @@
 //
 // Problem: output[n, o, voxel] = sum over taps and input channels of input[n, c, voxel * stride + tap * dilation - pad]
 // * weight[o, c, tap], for rank 1 to 3 (missing axes have extent 1), any stride, dilation, pads (also negative) and
-// groups; sizes are known at run time only. A transposed convolution is, for each residue of the output's position by
-// the stride, a convolution of stride 1 with those taps that reach an input element. A matrix product is a convolution
-// of one tap whose voxels are the rows.
+// groups; sizes are run-time values. A transposed convolution is, for each residue of the output position modulo the
+// stride, a convolution of stride 1 with the taps that reach an input element. A matrix product is a convolution of one
+// tap whose voxels are the rows.
 //
-// Method: a block of 256 threads has a tile of rows (voxels) x columns (output channels), see gemm_tile.h. Threads
-// fetch a step of the reduction into registers, 16 bytes of a row a load, while the product of the step before runs out
-// of LDS. What lies outside of the input is read from a row of zeros instead: padding is index arithmetic, costs no
-// branch and sets no limit to sizes (a buffer descriptor's range would: 2 GiB).
+// Method: a block of 256 threads has a tile of rows (voxels) x columns (output channels), see gemm_tile.h. Threads load
+// a step of the reduction into registers, 16 bytes of a row a load, while the previous step's product runs out of LDS.
+// What lies outside the input is read from a row of zeros instead: padding is index arithmetic, needs no branch and
+// sets no limit to sizes (a buffer descriptor's range would: 2 GiB).
 //
-// Limits: in the orders `elements` and `planar` an element a load. A group of few output channels leaves columns of its
-// tile unused.
+// Limits: the input orders `elements` and `planar` (NCHW) take one load an element. A group of few output channels
+// leaves columns of its tile unused.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_block.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The taps along one axis that a block has to visit: tap `first + i * step` reads `offset + i * delta` further than the
-// row's own position, for i of 0 .. count - 1.
+// The taps along one axis that a block visits: for i of 0 .. count - 1, tap `first + i * step` reads `offset + i *
+// delta` further than the row's own position.
 struct AxisTaps {
   int32_t first, step, count, offset, delta;
 };
@@ -30,8 +30,8 @@ __device__ inline AxisTaps every_tap(int64_t kernel, int64_t dilation) {
   return {0, 1, static_cast<int32_t>(kernel), 0, static_cast<int32_t>(dilation)};
 }
 
-// Of a transposed convolution at output positions q * stride + residue: input q + (residue + pad - tap * dilation) /
-// stride, for the taps that leave no remainder.
+// The taps of a transposed convolution for outputs q * stride + residue: they read input q + (residue + pad - tap *
+// dilation) / stride, for the taps that leave no remainder.
 __device__ inline AxisTaps transposed_taps(int32_t kernel, int32_t stride, int32_t dilation, int32_t position) {
   // Taps recur with the smallest step whose way is a multiple of the stride.
   int32_t step = 1;
@@ -63,8 +63,8 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
   Product product;
   AxisTaps taps_d, taps_h, taps_w;
 
-  // The rows that this thread fetches: the input position of tap 0, where that lies, and the taps along each axis at
-  // which the row reads an element of the input, a bit each, where these fit.
+  // The rows that this thread loads: the input position of tap 0, its offset, and along each axis the taps at which the
+  // row reads an element of the input, one a bit where these fit.
   static constexpr int64_t mask_bits = shape.kernel.d + shape.kernel.h + shape.kernel.w;
   static constexpr bool has_masks = mask_bits <= 32;
   int32_t row_d[own_rows], row_h[own_rows], row_w[own_rows];
@@ -90,8 +90,8 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     locate_rows();
   }
 
-  // The rows and the chunks of a step that a thread loads. Four threads have the chunks of some rows; in a planar
-  // tensor a wavefront has 64 rows, and a thread some chunks of one.
+  // The rows and chunks of a step that a thread loads. Four threads have the chunks of some rows; in NCHW a wavefront
+  // has 64 rows, and a thread some chunks of one row.
   static constexpr int row_of_load(int i) { return is_planar ? 0 : i; }
   __device__ static int first_row_of_loads() {
     return is_planar ? wave_index() % row_loads * 64 + thread_index() % 64 : thread_index() / 4;
@@ -146,7 +146,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
 
   // ---- fetching
 
-  // A tap: how far from a row's own position it reads, which it is, and its bits in `row_mask`.
+  // A tap: its offset from a row's own position, its number, and its bits in `row_mask`.
   struct Tap {
     int32_t d, h, w, index;
     uint32_t mask;
@@ -174,7 +174,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     return Block::offset_of(tap.d, tap.h, tap.w, arguments.input_view);
   }
 
-  // Has the compiler compute a number here, where it would rather branch around that.
+  // Makes the compiler compute a number here, where it would otherwise branch around that.
   __device__ static int64_t computed(int64_t offset) {
     __asm__("" : "+v"(offset));
     return offset;
@@ -194,7 +194,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     }
   }
 
-  // Element `k` of a step: how far it is from a row's own position. Where all lanes have the same one, the compiler
+  // Element `k` of a step: its offset from a row's own position. Where all lanes have the same one, the compiler
   // computes with scalars.
   struct Element {
     Tap tap;
@@ -350,7 +350,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
       barrier();  // the product of the step before is done with LDS
       store_to_lds();
       barrier();
-      // Also behind the last step: a condition here would have the compiler move the loads behind the product, and the
+      // Also behind the last step: with a condition here the compiler would move the loads behind the product, and the
       // sums from registers to others.
       next();
       __builtin_amdgcn_sched_barrier(0);

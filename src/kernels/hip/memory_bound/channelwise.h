@@ -1,17 +1,17 @@
-// Convolutions of groups of few channels (depthwise ones: of a single channel), rank 1 to 3, any stride, dilation and
-// pads (also negative), activations stored as float, float16 or bfloat16, sums in float32.
+// Convolution with few channels a group (depthwise: one), rank 1 to 3, any stride, dilation and pads (also negative);
+// activations stored as float, float16 or bfloat16, sums in float32.
 //
-// Problem: output[n, o, voxel] = sum over taps and the few input channels of o's group. There is no matrix product in
-// it that would fill the matrix unit.
+// Problem: output[n, o, voxel] = sum over taps and the few input channels of o's group. It has no matrix product that
+// would fill the matrix unit.
 //
-// Method: in blocks of 16 channels, 16 lanes are the channels of a voxel and the wavefront has four voxels next to each
-// other: each load is of 256 bytes in a row. Each thread computes four outputs along the height (in one dimension along
-// the width) and loads what they share once, for each tap of the other axes. A block of threads has its weights in LDS
-// and goes round over several tiles of voxels. In a planar tensor a block has one channel, and lanes are voxels. What
-// lies outside of the input is read from its edge and taken as zero, so that no load needs a branch.
+// Method: in nCdhw16c 16 lanes are the channels of a voxel and a wavefront has four adjacent voxels: each load is 256
+// contiguous bytes. A thread computes four outputs along the height (in one dimension along the width) and loads what
+// they share once, for each tap of the other axes. A block of threads holds its weights in LDS and loops over several
+// tiles of voxels. In NCHW a block has one channel, and lanes are voxels. An element outside the input is read from the
+// input's edge and replaced by zero, so that no load needs a branch.
 //
-// Bound by: memory, or its path through the first-level cache: for 3x3x3 at stride 1 a thread loads 54 elements for
-// 108 products. Limits: groups of at most 8 input channels, which the caller sees to.
+// Bound by: memory, or its path through the first-level cache: for 3x3x3 at stride 1 a thread loads 54 elements for 108
+// products. Limits: groups of at most 8 input channels, which the caller ensures.
 #pragma once
 
 #include "kernels/hip/memory_bound/channelwise_geometry.h"
@@ -21,7 +21,7 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <ChannelwisePlan plan, class Input, class Output>
 struct Channelwise {
-  // A reference: an object would be a constant of the GPU's own, which the compiler does not look into.
+  // A reference: a copy would become a constant in GPU memory, which the compiler does not see through.
   static constexpr const ConvShape& shape = plan.shape;
   static constexpr auto lanes = static_cast<int>(plan.lanes), outputs = static_cast<int>(plan.outputs());
   static constexpr auto inputs = static_cast<int>(shape.group_input_channels());
@@ -40,7 +40,7 @@ struct Channelwise {
   const Input* input_image;
   Output* output_plane;
 
-  // The edge of the input for what lies outside of it.
+  // An index outside the input becomes that of the input's edge.
   struct Place {
     int64_t offset;
     bool is_inside;
@@ -90,7 +90,7 @@ struct Channelwise {
     return (d * static_cast<int>(shape.kernel.h) + h) * static_cast<int>(shape.kernel.w) + w;
   }
 
-  // The four outputs from one on, at `at` along the three axes.
+  // The four outputs that begin at `at`.
   __device__ void sum(const int32_t (&at)[3], float (&sums)[outputs]) const {
 #pragma clang loop unroll(full)
     for (int i = 0; i < outputs; ++i) sums[i] = 0;
@@ -127,7 +127,7 @@ struct Channelwise {
                               float (&values)[span]) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < span; ++i) values[i] = static_cast<float>(row[offsets[i]]);
-    // All bits of what is inside, none of the others: a condition for each would need more scalar registers than are.
+    // All bits if it is inside, else none: a condition for each element would need too many scalar registers.
 #pragma clang loop unroll(full)
     for (int i = 0; i < span; ++i) {
       const int32_t kept = static_cast<int32_t>(inside << (31 - i)) >> 31;

@@ -7,7 +7,7 @@
 
 namespace onnxc::kernels {
 
-// What a block needs to know in order to find its place.
+// What a block needs to find its outputs.
 struct ChannelwiseLaunch {
   int64_t rounds;
   Divisor blocks_a_channel, channel_blocks, width, height;  // the last two of the grid
@@ -26,8 +26,8 @@ struct ChannelwisePlan {
 
   constexpr int64_t taps() const { return shape.kernel.product(); }
 
-  // A thread computes outputs next to each other along one axis, so that what it loads serves several of them: along
-  // the height, where there is one, since neighbours along the width are those of its neighbour threads.
+  // A thread computes adjacent outputs along one axis, so that an element it loads serves several of them: along the
+  // height, where there is one, since its neighbours along the width belong to neighbouring threads.
   constexpr int slide() const { return shape.kernel.h > 1 ? 1 : 2; }
   constexpr int64_t outputs() const { return 4; }
   // Elements of the input that they need along that axis, without gaps.
@@ -58,7 +58,7 @@ struct ChannelwisePlan {
     return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
            extents.d * extents.h * extents.w < most;
   }
-  // Rounds of a block, which loads its weights once: more where there are blocks enough for all compute units.
+  // Iterations of a block, which loads its weights once: more where there are enough blocks for all compute units.
   constexpr int64_t rounds(const ConvSizes& sizes) const {
     constexpr int64_t enough_blocks = compute_units * 8, most_rounds = 8;
     const int64_t blocks = sizes.batch * channel_blocks() * divide_up(grid(sizes.output).product(), threads_a_block());

@@ -1,22 +1,22 @@
-// Softmax, LogSoftmax and normalisations by mean and variance or by the mean of squares, of rows that stand anywhere in
+// Softmax, LogSoftmax and normalisations by mean and variance or by the mean of squares, over rows that lie anywhere in
 // a tensor; stored as float, float16 or bfloat16, computed in float32.
 //
-// Problem: what a row is normalised by depends on all of its elements, each of which is read for it, and again to be
-// normalised: in loops two to four times from memory, by as many launches.
+// Problem: a row's statistics depend on all its elements, and each element is then read again to be normalised: as loop
+// nests this is two to four reads from memory and as many launches.
 //
 // Method: a block of threads holds its rows in registers, reads them once and stores them once, with the epilogue.
-// Short rows share a wavefront, whose lanes exchange what they have found; rows of more than a few hundred elements
-// have more wavefronts, which exchange it through LDS. Where rows are not contiguous, the lanes are neighbouring rows,
-// so that each load is of whole cache lines: the 16 channels of a block, or what stands behind a softmax's axis. The
-// mean comes first, then the differences from it, whose own mean takes off what the first one's rounding left, and
-// their squares. A row that is longer than a block holds is read twice: chunk after chunk for what it is normalised by,
-// then backwards, since the last ones are still in the caches.
+// Short rows share a wavefront, whose lanes exchange partial results; rows of more than a few hundred elements have
+// several wavefronts, which exchange them through LDS. Where rows are not contiguous the lanes are neighbouring rows,
+// so that each load is of whole cache lines: the 16 channels of a block, or the axes behind a softmax's. The mean comes
+// first, then the differences from it, whose own mean corrects the first one's rounding, and their squares. A row
+// longer than a block holds is read twice: chunk after chunk for its statistics, then backwards, since the last chunks
+// are still in the caches.
 //
-// Few long rows leave most compute units idle: there a first kernel takes a chunk a block, a second one puts the chunks
-// together in their order, in double, and loops do the rest (moments).
+// Few long rows would leave most compute units idle: there a first kernel reduces one chunk a block, a second kernel
+// combines the chunks in order, in double, and loop nests do the rest (moments).
 //
-// Bound by: memory, one read and one store of each element; small tensors by the latency of loads and folds.
-// Limits: 2^30 rows, and as many elements of a row.
+// Bound by: memory, one read and one store of each element; small tensors by the latency of loads and reductions.
+// Limits: 2^30 rows, and as many elements a row.
 #pragma once
 
 #include "kernels/hip/memory_bound/row_geometry.h"
@@ -64,9 +64,9 @@ class Row {
     input_ = reinterpret_cast<const char*>(input + block_);
   }
 
-  // The offset in bytes of an element from the first of the block's, which is the thread's own part of its address.
-  // Where one set of offsets is done with and the next is needed they are computed anew, rather than kept in registers
-  // that the row needs: the compiler is not to see that they are the same.
+  // The byte offset of an element from the block's first: the thread's own part of its address. Between two uses of a
+  // set of offsets it is cheaper to compute them anew than to keep them in registers that the row needs: the compiler
+  // must not see that they are the same.
   __device__ uint32_t offsets_from() const {
     uint32_t first = in_block_;
     asm volatile("" : "+v"(first));
@@ -77,12 +77,12 @@ class Row {
     return (first + static_cast<uint32_t>(at) * stride_) * static_cast<uint32_t>(sizeof(T));
   }
   __device__ int64_t first_of_block() const { return block_; }
-  // Of the elements that a thread loads at once, the first.
+  // The first of the elements that a thread loads at once.
   __device__ int32_t column(int32_t begin, int load) const { return begin + (load * threads + first_) * vector; }
   __device__ bool is_inside(int32_t begin, int load) const { return column(begin, load) < columns; }
   __device__ bool is_first_thread() const { return first_ == 0; }
 
-  // What lies behind the end of the row is read from its end, so that no load needs a branch.
+  // An element behind the end of the row is read from its end, so that no load needs a branch.
   __device__ void load(int32_t begin, float (&values)[count]) const {
     const uint32_t first = offsets_from();
 #pragma clang loop unroll(full)
@@ -95,7 +95,7 @@ class Row {
     }
   }
 
-  // Sets what lies behind the end.
+  // Sets the elements behind the end.
   __device__ void pad(int32_t begin, float padding, float (&values)[count]) const {
 #pragma clang loop unroll(full)
     for (int i = 0; i < count; ++i) values[i] = is_inside(begin, i / vector) ? values[i] : padding;
@@ -122,7 +122,7 @@ class Row {
     return result;
   }
 
-  // The values of all threads of the row, and of the rows that have common statistics, as one.
+  // Reduces the values of all threads of the row, and of the rows with common statistics, to one.
   template <int values_count, class Fold>
   __device__ void fold(float (&values)[values_count], const Fold& fold) const {
     constexpr int wave = 64, row_threads = lanes * threads;
@@ -203,7 +203,7 @@ __device__ void add_and_normalize(Statistics& statistics, const R& row, float (&
   for (int i = 0; i < R::count; ++i) values[i] = statistics.normalized(values[i]);
 }
 
-// What rows of a kind are normalised by, found chunk after chunk.
+// The statistics of rows of a kind, accumulated chunk after chunk.
 template <RowKind kind>
 struct RowStatistics;
 
@@ -215,7 +215,7 @@ struct SoftmaxStatistics {
     row.pad(begin, -__builtin_inff(), values);
     const float chunk_largest = row.fold_largest(R::largest(values));
     const float now = __builtin_fmaxf(largest, chunk_largest);
-    // Of elements that are all -inf so far nothing is added; a row of such is NaN in the end.
+    // Elements that are all -inf so far add nothing; a whole row of them ends as NaN.
     const float reference = now == -__builtin_inff() ? 0.0f : now;
     const float powers = row.fold_sum(R::sum(values, [&](float value) { return exponential(value - reference); }));
     sum = (largest == now ? sum : sum * exponential(largest - now)) + powers;

@@ -7,8 +7,7 @@
 
 namespace onnxc::kernels {
 
-// What a row is normalised by: its largest element and the sum of the exponentials; the mean and the variance; the mean
-// of the squares.
+// A row's statistics: its maximum and the sum of the exponentials; the mean and the variance; the mean of the squares.
 enum class RowKind : uint8_t { softmax, log_softmax, moments, mean_square };
 
 // The axes of a tensor in the order that they have in memory; those missing behind are 1.
@@ -25,9 +24,9 @@ struct RowLaunch {
   Divisor extents[RowSizes::most_axes];
 };
 
-// Rows stand along the axes that are normalised together; in front of these the outer axes, behind them the inner ones
-// count rows. A block of 256 threads has as many rows as `lanes`, next to each other along the inner axes, times as
-// many of the outer ones as leave `threads` for each row. The template argument of the kernels.
+// A row runs along the axes that are normalised together; the outer axes in front of these and the inner ones behind
+// them count rows. A block of 256 threads has `lanes` adjacent rows along the inner axes, times as many along the outer
+// axes as leave `threads` for each row. The template argument of the kernels.
 struct RowPlan {
   RowKind kind;
   int outer_axes, row_axes;
@@ -35,7 +34,7 @@ struct RowPlan {
   int64_t lanes = 1;        // a power of two; 1: rows are contiguous
   int64_t threads = 1;      // of a row; a power of two
   int64_t vector = 1;       // elements that a thread loads at once, of contiguous rows with known columns
-  int64_t held = 1;         // such loads of a thread, which are kept in registers
+  int64_t held = 1;         // loads of a thread that are kept in registers
   int64_t group_lanes = 1;  // neighbouring rows with common statistics
   // Blocks of 16 channels: the last of the outer axes counts blocks, the inner axis is the lanes of a block.
   bool is_blocked = false;
@@ -82,7 +81,7 @@ struct RowPlan {
     if (is_empty(sizes)) return 0;
     return fits(sizes) ? tiles(sizes) : INT64_MAX;
   }
-  // Of the first kernel of moments, each for a chunk.
+  // The blocks of the first kernel of moments, one for each chunk.
   constexpr int64_t chunk_blocks(const RowSizes& sizes) const {
     if (is_empty(sizes)) return 0;
     return fits(sizes) ? tiles(sizes) * chunks(sizes) : INT64_MAX;
@@ -109,10 +108,10 @@ struct RowArguments {
   RowLaunch launch;
 };
 
-// Of a chunk of a row: the rounded mean, and the sums of the differences from it and of their squares.
+// The values kept for a chunk: the rounded mean, and the sums of the differences from it and of their squares.
 inline constexpr int64_t partial_values = 3;
 
-// Partial results stand as [outer][chunk][value][inner].
+// Partial results are [outer][chunk][value][inner].
 constexpr int64_t partial_count(const RowPlan& plan, const RowSizes& sizes) {
   return plan.outer(sizes) * plan.chunks(sizes) * partial_values * plan.inner(sizes);
 }

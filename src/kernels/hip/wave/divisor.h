@@ -1,12 +1,12 @@
-// Division by a number that the host knows before a launch: a multiplication and a shift.
+// Division by a number that the host knows before the launch, as a multiplication and a shift.
 #pragma once
 
 #include <stdint.h>
 
 namespace onnxc::kernels {
 
-// Of numbers below 2^31. With s bits of shift, 2^s the first power of two that is not below the divisor d, the
-// multiplier is 2^(31+s) / d, rounded up: its error of less than one part in 2^31 is too small to change the quotient.
+// For numbers below 2^31. The multiplier is 2^(31+s) / d, rounded up, where 2^s is the first power of two not below the
+// divisor d: its error, below one part in 2^31, is too small to change the quotient.
 struct Divisor {
   uint32_t divisor, multiplier, shift;
 

@@ -12,7 +12,7 @@ inline constexpr machine::GpuMachine gpu = machine::target_gpu;
 // Threads of a block: a wavefront for each SIMD of a compute unit.
 inline constexpr int nest_threads = gpu.simds * gpu.wave_lanes;
 inline constexpr int64_t compute_units = gpu.compute_units;
-// Channels of a voxel that stand together in blocked layouts.
+// The channels of a block in blocked layouts (nCdhw16c).
 inline constexpr int64_t block_channels = 16;
 
 }  // namespace onnxc::kernels

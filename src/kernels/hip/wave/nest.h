@@ -4,16 +4,16 @@
 #include "kernels/hip/wave/elementary.h"
 #include "kernels/hip/wave/launch.h"
 
-// What both targets read has no word of HIP's in it: it is meant for the device too. After the elementary functions,
-// which its templates call.
+// The headers of both targets have no word of HIP in them; here they are compiled for the device too. They follow the
+// elementary functions, which their templates call.
 #pragma clang force_cuda_host_device begin
 #include "kernels/shared/scalar.h"
 #pragma clang force_cuda_host_device end
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// a / b of numbers that are not negative. The hardware has no division: one of 64 bits takes several times the
-// instructions of one of 32, which is nearly always enough.
+// a / b of numbers that are not negative. The hardware has no division: in 64 bits it takes several times the
+// instructions of 32 bits, which nearly always suffice.
 __device__ inline int64_t quotient(int64_t a, int64_t b) {
   if (static_cast<uint64_t>(a | b) >> 32 == 0)
     return static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b));
@@ -23,8 +23,8 @@ __device__ inline int64_t quotient(int64_t a, int64_t b) {
 // The index, or the last below `end`.
 __device__ inline int within(int index, int end) { return index < end ? index : end - 1; }
 
-// The values of all threads of the block as one, in an order that does not depend on the machine; every thread has the
-// result. All threads of the block must come here.
+// Reduces the values of all threads of the block to one, in an order that does not depend on the machine; every thread
+// gets the result. All threads of the block must call it.
 template <class T, class Fold>
 __device__ inline T fold_block(T value, Fold fold) {
   __shared__ T partial[nest_threads];

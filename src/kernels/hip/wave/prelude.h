@@ -1,7 +1,7 @@
-// The little of HIP that our kernels use, so that device code compiles with plain clang and no header of HIP's, or with
-// a ROCm compiler, which brings these words itself.
+// The part of HIP that our kernels use, so that device code compiles with plain clang and no HIP header, or with a ROCm
+// compiler, which defines these words itself.
 //
-// A kernel reads neither block nor grid sizes from the hardware: they would add 256 bytes of hidden arguments. Block
+// A kernel reads neither block nor grid sizes from the hardware, which would add 256 bytes of hidden arguments: block
 // sizes are constants, and what depends on the grid is passed.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 #define ONNXC_KERNELS_ISA gfx942
 
-// At least two wavefronts share a SIMD unit: then the compiler keeps sums of MFMA in plain registers, of which a
-// wavefront has 256, rather than moving them to and from accumulation registers.
+// At least two wavefronts share a SIMD unit: the compiler then keeps MFMA sums in plain registers, of which a wavefront
+// has 256, instead of moving them to and from accumulation registers.
 #define ONNXC_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2)))
-// And no more than that: loads that are under way together rather than registers for a third.
+// And no more than two: registers serve loads in flight rather than a third wavefront.
 #define ONNXC_ONLY_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2, 2)))
 
 #ifndef __global__
@@ -25,7 +25,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Of the running work item. Blocks have one axis.
+// The indices of the running work item. Blocks have one axis.
 __device__ inline int64_t block_index() { return __builtin_amdgcn_workgroup_id_x(); }
 __device__ inline int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 

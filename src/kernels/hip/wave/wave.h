@@ -1,4 +1,4 @@
-// What threads of a block tell each other without memory, and through LDS across wavefronts.
+// Exchange between the threads of a block: across lanes without memory, across wavefronts through LDS.
 #pragma once
 
 #include "kernels/hip/wave/launch.h"
@@ -7,7 +7,7 @@
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 // The value of the lane whose number differs in the bit `distance`. With `is_uniform`, lanes that differ in lower bits
-// have the same value: then a mirror image of 8 or 16 lanes serves, which the vector unit makes by itself.
+// hold the same value: then a mirror image of 8 or 16 lanes serves, which the vector unit makes by itself.
 template <int distance, bool is_uniform>
 __device__ inline float exchange(float value) {
   const int bits = __builtin_bit_cast(int, value);

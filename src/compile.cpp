@@ -12,20 +12,8 @@
 #include "frontend/import.h"
 #include "ops/op.h"
 #include "pass_runner.h"
-#include "passes/graph/apply_size_rules.h"
-#include "passes/graph/fold_batch_normalization.h"
-#include "passes/graph/fold_constants.h"
-#include "passes/graph/infer_shapes.h"
-#include "passes/graph/recognize_operators.h"
-#include "passes/graph/simplify.h"
-#include "passes/graph/trim_kernels.h"
+#include "pass_table.h"
 #include "passes/lowering/lower.h"
-#include "passes/program/eliminate_copies.h"
-#include "passes/program/fuse_epilogues.h"
-#include "passes/program/fuse_kernels.h"
-#include "passes/program/fuse_nests.h"
-#include "passes/program/place_stores.h"
-#include "passes/program/split_reductions.h"
 #include "report/nodes.h"
 #include "report/report.h"
 #include "report/shapes.h"
@@ -64,8 +52,7 @@ void dump_shapes(const Options& options, const Graph& graph, const std::string& 
 // A model that cannot be compiled is shown up to the node that stops it.
 void infer_and_dump_shapes(const Options& options, PassRunner& passes, const ImportedModel& model) {
   try {
-    passes.run<Graph>("infer_shapes", *model.graph, infer_shapes);
-    passes.run<Graph>("apply_size_rules", *model.graph, apply_size_rules);
+    for (const GraphPass& pass : shape_passes()) passes.run(pass, *model.graph);
   } catch (const UserError& error) {
     const std::string& unsupported = model.facts.unsupported;
     dump_shapes(options, *model.graph, unsupported.empty() ? error.what() : unsupported);
@@ -90,31 +77,16 @@ void warn_of_empty_windows(const Graph& graph) {
 
 // Graph to graph.
 void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
-  passes.run<Graph>("fold_constants", graph, [](Graph& folded) { fold_constants(folded); });
-  passes.run<Graph>("simplify", graph, simplify);
-  if (options.optimization == 0) return;
-  passes.run<Graph>("recognize_operators", graph, recognize_operators);
-  // After constants are folded, since it multiplies weights.
-  passes.run<Graph>("fold_batch_normalization", graph, fold_batch_normalization);
-  passes.run<Graph>("trim_kernels", graph, trim_kernels);
+  for (const GraphPass& pass : graph_passes())
+    if (applies(pass.when, options.optimization > 0, false)) passes.run(pass, graph);
 }
 
 // Graph to program, and program to program.
 Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target) {
-  bool optimizes = options.optimization > 0;
-  Program program;
-  passes.run<Program>("lower", program, [&](Program& lowered) { lowered = lower(graph, target, optimizes); });
-  if (optimizes) {
-    passes.run<Program>("fuse_nests", program, fuse_nests);
-    // Before epilogues: a nest that stores into part of a Concat becomes one that a kernel can take.
-    passes.run<Program>("place_stores", program, place_stores);
-    passes.run<Program>("fuse_epilogues", program, [&](Program& fused) { fuse_epilogues(fused, target); });
-    // After epilogues: the scale and mask of the scores are then in the epilogue of their product, and the operators
-    // between a convolution and its pool in that of the convolution.
-    passes.run<Program>("fuse_kernels", program, [&](Program& fused) { fuse_kernels(fused, target); });
-  }
-  // Also without optimisation: a Reshape is a copy until here.
-  passes.run<Program>("eliminate_copies", program, eliminate_copies);
+  const bool optimizes = options.optimization > 0;
+  Program program = passes.lower([&] { return lower(graph, target, optimizes); });
+  for (const ProgramPass& pass : program_passes())
+    if (applies(pass.when, optimizes, target.name() == "hip")) passes.run(pass, program, target);
   return program;
 }
 
@@ -181,7 +153,6 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   if (options.target == "hip") {
     // A program of its own, from the same graph: the CPU's code stays in the file.
     Program device_program = lower_graph(options, passes, graph, HipTarget(float32_products(options.fp32)));
-    if (options.optimization > 0) passes.run<Program>("split_reductions", device_program, split_reductions);
     // The runtime counts levels for both.
     internal_check(
         std::ranges::count_if(device_program.steps, begins_level) == std::ranges::count_if(program.steps, begins_level),

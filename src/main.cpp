@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "compile.h"
+#include "run_pass.h"
 #include "support/diagnostics.h"
 #include "support/process_end.h"
 #include "support/standard_output.h"
@@ -103,6 +104,10 @@ struct CommandLine {
         ->default_str("all")
         ->option_text("[=PASS]")
         ->group(reports);
+    app.add_option("--run-pass", options.run_pass,
+                   "one pass alone: MODEL is the text of a program, or an ONNX file for a pass of graphs")
+        ->option_text("PASS")
+        ->group(reports);
     app.add_flag("--report", options.report, "what became of each node")->group(reports);
     app.add_flag("--json", options.json, "--dump-shapes and --report as JSON")->group(reports);
 
@@ -126,9 +131,11 @@ struct CommandLine {
     }
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
     options.emit = emits.at(emit);
-    bool prints_only = options.dump_shapes || options.dump_ir || options.report;
+    bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only)
       throw onnxc::UsageError("nothing to do: give -o FILE, or --dump-shapes");
+    if (options.run_pass && !options.output.empty())
+      throw onnxc::UsageError("--run-pass prints its result and compiles nothing; leave out -o");
     return std::nullopt;
   }
 };
@@ -153,7 +160,10 @@ int main(int argc, char** argv) {
     onnxc::tidy_up_on_signals();
     if (std::optional<int> code = command.parse(argc, argv)) return *code;
     set_up_messages(command);
-    onnxc::compile(command.options);
+    if (command.options.run_pass)
+      onnxc::run_pass(command.options);
+    else
+      onnxc::compile(command.options);
     onnxc::finish_standard_output();
     return 0;
   } catch (const onnxc::UsageError& error) {

@@ -6,10 +6,52 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "support/safe_file.h"
 #include "support/standard_output.h"
+#include "support/temporary_folder.h"
 #include "support/text.h"
 
 namespace onnxc {
+namespace {
+
+// Keeps the program that a pass failed on; what to do with it, for the message.
+std::string keep_input(const std::string& pass, const Program& program) {
+  try {
+    TemporaryFolder folder("pass");
+    const std::filesystem::path file = folder.path() / (pass + ".txt");
+    write_file(file, to_string(program));
+    folder.keep();
+    return fmt::format("Its input is kept; repeat with:\nonnxc --run-pass {} {}", pass, quote(file.string()));
+  } catch (const UserError& error) {
+    return fmt::format("Its input could not be kept: {}", error.what());
+  }
+}
+
+}  // namespace
+
+void PassRunner::run(const GraphPass& pass, Graph& graph) {
+  const std::string name(pass.name);
+  run(name, graph, [&] { pass.run(graph); }, [&] { return compile_up_to(name); });
+}
+
+void PassRunner::run(const ProgramPass& pass, Program& program, const Target& target) {
+  const std::string name(pass.name);
+  const Program before = program;  // shares the constants
+  run(name, program, [&] { pass.run(program, target); }, [&] { return keep_input(name, before); });
+}
+
+Program PassRunner::lower(const std::function<Program()>& pass) {
+  Program program;
+  run("lower", program, [&] { program = pass(); }, [&] { return compile_up_to("lower"); });
+  return program;
+}
+
+std::string PassRunner::compile_up_to(const std::string& pass) const {
+  return fmt::format(
+      "It works on the graph, which has no text that is read back; repeat with the same options and:\n"
+      "onnxc {} --dump-ir={}",
+      quote(options_.model.string()), pass);
+}
 
 void PassRunner::time(const std::string& name, const std::function<void()>& stage) {
   spdlog::info("{} ...", name);

@@ -1,4 +1,4 @@
-// Runs passes: times, verifies and on request prints each; names the one that fails.
+// Runs passes: times, verifies and on request prints each; names the one that fails, and says how to repeat it.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "options.h"
+#include "pass_table.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -16,20 +17,13 @@ class PassRunner {
  public:
   explicit PassRunner(const Options& options) : options_(options) {}
 
-  // `subject` is a Graph or a Program: anything with verify and to_string.
-  template <class Subject>
-  void run(const std::string& name, Subject& subject, const std::function<void(Subject&)>& pass) {
-    measure(name, [&] {
-      try {
-        pass(subject);
-        verify(subject);
-      } catch (const InternalError& error) {
-        throw InternalError("pass " + name + ": " + error.what());
-      }
-    });
-    passes_.push_back(name);
-    if (options_.dump_ir == "all" || options_.dump_ir == name) print(name, to_string(subject));
-  }
+  // Where the pass fails, the command that repeats it is the compile itself, up to there: a graph has no text that is
+  // read back.
+  void run(const GraphPass& pass, Graph& graph);
+  // Where the pass fails, the program as it was before is kept in a file that --run-pass reads.
+  void run(const ProgramPass& pass, Program& program, const Target& target);
+  // Graph to program. Fails like a pass of graphs.
+  Program lower(const std::function<Program()>& pass);
 
   // A stage that is no pass, such as the import or the C++ compiler: announced, since it may take long.
   void time(const std::string& name, const std::function<void()>& stage);
@@ -41,6 +35,23 @@ class PassRunner {
   void report() const;
 
  private:
+  // `subject` is a Graph or a Program: anything with verify and to_string. `how_to_repeat` is asked where it fails.
+  template <class Subject>
+  void run(const std::string& name, Subject& subject, const std::function<void()>& pass,
+           const std::function<std::string()>& how_to_repeat) {
+    measure(name, [&] {
+      try {
+        pass();
+        verify(subject);
+      } catch (const std::logic_error& error) {
+        throw InternalError(fmt::format("pass {}: {}\n{}", name, error.what(), how_to_repeat()));
+      }
+    });
+    passes_.push_back(name);
+    if (options_.dump_ir == "all" || options_.dump_ir == name) print(name, to_string(subject));
+  }
+
+  std::string compile_up_to(const std::string& pass) const;
   void measure(const std::string& name, const std::function<void()>& stage);
   static void print(const std::string& name, const std::string& text);
 

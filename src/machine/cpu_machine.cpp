@@ -12,12 +12,6 @@ Features operator+(Features features, const Features& more) {
   return features;
 }
 
-// Features by level: the x86-64 psABI, 3.1.1, table 3.1; of the processors: clang's X86TargetParser.
-const Features v3_features{"avx2", "fma", "f16c", "bmi2"},
-    v4_features = v3_features + Features{"avx512f", "avx512bw", "avx512dq", "avx512vl"},
-    znver4_features = v4_features + Features{"avx512vnni", "avx512bf16"},
-    sapphirerapids_features = znver4_features + Features{"avx512fp16", "avxvnni"};
-
 constexpr ConvolutionCosts avx2_costs{.strided_input = 12.0,
                                       .weight_byte = 0.5,
                                       .held_byte = 0.75,
@@ -38,12 +32,16 @@ constexpr ConvolutionCosts avx512_costs{.strided_input = 20.0,
 }  // namespace
 
 std::span<const CpuMachine> cpu_machines() {
+  // Features by level: the x86-64 psABI, 3.1.1, table 3.1; of the processors: clang's X86TargetParser.
+  static const Features v3{"avx2", "fma", "f16c", "bmi2"},
+      v4 = v3 + Features{"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+      znver4 = v4 + Features{"avx512vnni", "avx512bf16"}, sapphirerapids = znver4 + Features{"avx512fp16", "avxvnni"};
   static const std::vector<CpuMachine> rows{
-      // march            features                 vectors          convolution
-      {"x86-64-v3", v3_features, machine::avx2, avx2_costs},
-      {"x86-64-v4", v4_features, machine::avx512, avx512_costs},
-      {"znver4", znver4_features, machine::avx512, avx512_costs},
-      {"sapphirerapids", sapphirerapids_features, machine::avx512, avx512_costs},
+      // march, features, vectors, convolution
+      {"x86-64-v3", v3, machine::avx2, avx2_costs},
+      {"x86-64-v4", v4, machine::avx512, avx512_costs},
+      {"znver4", znver4, machine::avx512, avx512_costs},
+      {"sapphirerapids", sapphirerapids, machine::avx512, avx512_costs},
   };
   return rows;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "expected_text.h"
 #include "frontend/model_helpers.h"
 #include "ir/graph.h"
 #include "passes/graph/infer_shapes.h"

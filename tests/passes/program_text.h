@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "expected_text.h"
 #include "ir/program/parser.h"
 #include "ir/program/program.h"
 

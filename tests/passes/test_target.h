@@ -1,26 +1,17 @@
-// A target for the tests of passes: convolutions have a kernel, which gives blocked tensors and takes every epilogue.
+// A target for the tests of lowering: convolutions have a kernel, which gives blocked tensors and takes every epilogue
+// that stores in its layout.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "ir/program/text_kernel.h"
 #include "ops/op.h"
-#include "passes/lowering/target.h"
+#include "passes/lowering/text_target.h"
 
 namespace onnxc {
 
-// What operands are does not matter to it.
-class TestKernel : public KernelSpec {
- public:
-  explicit TestKernel(size_t inputs) : inputs_(inputs) {}
-  std::string describe() const override { return "test_conv"; }
-  KernelOperands operands() const override { return {std::vector<KernelOperand>(inputs_), {}}; }
-
- private:
-  size_t inputs_;
-};
-
-class TestTarget : public Target {
+class TestTarget : public TextTarget {
  public:
   std::string name() const override { return "test"; }
   bool prefers_blocked(const Node& node) const override { return node.op->name == "Conv"; }
@@ -32,14 +23,10 @@ class TestTarget : public Target {
     const Value &input = *node.inputs[0], &output = *node.outputs[0];
     const Layout layout = blocked_layout(input.shape->size());
     KernelCall call;
-    call.spec = std::make_shared<TestKernel>(2);
+    call.spec = std::make_shared<TextKernel>("test_conv", KernelOperands{std::vector<KernelOperand>(2), {}});
     call.inputs = {context.buffer_as(input, layout, node.origin), context.buffer(*node.inputs[1])};
     context.emit_kernel(std::move(call), output, layout, node.origin);
     return true;
-  }
-
-  bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue&, BufferId output) const override {
-    return program.buffer(output).layout == program.buffer(call.output).layout;
   }
 };
 

@@ -307,4 +307,13 @@ LoopNest parse_nest(std::string_view text, const std::function<DType(BufferId)>&
   return parser.take();
 }
 
+Scalar parse_epilogue(TextCursor& cursor, const std::vector<Axis>& axes, const std::function<DType(BufferId)>& dtype_of,
+                      DimNames& dims) {
+  Scope scope(dims);
+  for (const Axis& axis : axes) scope.bind(axis.symbol);
+  ScalarParser parser(scope, dtype_of);
+  parser.add_accumulator(DType::float32);
+  return parser.parse(cursor);
+}
+
 }  // namespace onnxc

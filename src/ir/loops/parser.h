@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ir/loops/loops.h"
+#include "ir/text/cursor.h"
 
 namespace onnxc {
 
@@ -21,5 +22,9 @@ Shape parse_shape(std::string_view text, DimNames& dims);
 // UserError naming the line (counted from `first_line`) and what is expected there.
 LoopNest parse_nest(std::string_view text, const std::function<DType(BufferId)>& dtype_of, DimNames& dims,
                     size_t first_line = 1);
+
+// A scalar over axes, as to_string(Scalar) writes it: the epilogue of a kernel, whose result is acc0, a float32.
+Scalar parse_epilogue(TextCursor& cursor, const std::vector<Axis>& axes, const std::function<DType(BufferId)>& dtype_of,
+                      DimNames& dims);
 
 }  // namespace onnxc

@@ -232,10 +232,12 @@ LoopNest renamed(const LoopNest& nest, const std::map<Symbol, Expr>& names) {
 
 }  // namespace
 
+LoopNest with_distinct_names(const LoopNest& nest) { return renamed(nest, renamings(nest)); }
+
 std::string to_string(const Scalar& scalar) { return ScalarPrinter().print(scalar).text; }
 
 std::string to_string(const LoopNest& original) {
-  const LoopNest nest = renamed(original, renamings(original));
+  const LoopNest nest = with_distinct_names(original);
   NestPrinter printer(nest);
   for (const Let& let : nest.lets)
     printer.line(fmt::format("let {} = {}", let.symbol.name(), printer.print(let.value)));

@@ -34,4 +34,7 @@ std::string_view spelling(StoreKind kind);  // "=", "+=", "*=", "min=", "max="
 
 bool is_argument_reduction(ReduceKind kind);
 
+// The nest with other names for those of its axes and lets whose names are taken, as it is printed.
+LoopNest with_distinct_names(const LoopNest& nest);
+
 }  // namespace onnxc

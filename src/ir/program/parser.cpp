@@ -5,6 +5,7 @@
 #include "ir/loops/parser.h"
 #include "ir/loops/scalar_arithmetic.h"
 #include "ir/program/text.h"
+#include "ir/program/text_kernel.h"
 #include "ir/text/cursor.h"
 #include "support/diagnostics.h"
 
@@ -23,6 +24,7 @@ class ProgramParser {
 
   Program parse() {
     for (size_t line = 0; line < lines_.size();) line = parse_from(line);
+    check_parents();
     return std::move(program_);
   }
 
@@ -30,11 +32,13 @@ class ProgramParser {
   // Parses what starts at a line; returns the line after it.
   size_t parse_from(size_t line) {
     TextCursor cursor(lines_[line], line + 1);
-    if (cursor.at_end()) return line + 1;
+    if (cursor.at_end() || lines_[line].starts_with("# after ")) return line + 1;  // --dump-ir's own line
     if (cursor.peek() == '#')
       parse_origin(cursor);
     else if (lines_[line].starts_with("nest "))
       return parse_nest_from(line);
+    else if (lines_[line].starts_with("kernel "))
+      return parse_kernel_from(line);
     else if (cursor.take("dim"))
       parse_dim(cursor);
     else if (cursor.take("inputs"))
@@ -51,11 +55,9 @@ class ProgramParser {
       add_step(LoopEnd{});
     else if (cursor.take("when"))
       condition_ = parse_index(cursor.until("\n"), dims_);
-    else if (cursor.take("kernel"))
-      cursor.fail("no kernel call, which only its target can read:");
     else
       parse_buffer(cursor);
-    if (!cursor.at_end()) cursor.fail("the end of the line");
+    expect_end(cursor);
     return line + 1;
   }
 
@@ -65,13 +67,77 @@ class ProgramParser {
     while (end < lines_.size() && lines_[end].starts_with("  ")) ++end;
     std::string text;
     for (size_t i = line; i < end; ++i) text.append(lines_[i]).append("\n");
-    auto dtype_of = [&](BufferId id) {
-      user_check(id >= 0 && static_cast<size_t>(id) < program_.buffers.size(), "line {}: b{} does not exist", line + 1,
-                 id);
+    add_step(parse_nest(text, dtypes_at(line + 1), dims_, line + 1));
+    return end;
+  }
+
+  // kernel conv 3x3x3 8->8  b4 = b1, b2, b3 workspace b5 without views, and its epilogues in the lines after it
+  size_t parse_kernel_from(size_t line) {
+    TextCursor cursor(lines_[line], line + 1);
+    cursor.expect("kernel");
+    std::string title(cursor.until("  "));
+    KernelCall call;
+    call.output = buffer_at(cursor);
+    cursor.expect("=");
+    call.inputs = parse_ids(cursor);
+    if (cursor.take("workspace")) call.workspace = buffer_at(cursor);
+    // The text does not say what the kernel was made for: whatever the buffers are.
+    KernelOperands operands;
+    for (const BufferId input : call.inputs) {
+      check_exists(input, line + 1);
+      operands.inputs.push_back({.is_packed = program_.buffer(input).is_packed});
+    }
+    call.spec = std::make_shared<TextKernel>(std::move(title), std::move(operands), !cursor.take("without views"));
+    expect_end(cursor);
+    for (++line; line < lines_.size() && lines_[line].starts_with("  "); ++line) {
+      TextCursor next(lines_[line], line + 1);
+      const bool is_inner = next.take("inner");
+      (is_inner ? call.inner_epilogue : call.epilogue) = parse_epilogue_line(next, is_inner, call.output);
+    }
+    add_step(std::move(call));
+    return line;
+  }
+
+  // epilogue [i, j] max(acc0 + b2[j], 0.0), over the axes of the output; an inner one's say their extents: [i<N, j<4]
+  Epilogue parse_epilogue_line(TextCursor& cursor, bool is_inner, BufferId output) {
+    cursor.expect("epilogue");
+    Epilogue epilogue;
+    const Shape& shape = program_.buffer(output).shape;
+    for (std::string_view part : split_at_commas(cursor.bracketed('[', ']'))) {
+      TextCursor axis(part, cursor.line_number());
+      std::string name(axis.name());
+      if (is_inner) axis.expect("<");
+      if (!is_inner && epilogue.axes.size() == shape.size()) cursor.fail("an axis for each of the output");
+      const Expr extent = is_inner ? parse_index(axis.until("\n"), dims_) : shape[epilogue.axes.size()];
+      expect_end(axis);
+      epilogue.axes.push_back({Symbol::axis(name, extent), extent, AxisKind::parallel});
+    }
+    if (!is_inner && epilogue.axes.size() != shape.size()) cursor.fail("an axis for each of the output");
+    epilogue.value = parse_epilogue(cursor, epilogue.axes, dtypes_at(cursor.line_number()), dims_);
+    expect_end(cursor);
+    return epilogue;
+  }
+
+  std::function<DType(BufferId)> dtypes_at(size_t line_number) const {
+    return [this, line_number](BufferId id) {
+      check_exists(id, line_number);
       return program_.buffer(id).dtype;
     };
-    add_step(parse_nest(text, dtype_of, dims_, line + 1));
-    return end;
+  }
+
+  void check_exists(BufferId id, size_t line_number) const {
+    user_check(id >= 0 && static_cast<size_t>(id) < program_.buffers.size(), "line {}: b{} does not exist", line_number,
+               id);
+  }
+
+  BufferId buffer_at(TextCursor& cursor) const {
+    const BufferId id = cursor.buffer_id();
+    check_exists(id, cursor.line_number());
+    return id;
+  }
+
+  static void expect_end(TextCursor& cursor) {
+    if (!cursor.at_end()) cursor.fail("the end of the line");
   }
 
   // # "conv1" Conv-22, com.example.Fancy-1
@@ -103,10 +169,10 @@ class ProgramParser {
     dims_.insert_or_assign(name, Symbol::dim(name, bounds));
   }
 
-  static std::vector<BufferId> parse_ids(TextCursor& cursor) {
+  std::vector<BufferId> parse_ids(TextCursor& cursor) const {
     std::vector<BufferId> ids;
     if (cursor.peek() != 'b') return ids;
-    do ids.push_back(cursor.buffer_id());
+    do ids.push_back(buffer_at(cursor));
     while (cursor.take(","));
     return ids;
   }
@@ -132,7 +198,7 @@ class ProgramParser {
       binding.symbols.push_back(dims_.try_emplace(name, Symbol::dim(name)).first->second);
     } while (cursor.take(","));
     cursor.expect("=");
-    binding.buffer = cursor.buffer_id();
+    binding.buffer = buffer_at(cursor);
     add_step(std::move(binding));
   }
 
@@ -146,7 +212,7 @@ class ProgramParser {
                                           : rest.find(" carries ") != std::string_view::npos ? " carries "
                                                                                              : "\n"),
                              dims_);
-    if (cursor.take("while")) loop.condition = cursor.buffer_id();
+    if (cursor.take("while")) loop.condition = buffer_at(cursor);
     if (cursor.take("carries")) loop.carried = parse_ids(cursor);
     add_step(std::move(loop));
   }
@@ -173,6 +239,16 @@ class ProgramParser {
     if (cursor.take("=")) buffer.constant = parse_constant(buffer, cursor);
     buffer.name = cursor.quoted();
     program_.add(std::move(buffer));
+  }
+
+  // Views and aliases may stand before what they are laid over.
+  void check_parents() const {
+    for (size_t id = 0; id < program_.buffers.size(); ++id) {
+      const Buffer& buffer = program_.buffers[id];
+      const BufferId parent = buffer.view ? buffer.view->parent : buffer.alias ? buffer.alias->parent : 0;
+      user_check(parent >= 0 && static_cast<size_t>(parent) < program_.buffers.size(),
+                 "b{} is laid over b{}, which does not exist", id, parent);
+    }
   }
 
   // 0 1/16 2 1%16

@@ -7,8 +7,9 @@
 
 namespace onnxc {
 
-// Reads what to_string(Program) writes, except kernel calls, which belong to a target. Constants with more elements
-// than are printed come back without data. UserError names the line and what is expected there.
+// What to_string(Program) writes. Kernels come back as their text alone (TextKernel), constants of more elements than
+// are printed without data, dims without the remainders that are known of them: printed again it is the same text.
+// UserError naming the line and what is expected there.
 Program parse_program(std::string_view text);
 
 }  // namespace onnxc

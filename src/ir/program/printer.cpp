@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/loops/text.h"
 #include "ir/program/program.h"
 #include "ir/program/text.h"
 #include "ir/tensor_text.h"
@@ -75,17 +76,28 @@ std::string print_buffer(BufferId id, const Buffer& buffer) {
   return text + " " + c_string_literal(buffer.name) + "\n";
 }
 
-std::string print_epilogue(std::string_view name, const Epilogue& epilogue) {
+//   epilogue [i, j] max(acc0 + b2[j], 0.0)
+//   inner epilogue [i<N, j<4] acc0 * 0.5
+// The axes of an epilogue are the output's; those of an inner one are of no buffer, so that their extents are printed.
+std::string print_epilogue(const Epilogue& epilogue, bool is_inner) {
   if (!epilogue.value) return {};
+  LoopNest nest;
+  nest.axes = epilogue.axes;
+  nest.stores.push_back({-1, {}, epilogue.value, StoreKind::assign, {}});
+  nest = with_distinct_names(nest);
   std::vector<std::string> axes;
-  for (const Axis& axis : epilogue.axes) axes.push_back(axis.symbol.name());
-  return fmt::format("  {} [{}] {}\n", name, fmt::join(axes, ", "), to_string(epilogue.value));
+  for (const Axis& axis : nest.axes)
+    axes.push_back(is_inner ? fmt::format("{}<{}", axis.symbol.name(), axis.extent.to_string()) : axis.symbol.name());
+  return fmt::format("  {}epilogue [{}] {}\n", is_inner ? "inner " : "", fmt::join(axes, ", "),
+                     to_string(nest.stores.front().value));
 }
 
 std::string print_work(const KernelCall& call) {
+  const std::string views = call.spec->accepts_views() ? "" : " without views";
   const std::string workspace = call.workspace ? fmt::format(" workspace b{}", *call.workspace) : "";
-  return fmt::format("kernel {}  b{} = {}{}\n", call.spec->describe(), call.output, print_ids(call.inputs), workspace) +
-         print_epilogue("inner epilogue", call.inner_epilogue) + print_epilogue("epilogue", call.epilogue);
+  return fmt::format("kernel {}  b{} = {}{}{}\n", call.spec->describe(), call.output, print_ids(call.inputs), workspace,
+                     views) +
+         print_epilogue(call.inner_epilogue, true) + print_epilogue(call.epilogue, false);
 }
 
 // bind k_0, k_1 = b3

@@ -153,6 +153,55 @@ TEST(ProgramParser, TheRoundIsKnownInItsLoopAndAfterIt) {
               ThrowsMessage<InternalError>(HasSubstr("step 4 uses 'round' before it is bound")));
 }
 
+// Attention as it stands after all passes, and a kernel of everything that a call may have.
+constexpr const char* kernels = R"(b0 input float32 [N, 6, 8] "q"
+b1 input float32 [N, 8, 5] "k"
+b2 input float32 [N, 5, 8] "v"
+b3 input float32 [N, 6, 5] "mask"
+b4 constant float32 [160] packed "weights"
+b5 temporary float32 [N, 6, 8] "heads"
+b6 temporary float32 [4*N] "scratch"
+b7 output float32 [N, 6, 8] "y"
+inputs b0, b1, b2, b3
+outputs b7
+# "scores" MatMul-13
+kernel attention 8->5->8  b5 = b0, b1, b2
+  inner epilogue [n<N, i<6, j<5] acc0 * 0.5 + b3[n, i, j]
+  epilogue [n, i, j] acc0
+when N
+kernel rows, of 8  b7 = b5, b4 workspace b6 without views
+  epilogue [n, i, j] max(acc0 + b0[n, i, j], 0.0)
+)";
+
+TEST(ProgramParser, Kernels) {
+  const Program program = parse_program(kernels);
+  verify(program);
+  EXPECT_EQ(to_string(program), kernels);
+  const auto& attention = std::get<KernelCall>(program.steps[0].work);
+  EXPECT_EQ(attention.spec->describe(), "attention 8->5->8");
+  EXPECT_TRUE(attention.spec->accepts_views());
+  EXPECT_THAT(attention.inputs, ElementsAre(0, 1, 2));
+  EXPECT_EQ(attention.inner_epilogue.axes[2].extent, Expr(5));
+  EXPECT_EQ(attention.epilogue.axes[1].extent, Expr(6));
+  EXPECT_THAT(reads(program.steps[0]), ElementsAre(0, 1, 2, 3));
+  const auto& rows = std::get<KernelCall>(program.steps[1].work);
+  EXPECT_FALSE(rows.spec->accepts_views());
+  EXPECT_EQ(rows.workspace, 6);
+}
+
+// Fusion brings axes of one name together.
+TEST(ProgramParser, AxesOfOneNameArePrintedApart) {
+  Program program = parse_program(kernels);
+  auto& rows = std::get<KernelCall>(program.steps[1].work);
+  const Symbol i = Symbol::axis("N", 6), j = Symbol::axis("i", 8), n = *program.buffer(0).shape[0].as_symbol();
+  const Symbol batch = Symbol::axis("i", n);
+  rows.epilogue = {{{batch, n, AxisKind::parallel}, {i, 6, AxisKind::parallel}, {j, 8, AxisKind::parallel}},
+                   scalar::accumulator(DType::float32, 0) * scalar::load(DType::float32, 0, {batch, i, j})};
+  const std::string text = to_string(program);
+  EXPECT_THAT(text, HasSubstr("  epilogue [i, N_1, i_1] acc0 * b0[i, N_1, i_1]\n"));
+  EXPECT_EQ(to_string(parse_program(text)), text);
+}
+
 TEST(ProgramParser, NamesTheLine) {
   auto expect_error = [](const std::string& text, const char* message) {
     EXPECT_THAT([&] { parse_program(text); }, ThrowsMessage<UserError>(HasSubstr(message))) << text;
@@ -161,7 +210,15 @@ TEST(ProgramParser, NamesTheLine) {
   expect_error("b0 input float33 [N] \"x\"\n", "line 1: a dtype is expected");
   expect_error("b0 constant float32 [3] = {1, 2} \"x\"\n", "as many elements as the shape says");
   expect_error("nest n  axes i<N\n  b4[i] = 1.0\n  b0[i] = b1[i]\n", "b1 does not exist");
-  expect_error("kernel conv  b0 = b1\n", "no kernel call");
+  expect_error("kernel conv  b0 = b1\n", "line 1: b0 does not exist");
+  const std::string two = "b0 input float32 [N] \"x\"\nb1 output float32 [N] \"y\"\n";
+  expect_error(two + "kernel conv  b1 = b2\n", "line 3: b2 does not exist");
+  expect_error(two + "kernel conv  b1 = b0 epilogue\n", "line 3: the end of the line is expected at 'epilogue'");
+  expect_error(two + "kernel conv  b1 = b0\n  epilogue [] acc0\n", "line 4: an axis for each of the output");
+  expect_error(two + "kernel conv  b1 = b0\n  epilogue [i, j] acc0\n", "line 4: an axis for each of the output");
+  expect_error(two + "kernel conv  b1 = b0\n  epilogue [i] acc1\n", "line 4: an accumulator of the nest");
+  expect_error(two + "kernel conv  b1 = b0\n  inner epilogue [i] acc0\n", "line 4: '<' is expected");
+  expect_error("b0 input float32 [N] view b1 [0] \"x\"\n", "b0 is laid over b1, which does not exist");
 }
 
 }  // namespace

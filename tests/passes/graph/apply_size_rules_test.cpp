@@ -30,7 +30,7 @@ std::string ruled(const std::string& before) {
 
 // Halved and doubled again, with a Concat of what it was before; then the same by an eighth.
 TEST(ApplySizeRules, FindsTheMultiplesThatASkipConnectionNeeds) {
-  EXPECT_EQ(ruled(R"((float[N, 4, D] x) => (y) <float[3] twice = {1, 1, 2}, float[3] eightfold = {1, 1, 8}> {
+  expect_text(ruled(R"((float[N, 4, D] x) => (y) <float[3] twice = {1, 1, 2}, float[3] eightfold = {1, 1, 8}> {
     half = MaxPool <kernel_shape = [2], strides = [2]> (x)
     same = Resize(half, "", twice)
     first = Concat <axis = 1> (x, same)
@@ -40,7 +40,7 @@ TEST(ApplySizeRules, FindsTheMultiplesThatASkipConnectionNeeds) {
     up = Resize(c, "", eightfold)
     y = Concat <axis = 1> (first, up)
   })"),
-            R"(rule D = 8*n, dim 2 of %x
+              R"(rule D = 8*n, dim 2 of %x
 input %x: float32[N, 4, D]
 constant %twice: float32[3] = {1, 1, 2}
 constant %eightfold: float32[3] = {1, 1, 8}
@@ -57,7 +57,8 @@ output %y
 }
 
 TEST(ApplySizeRules, MakesEqualDimsTheSame) {
-  EXPECT_EQ(ruled("(float[N, D] a, float[N, E] b) => (y) { y = Concat <axis = 0> (a, b) }"), R"(rule E = D, dim 1 of %b
+  expect_text(ruled("(float[N, D] a, float[N, E] b) => (y) { y = Concat <axis = 0> (a, b) }"),
+              R"(rule E = D, dim 1 of %b
 input %a: float32[N, D]
 input %b: float32[N, D]
 %y: float32[2*N, D] = Concat(%a, %b)
@@ -66,8 +67,8 @@ output %y
 }
 
 TEST(ApplySizeRules, KnowsTheOneSizeThatIsLegal) {
-  EXPECT_EQ(ruled("(float[N, 6] x) => (y) <int64[2] shape = {3, 8}> { y = Reshape(x, shape) }"),
-            R"(rule N = 4, dim 0 of %x
+  expect_text(ruled("(float[N, 6] x) => (y) <int64[2] shape = {3, 8}> { y = Reshape(x, shape) }"),
+              R"(rule N = 4, dim 0 of %x
 input %x: float32[4, 6]
 constant %shape: int64[2] = {3, 8}
 %y: float32[3, 8] = Reshape(%x, %shape)
@@ -76,13 +77,13 @@ output %y
 }
 
 TEST(ApplySizeRules, LeavesSeveralRemaindersToTheGuard) {
-  EXPECT_EQ(ruled(R"((float[1, 4, D] x) => (y) <float[3] twice = {1, 1, 2}> {
+  expect_text(ruled(R"((float[1, 4, D] x) => (y) <float[3] twice = {1, 1, 2}> {
     every_second = MaxPool <kernel_shape = [1], strides = [2]> (x)
     half = MaxPool <kernel_shape = [2], strides = [2]> (every_second)
     up = Resize(half, "", twice)
     y = Concat <axis = 1> (every_second, up)
   })"),
-            R"(rule D = 4*n or 4*n + 3, dim 2 of %x
+              R"(rule D = 4*n or 4*n + 3, dim 2 of %x
 input %x: float32[1, 4, D]
 constant %twice: float32[3] = {1, 1, 2}
 %every_second: float32[1, 4, (D + 1)//2] = MaxPool(%x)

@@ -15,12 +15,12 @@ std::string folded(const std::string& before, const FoldLimits& limits = {}) {
 }
 
 TEST(FoldConstants, ComputesChainsOfConstants) {
-  EXPECT_EQ(folded(R"((float[2, 3] x) => (y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> {
+  expect_text(folded(R"((float[2, 3] x) => (y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> {
     turned = Transpose <perm = [1, 0]> (w)
     doubled = Add(turned, turned)
     y = Mul(x, doubled)
   })"),
-            R"(input %x: float32[2, 3]
+              R"(input %x: float32[2, 3]
 constant %doubled: float32[2, 3] = {2, 6, 10, 4, 8, 12}
 %y: float32[2, 3] = Mul(%x, %doubled)
 output %y
@@ -28,20 +28,20 @@ output %y
 }
 
 TEST(FoldConstants, AConstantMayBecomeAnOutputOfTheModel) {
-  EXPECT_EQ(folded("(float[1] x) => (y) <float[2] a = {1, 2}> { y = Add(a, a) }"), R"(input %x: float32[1]
+  expect_text(folded("(float[1] x) => (y) <float[2] a = {1, 2}> { y = Add(a, a) }"), R"(input %x: float32[1]
 constant %y: float32[2] = {2, 4}
 output %y
 )");
 }
 
 TEST(FoldConstants, KnownShapesBecomeConstants) {
-  EXPECT_EQ(folded(R"((float[2, 3, 4] x) => (y) <int64[1] two = {2}, int64[1] free = {-1}> {
+  expect_text(folded(R"((float[2, 3, 4] x) => (y) <int64[1] two = {2}, int64[1] free = {-1}> {
     shape = Shape(x)
     last = Gather(shape, two)
     target = Concat <axis = 0> (last, free)
     y = Reshape(x, target)
   })"),
-            R"(input %x: float32[2, 3, 4]
+              R"(input %x: float32[2, 3, 4]
 constant %target: int64[2] = {4, -1}
 %y: float32[4, 6] = Reshape(%x, %target) {allowzero=0}
 output %y
@@ -49,12 +49,12 @@ output %y
 }
 
 TEST(FoldConstants, WhatGrowsIsLeftToTheRun) {
-  EXPECT_EQ(folded(R"((float[1] x) => (small, large) <float[1] one = {1}, int64[1] hundred = {100},
+  expect_text(folded(R"((float[1] x) => (small, large) <float[1] one = {1}, int64[1] hundred = {100},
                                                       int64[1] more = {100000}> {
     small = Expand(one, hundred)
     large = Expand(one, more)
   })"),
-            R"(input %x: float32[1]
+              R"(input %x: float32[1]
 constant %one: float32[1] = {1}
 constant %more: int64[1] = {100000}
 constant %small: float32[100]
@@ -87,7 +87,7 @@ TEST(FoldConstants, WidensWeights) {
   const Tensor narrow = *graph->nodes().front()->inputs[0]->constant;
   fold_constants(*graph, {});
   verify(*graph);
-  EXPECT_EQ(to_string(*graph), R"(input %x: float32[1]
+  expect_text(to_string(*graph), R"(input %x: float32[1]
 constant %y: float32[20000]
 output %y
 )");

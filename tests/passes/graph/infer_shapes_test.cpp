@@ -16,7 +16,7 @@ std::string inferred(const std::string& before) {
 
 // How exporters write view(x.shape[0], -1, 2 * x.shape[2]).
 TEST(InferShapes, FollowsShapeArithmeticIntoReshape) {
-  EXPECT_EQ(inferred(R"((float[N, 4, D] x) => (y)
+  expect_text(inferred(R"((float[N, 4, D] x) => (y)
       <int64 first = {0}, int64 last = {-1}, int64 two = {2}, int64[1] axes = {0}, int64[1] rest = {2}> {
     shape = Shape(x)
     n = Gather(shape, first)
@@ -27,7 +27,7 @@ TEST(InferShapes, FollowsShapeArithmeticIntoReshape) {
     target = Concat <axis = 0> (batch, rest, depth)
     y = Reshape(x, target)
   })"),
-            R"(input %x: float32[N, 4, D]
+              R"(input %x: float32[N, 4, D]
 constant %first: int64[] = {0}
 constant %last: int64[] = {-1}
 constant %two: int64[] = {2}
@@ -46,14 +46,14 @@ output %y
 }
 
 TEST(InferShapes, FollowsSlicesOfShapes) {
-  EXPECT_EQ(inferred(R"((float[N, 3, D, H] x) => (y)
+  expect_text(inferred(R"((float[N, 3, D, H] x) => (y)
       <int64[1] from = {2}, int64[1] to = {1000}, int64[1] one = {1}, float[1] zero = {0}> {
     shape = Shape(x)
     space = Slice(shape, from, to)
     target = Concat <axis = 0> (one, space)
     y = Expand(zero, target)
   })"),
-            R"(input %x: float32[N, 3, D, H]
+              R"(input %x: float32[N, 3, D, H]
 constant %from: int64[1] = {2}
 constant %to: int64[1] = {1000}
 constant %one: int64[1] = {1}
@@ -68,7 +68,7 @@ output %y
 
 // How the older exporter writes interpolate(x, scale_factor=(2, 0.5)) with dynamic sizes.
 TEST(InferShapes, FollowsScaledSizesThroughFloats) {
-  EXPECT_EQ(inferred(R"((float[N, 3, D, H] x) => (y)
+  expect_text(inferred(R"((float[N, 3, D, H] x) => (y)
       <int64[1] from = {2}, int64[1] to = {4}, float[2] scales = {2, 0.5}> {
     shape = Shape(x)
     space = Slice(shape, from, to)
@@ -78,7 +78,7 @@ TEST(InferShapes, FollowsScaledSizesThroughFloats) {
     size = Cast <to = 7> (floor)
     y = ConstantOfShape(size)
   })"),
-            R"(input %x: float32[N, 3, D, H]
+              R"(input %x: float32[N, 3, D, H]
 constant %from: int64[1] = {2}
 constant %to: int64[1] = {4}
 constant %scales: float32[2] = {2, 0.5}
@@ -95,14 +95,14 @@ output %y
 
 // Expand's idiom: Where(Equal(target, -1), 1, target).
 TEST(InferShapes, FollowsWhere) {
-  EXPECT_EQ(inferred(R"((float[N, 1] x) => (y) <int64[1] free = {-1}, int64[3] ones = {1, 1, 1}> {
+  expect_text(inferred(R"((float[N, 1] x) => (y) <int64[1] free = {-1}, int64[3] ones = {1, 1, 1}> {
     shape = Shape(x)
     target = Concat <axis = 0> (free, shape)
     is_free = Equal(target, free)
     chosen = Where(is_free, ones, target)
     y = Expand(x, chosen)
   })"),
-            R"(input %x: float32[N, 1]
+              R"(input %x: float32[N, 1]
 constant %free: int64[1] = {-1}
 constant %ones: int64[3] = {1, 1, 1}
 %shape: int64[2] = Shape(%x) {start=0}  # [N, 1]

@@ -35,7 +35,7 @@ std::string recognized(const std::string& before) {
 }
 
 TEST(RecognizeOperators, AnInstanceNormalizationBetweenReshapesIsOneOfGroups) {
-  EXPECT_EQ(recognized(R"((float[2, 6, 3, 5] x) => (y)
+  expect_text(recognized(R"((float[2, 6, 3, 5] x) => (y)
       <int64[3] groups = {0, 3, -1}, int64[4] channels = {2, 6, 3, 5},
        float[3] scale = {1, 2, 3}, float[3] bias = {4, 5, 6}, float[6, 1, 1] w = {1, 2, 3, 4, 5, 6}> {
     grouped = Reshape(x, groups)
@@ -43,7 +43,7 @@ TEST(RecognizeOperators, AnInstanceNormalizationBetweenReshapesIsOneOfGroups) {
     back = Reshape(normalized, channels)
     y = Mul(back, w)
   })"),
-            R"(input %x: float32[2, 6, 3, 5]
+              R"(input %x: float32[2, 6, 3, 5]
 constant %w: float32[6, 1, 1] = {1, 2, 3, 4, 5, 6}
 constant %scale/repeated: float32[6] = {1, 1, 2, 2, 3, 3}
 constant %bias/repeated: float32[6] = {4, 4, 5, 5, 6, 6}
@@ -54,21 +54,21 @@ output %y
 }
 
 TEST(RecognizeOperators, AMeanOverSpaceIsAGlobalPool) {
-  EXPECT_EQ(recognized("(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {-1, 2}> { y = ReduceMean(x, axes) }"),
-            R"(input %x: float32[2, 6, 3, 5]
+  expect_text(recognized("(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {-1, 2}> { y = ReduceMean(x, axes) }"),
+              R"(input %x: float32[2, 6, 3, 5]
 %y: float32[2, 6, 1, 1] = GlobalAveragePool(%x)
 output %y
 )");
 }
 
 TEST(RecognizeOperators, AMaskAddedToAViewIsAddedToTheScores) {
-  EXPECT_EQ(recognized(R"((float[6, 2, 1, 4] x) => (y)
+  expect_text(recognized(R"((float[6, 2, 1, 4] x) => (y)
       <int64[5] view = {1, 6, 2, 1, 4}, int64[4] back = {6, 2, 1, 4}, float[6, 1, 1, 4] mask> {
     viewed = Reshape(x, view)
     masked = Add(mask, viewed)
     y = Reshape(masked, back)
   })"),
-            R"(input %x: float32[6, 2, 1, 4]
+              R"(input %x: float32[6, 2, 1, 4]
 constant %mask: float32[6, 1, 1, 4]
 constant %mask/dims: int64[4] = {6, 1, 1, 4}
 %mask/reshaped: float32[6, 1, 1, 4] = Reshape(%mask, %mask/dims)

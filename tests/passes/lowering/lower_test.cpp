@@ -25,7 +25,7 @@ std::string lowered(const std::string& before, bool use_templates) {
 }
 
 TEST(Lower, WithoutTemplatesEachNodeIsItsDefinition) {
-  EXPECT_EQ(lowered(convolution, false), R"(b0 input float32 [N, 8, D] "x"
+  expect_text(lowered(convolution, false), R"(b0 input float32 [N, 8, D] "x"
 b1 constant float32 [4, 8, 1] "w"
 b2 temporary float32 [N, 4, D] "a"
 b3 temporary float32 [N, 4, D] "b"
@@ -47,7 +47,7 @@ nest Neg  axes i0<N, i1<4, i2<D
 
 // The kernel's output is blocked, and Relu, which follows any layout, stays so; the model's input and output do not.
 TEST(Lower, WithTemplatesLayoutsSpreadFromKernels) {
-  EXPECT_EQ(lowered(convolution, true), R"(b0 input float32 [N, 8, D] "x"
+  expect_text(lowered(convolution, true), R"(b0 input float32 [N, 8, D] "x"
 b1 temporary float32 [N, 8, D] layout 0 1/4 2 1%4 "x"
 b2 constant float32 [4, 8, 1] "w"
 b3 temporary float32 [N, 4, D] layout 0 1/4 2 1%4 "a"
@@ -70,14 +70,14 @@ nest Neg  axes i0<N, i1<4, i2<D
 }
 
 TEST(Lower, AValueIsCopiedToALayoutOnce) {
-  EXPECT_EQ(lowered(R"((float[1, 8, 5] x) => (y, z) <float[4, 8, 1] v, float[4, 8, 1] w> {
+  expect_text(lowered(R"((float[1, 8, 5] x) => (y, z) <float[4, 8, 1] v, float[4, 8, 1] w> {
     a = Conv(x, v)
     y = Neg(a)
     b = Conv(x, w)
     z = Neg(b)
   })",
-                    true),
-            R"(b0 input float32 [1, 8, 5] "x"
+                      true),
+              R"(b0 input float32 [1, 8, 5] "x"
 b1 temporary float32 [1, 8, 5] layout 0 1/4 2 1%4 "x"
 b2 constant float32 [4, 8, 1] "v"
 b3 temporary float32 [1, 4, 5] layout 0 1/4 2 1%4 "a"
@@ -107,7 +107,7 @@ nest Neg  axes i0<1, i1<4, i2<5
 TEST(Lower, OutputsAreBuffersOfTheirOwn) {
   const auto graph = read_shaped_graph("(float[4] x) => (y) { y = Neg(x) }");
   graph->outputs = {graph->inputs[0], graph->outputs[0], graph->outputs[0]};
-  EXPECT_EQ(lowered(*graph, true), R"(b0 input float32 [4] "x"
+  expect_text(lowered(*graph, true), R"(b0 input float32 [4] "x"
 b1 output float32 [4] "y"
 b2 output float32 [4] "x"
 b3 output float32 [4] "y"
@@ -127,11 +127,11 @@ nest copy  axes i0<4
 
 // The steps of a branch run under its condition, and so does the copy of x that each of the kernels reads.
 TEST(Lower, TheBranchesOfAnIf) {
-  EXPECT_EQ(lowered(R"((bool c, float[1, 8, 5] x) => (y) <float[4, 8, 1] w> {
+  expect_text(lowered(R"((bool c, float[1, 8, 5] x) => (y) <float[4, 8, 1] w> {
     y = If(c) <then_branch = t () => (a) { a = Conv(x, w) }, else_branch = e () => (b) { b = Conv(x, w) }>
   })",
-                    true),
-            R"(dim c 0..1
+                      true),
+              R"(dim c 0..1
 b0 input bool [] "c"
 b1 input float32 [1, 8, 5] "x"
 b2 temporary float32 [1, 8, 5] layout 0 1/4 2 1%4 "x"
@@ -169,15 +169,15 @@ nest If  axes i0<1, i1<4, i2<5
 
 // What a round reads of the state stands before what writes the next one.
 TEST(Lower, TheRoundsOfALoop) {
-  EXPECT_EQ(lowered(R"((int64 n, float[N, 2] a) => (last, sums) <bool yes = {1}> {
+  expect_text(lowered(R"((int64 n, float[N, 2] a) => (last, sums) <bool yes = {1}> {
     last, sums = Loop(n, yes, a) <body = body (int64 i, bool keep, float[N, 2] x) => (same, y, total) {
       same = Identity(keep)
       y = Add(x, x)
       total = ReduceSum <keepdims = 0> (y)
     }>
   })",
-                    false),
-            R"(dim n ..
+                      false),
+              R"(dim n ..
 b0 input int64 [] "n"
 b1 input float32 [N, 2] "a"
 b2 temporary float32 [N, 2] "last/x"

@@ -8,7 +8,7 @@ namespace onnxc {
 namespace {
 
 TEST(EliminateCopies, TheSourceIsWrittenWhereTheCopyWouldPutIt) {
-  EXPECT_EQ(after(R"(b0 input float32 [2, 3] "x"
+  expect_text(after(R"(b0 input float32 [2, 3] "x"
 b1 temporary float32 [2, 3] "t"
 b2 output float32 [2, 8] "joined"
 b3 temporary float32 [2, 3] view b2 [0, 5] "joined"
@@ -19,8 +19,8 @@ nest exp  axes i<2, j<3
 nest concat  axes i<2, j<3
   b3[i, j] = b1[i, j]
 )",
-                  eliminate_copies),
-            R"(b0 input float32 [2, 3] "x"
+                    eliminate_copies),
+              R"(b0 input float32 [2, 3] "x"
 b1 temporary float32 [2, 3] view b3 [0, 0] "t"
 b2 output float32 [2, 8] "joined"
 b3 temporary float32 [2, 3] view b2 [0, 5] "joined"
@@ -33,7 +33,7 @@ nest exp  axes i<2, j<3
 
 // A Reshape of an input: the copy from its alias goes, and the reader reads the input.
 TEST(EliminateCopies, TheDestinationIsReadWhereTheSourceStands) {
-  EXPECT_EQ(after(R"(b0 input float32 [2, 3] "x"
+  expect_text(after(R"(b0 input float32 [2, 3] "x"
 b1 temporary float32 [6] alias b0 "x"
 b2 temporary float32 [6] "flat"
 b3 output float32 [6] "y"
@@ -44,8 +44,8 @@ nest copy  axes i<6
 nest exp  axes i<6
   b3[i] = exp(b2[i])
 )",
-                  eliminate_copies),
-            R"(b0 input float32 [2, 3] "x"
+                    eliminate_copies),
+              R"(b0 input float32 [2, 3] "x"
 b1 temporary float32 [6] alias b0 "x"
 b2 temporary float32 [6] view b1 [0] "flat"
 b3 output float32 [6] "y"
@@ -53,6 +53,52 @@ inputs b0
 outputs b3
 nest exp  axes i<6
   b3[i] = exp(b2[i])
+)");
+}
+
+TEST(EliminateCopies, AKernelWritesWhereTheCopyWouldPutIt) {
+  expect_text(after(R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [2, 3] "t"
+b2 output float32 [2, 8] "joined"
+b3 temporary float32 [2, 3] view b2 [0, 5] "joined"
+inputs b0
+outputs b2
+kernel matmul  b1 = b0, b0
+  epilogue [i, j] acc0
+nest concat  axes i<2, j<3
+  b3[i, j] = b1[i, j]
+)",
+                    eliminate_copies),
+              R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [2, 3] view b3 [0, 0] "t"
+b2 output float32 [2, 8] "joined"
+b3 temporary float32 [2, 3] view b2 [0, 5] "joined"
+inputs b0
+outputs b2
+kernel matmul  b1 = b0, b0
+  epilogue [i, j] acc0
+)");
+}
+
+TEST(EliminateCopies, AKernelReadsWhatWasCopied) {
+  expect_text(after(R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [6] alias b0 "x"
+b2 temporary float32 [6] "flat"
+b3 output float32 [6] "y"
+inputs b0
+outputs b3
+nest copy  axes i<6
+  b2[i] = b1[i]
+kernel softmax  b3 = b2
+)",
+                    eliminate_copies),
+              R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [6] alias b0 "x"
+b2 temporary float32 [6] view b1 [0] "flat"
+b3 output float32 [6] "y"
+inputs b0
+outputs b3
+kernel softmax  b3 = b2
 )");
 }
 
@@ -230,12 +276,55 @@ nest collect  axes i<4
 end loop
 )";
 
+constexpr const char* a_kernel_that_writes_no_views = R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [2, 3] "t"
+b2 output float32 [2, 8] "joined"
+b3 temporary float32 [2, 3] view b2 [0, 5] "joined"
+inputs b0
+outputs b2
+kernel softmax  b1 = b0 without views
+nest concat  axes i<2, j<3
+  b3[i, j] = b1[i, j]
+)";
+
+constexpr const char* a_kernel_that_reads_no_views = R"(b0 input float32 [2, 3] "x"
+b1 temporary float32 [6] alias b0 "x"
+b2 temporary float32 [6] "flat"
+b3 output float32 [6] "y"
+inputs b0
+outputs b3
+nest copy  axes i<6
+  b2[i] = b1[i]
+kernel softmax  b3 = b2 without views
+)";
+
+// Else the kernel would write what it reads.
+constexpr const char* a_state_that_a_kernel_overwrites = R"(dim round ..
+b0 input float32 [4, 4] "x"
+b1 temporary float32 [4, 4] "state"
+b2 temporary float32 [4, 4] "aside"
+b3 output float32 [4, 4] "y"
+inputs b0
+outputs b3
+nest begin  axes i<4, j<4
+  b1[i, j] = exp(b0[i, j])
+loop round < N carries b1
+nest put_aside  axes i<4, j<4
+  b2[i, j] = b1[i, j]
+kernel matmul 4->4  b1 = b2, b0
+  epilogue [i, j] acc0
+end loop
+nest end  axes i<4, j<4
+  b3[i, j] = -b1[i, j]
+)";
+
 INSTANTIATE_TEST_SUITE_P(Programs, EliminateCopiesLeaves,
                          testing::Values(an_input_that_is_an_output, layouts_differ, laid_out_later,
                                          written_after_it_was_copied, destination_is_filled_in_between,
-                                         a_part_is_written_as_well, states_that_change_places,
-                                         collected_from_before_the_loop, destination_is_read_under_another_shape,
-                                         destination_is_written_later, copy_is_written));
+                                         a_part_is_written_as_well, destination_is_read_under_another_shape,
+                                         destination_is_written_later, copy_is_written, states_that_change_places,
+                                         collected_from_before_the_loop, a_kernel_that_writes_no_views,
+                                         a_kernel_that_reads_no_views, a_state_that_a_kernel_overwrites));
 
 }  // namespace
 }  // namespace onnxc

@@ -10,7 +10,7 @@ namespace {
 std::string fused(std::string_view before) { return steps_of(after(before, fuse_nests)); }
 
 TEST(FuseNests, ComputesAChainWhereItIsRead) {
-  EXPECT_EQ(fused(R"(b0 input float32 [N, 3] "x"
+  expect_text(fused(R"(b0 input float32 [N, 3] "x"
 b1 constant float32 [N] "w"
 b2 temporary float32 [N, 3] "t"
 b3 output float32 [3, N] "y"
@@ -23,7 +23,7 @@ nest Exp  axes i<N, j<3
 nest Mul  axes k<3, l<N
   b3[k, l] = b2[l, k] * b1[l]
 )"),
-            R"(# "exp1" Exp-13
+              R"(# "exp1" Exp-13
 # "mul1" Mul-14
 nest Mul  axes k<3, l<N
   b3[k, l] = exp(b0[l, k]) * b1[l]
@@ -31,7 +31,7 @@ nest Mul  axes k<3, l<N
 }
 
 TEST(FuseNests, ComputesWhatTwoReadersReadOnceTheyHaveBecomeOne) {
-  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+  expect_text(fused(R"(b0 input float32 [4] "x"
 b1 temporary float32 [4] "t"
 b2 temporary float32 [4] "e"
 b3 output float32 [4] "y"
@@ -44,14 +44,14 @@ nest Exp  axes i<4
 nest Mul  axes i<4
   b3[i] = b1[i] * b2[i]
 )"),
-            R"(nest Mul  axes i<4
+              R"(nest Mul  axes i<4
   t0 = b0[i] * 2.0
   b3[i] = t0 * exp(t0)
 )");
 }
 
 TEST(FuseNests, ComputesWhatAReductionReadsOnce) {
-  EXPECT_EQ(fused(R"(b0 input float32 [4, D] "x"
+  expect_text(fused(R"(b0 input float32 [4, D] "x"
 b1 temporary float32 [4, D] "t"
 b2 output float32 [4] "y"
 inputs b0
@@ -62,7 +62,7 @@ nest sum  axes i<4  reduce k<D
   acc0: float32 = sum b1[i, k]
   b2[i] = acc0
 )"),
-            R"(nest sum  axes i<4  reduce k<D
+              R"(nest sum  axes i<4  reduce k<D
   acc0: float32 = sum b0[i, k] * b0[i, k]
   b2[i] = acc0
 )");
@@ -70,7 +70,7 @@ nest sum  axes i<4  reduce k<D
 
 // Results do not change by a bit: what a float16 temporary lost stays lost.
 TEST(FuseNests, KeepsTheRoundingOfTheTemporary) {
-  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+  expect_text(fused(R"(b0 input float32 [4] "x"
 b1 temporary float16 [4] "t"
 b2 output float32 [4] "y"
 inputs b0
@@ -80,13 +80,13 @@ nest narrow  axes i<4
 nest widen  axes i<4
   b2[i] = float32(b1[i]) - b0[i]
 )"),
-            R"(nest widen  axes i<4
+              R"(nest widen  axes i<4
   b2[i] = float32(float16(b0[i] * 3.0)) - b0[i]
 )");
 }
 
 TEST(FuseNests, RepeatsAConstantForEveryReader) {
-  EXPECT_EQ(fused(R"(b0 input float32 [4] "x"
+  expect_text(fused(R"(b0 input float32 [4] "x"
 b1 temporary float32 [4] "zeros"
 b2 output float32 [4] "y"
 b3 output float32 [4] "z"
@@ -99,7 +99,7 @@ nest maximum  axes i<4
 nest minimum  axes i<4
   b3[i] = min(b0[i], b1[i])
 )"),
-            R"(nest maximum  axes i<4
+              R"(nest maximum  axes i<4
   b2[i] = max(b0[i], 0.0)
 nest minimum  axes i<4
   b3[i] = min(b0[i], 0.0)
@@ -107,7 +107,7 @@ nest minimum  axes i<4
 }
 
 TEST(FuseNests, GivesTheReaderTheLets) {
-  EXPECT_EQ(fused(R"(b0 input float32 [9] "x"
+  expect_text(fused(R"(b0 input float32 [9] "x"
 b1 input int64 [4] "index"
 b2 temporary float32 [4] "picked"
 b3 output float32 [4] "y"
@@ -119,7 +119,7 @@ nest gather  axes i<4
 nest negate  axes i<4
   b3[i] = -b2[i]
 )"),
-            R"(nest negate  axes i<4
+              R"(nest negate  axes i<4
   let j0 = b1[i]
   b3[i] = -b0[j0]
 )");
@@ -128,7 +128,7 @@ nest negate  axes i<4
 // What a branch computes becomes part of where the If takes it, under the condition of that.
 // For each of the heads again, and through shapes that differ in axes of extent 1.
 TEST(FuseNests, ComputesALargeMaskOfSmallTensorsWhereItIsRead) {
-  EXPECT_EQ(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
+  expect_text(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
 b1 constant float32 [3, 1, 300] "regions"
 b2 temporary float32 [3, 300, 300] "mask"
 b3 temporary float32 [1, 3, 1, 300, 300] alias b2 "mask reshaped"
@@ -143,14 +143,14 @@ nest Unsqueeze  axes w<3, h<1, i<300, j<300
 nest add  axes w<3, h<4, i<300, j<300
   b5[w, h, i, j] = b0[w, h, i, j] + b4[w, 0, i, j]
 )"),
-            R"(nest add  axes w<3, h<4, i<300, j<300
+              R"(nest add  axes w<3, h<4, i<300, j<300
   b5[w, h, i, j] = b0[w, h, i, j] + select(b1[w, 0, i] == b1[w, 0, j], 0.0, -100.0)
 )");
 }
 
 // What the mask's parts share stays shared.
 TEST(FuseNests, ComputesALargeMaskOnce) {
-  EXPECT_EQ(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
+  expect_text(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
 b1 constant float32 [3, 300, 1] "regions"
 b2 constant float32 [3, 1, 300] "regions of keys"
 b3 temporary float32 [3, 300, 300] "difference"
@@ -168,14 +168,14 @@ nest Where  axes w<3, i<300, j<300
 nest add  axes w<3, h<4, i<300, j<300
   b6[w, h, i, j] = b0[w, h, i, j] + b5[w, i, j]
 )"),
-            R"(nest add  axes w<3, h<4, i<300, j<300
+              R"(nest add  axes w<3, h<4, i<300, j<300
   t0 = b1[w, i, 0] - b2[w, 0, j]
   b6[w, h, i, j] = b0[w, h, i, j] + select(t0 == 0.0, 0.0, t0)
 )");
 }
 
 TEST(FuseNests, ComputesABranchWhereItIsTaken) {
-  EXPECT_EQ(fused(R"(dim c 0..1
+  expect_text(fused(R"(dim c 0..1
 b0 input bool [1] "c"
 b1 input float32 [4] "x"
 b2 temporary float32 [4] "a"
@@ -191,7 +191,7 @@ nest If  axes i<4
 nest If  axes i<4
   b3[i] = b1[i] if !(index(c) == 1)
 )"),
-            R"(bind c = b0
+              R"(bind c = b0
 nest If  axes i<4
   b3[i] = exp(b1[i]) if index(c) == 1
 nest If  axes i<4
@@ -200,7 +200,7 @@ nest If  axes i<4
 }
 
 TEST(FuseNests, FusesWithinALoop) {
-  EXPECT_EQ(fused(R"(dim round ..
+  expect_text(fused(R"(dim round ..
 b0 input float32 [N, 4] "x"
 b1 temporary float32 [4] "t"
 b2 output float32 [N, 4] "y"
@@ -213,10 +213,33 @@ nest collect  axes i<4
   b2[round, i] = b1[i]
 end loop
 )"),
-            R"(loop round < N
+              R"(loop round < N
 nest collect  axes i<4
   b2[round, i] = exp(b0[round, i])
 end loop
+)");
+}
+
+// A kernel between them that has nothing to do with either.
+TEST(FuseNests, PastAKernel) {
+  expect_text(steps_of(after(R"(b0 input float32 [4, 4] "x"
+b1 temporary float32 [4, 4] "t"
+b2 temporary float32 [4, 4] "product"
+b3 output float32 [4, 4] "y"
+inputs b0
+outputs b3
+nest exp  axes i<4, j<4
+  b1[i, j] = exp(b0[i, j])
+kernel matmul 4->4  b2 = b0, b0
+  epilogue [i, j] acc0
+nest add  axes i<4, j<4
+  b3[i, j] = b1[i, j] + b2[i, j]
+)",
+                             fuse_nests)),
+              R"(kernel matmul 4->4  b2 = b0, b0
+  epilogue [i, j] acc0
+nest add  axes i<4, j<4
+  b3[i, j] = exp(b0[i, j]) + b2[i, j]
 )");
 }
 
@@ -360,10 +383,52 @@ nest negate  axes i<4
   b2[i] = -b1[i]
 )";
 
+constexpr const char* read_by_a_kernel = R"(b0 input float32 [4, 4] "x"
+b1 temporary float32 [4, 4] "t"
+b2 output float32 [4, 4] "y"
+inputs b0
+outputs b2
+nest exp  axes i<4, j<4
+  b1[i, j] = exp(b0[i, j])
+kernel matmul 4->4  b2 = b1, b0
+  epilogue [i, j] acc0
+)";
+
+constexpr const char* read_by_an_epilogue = R"(b0 input float32 [4, 4] "x"
+b1 temporary float32 [4, 4] "t"
+b2 output float32 [4, 4] "y"
+inputs b0
+outputs b2
+nest exp  axes i<4, j<4
+  b1[i, j] = exp(b0[i, j])
+kernel matmul 4->4  b2 = b0, b0
+  epilogue [i, j] acc0 + b1[i, j]
+)";
+
+constexpr const char* a_kernel_overwrites_the_input = R"(dim round ..
+b0 input float32 [4, 4] "x"
+b1 temporary float32 [4, 4] "state"
+b2 temporary float32 [4, 4] "t"
+b3 output float32 [N, 4, 4] "y"
+inputs b0
+outputs b3
+nest begin  axes i<4, j<4
+  b1[i, j] = b0[i, j]
+loop round < N carries b1
+nest exp  axes i<4, j<4
+  b2[i, j] = exp(b1[i, j])
+kernel matmul 4->4  b1 = b0, b0
+  epilogue [i, j] acc0
+nest collect  axes i<4, j<4
+  b3[round, i, j] = -b2[i, j]
+end loop
+)";
+
 INSTANTIATE_TEST_SUITE_P(Programs, FuseNestsLeaves,
                          testing::Values(two_readers, read_for_every_row, a_large_operand, a_small_mask,
                                          a_mask_in_another_shape, seen_under_another_shape, input_is_overwritten,
-                                         a_reduction, computed_before_a_loop, computed_in_a_loop));
+                                         a_reduction, computed_before_a_loop, computed_in_a_loop, read_by_a_kernel,
+                                         read_by_an_epilogue, a_kernel_overwrites_the_input));
 
 }  // namespace
 }  // namespace onnxc

@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "passes/lowering/text_target.h"
+#include "passes/program/fuse_epilogues.h"
 #include "passes/program_text.h"
 
 namespace onnxc {
 namespace {
 
 TEST(PlaceStores, APartOfAConcatIsAWholeView) {
-  EXPECT_EQ(after(R"(b0 input float32 [N, 3] "x"
+  expect_text(after(R"(b0 input float32 [N, 3] "x"
 b1 input float32 [N, 5] "y"
 b2 output float32 [N, 8] "joined"
 inputs b0, b1
@@ -18,8 +20,8 @@ nest concat  axes i<N, j<3
 nest concat  axes i<N, j<5
   b2[i, j + 3] = b1[i, j]
 )",
-                  place_stores),
-            R"(b0 input float32 [N, 3] "x"
+                    place_stores),
+              R"(b0 input float32 [N, 3] "x"
 b1 input float32 [N, 5] "y"
 b2 output float32 [N, 8] "joined"
 b3 temporary float32 [N, 3] view b2 [0, 0] "joined"
@@ -35,7 +37,7 @@ nest concat  axes i<N, j<5
 
 // Of channels in blocks of four, [0, 4) and [8, 10) are whole blocks, the last as far as the buffer goes.
 TEST(PlaceStores, ABlockedPartBeginsAndEndsAtABlock) {
-  EXPECT_EQ(after(R"(b0 input float32 [N, 10, 2] "x"
+  expect_text(after(R"(b0 input float32 [N, 10, 2] "x"
 b1 temporary float32 [N, 10, 2] layout 0 1/4 2 1%4 "joined"
 b2 output float32 [N, 10, 2] "y"
 inputs b0
@@ -51,8 +53,8 @@ nest last  axes i<N, j<2, k<2
 nest copy  axes i<N, j<10, k<2
   b2[i, j, k] = b1[i, j, k]
 )",
-                  place_stores),
-            R"(b0 input float32 [N, 10, 2] "x"
+                    place_stores),
+              R"(b0 input float32 [N, 10, 2] "x"
 b1 temporary float32 [N, 10, 2] layout 0 1/4 2 1%4 "joined"
 b2 output float32 [N, 10, 2] "y"
 b3 temporary float32 [N, 4, 2] layout 0 1/4 2 1%4 view b1 [0, 0, 0] "joined"
@@ -93,6 +95,54 @@ nest dynamic  axes i<2, j<3
   b3[i + j0, j] = b0[i, j]
 )";
   EXPECT_EQ(after(program, place_stores), program);
+}
+
+// A kernel's result as a part of a Concat: the nest between them becomes one that the kernel can take, and does.
+TEST(PlaceStores, AKernelsResultIsAPart) {
+  constexpr const char* before = R"(b0 input float32 [N, 8, 6] "x"
+b1 temporary float32 [N, 4, 6] layout 0 1/4 2 1%4 "conv"
+b2 temporary float32 [N, 12, 6] layout 0 1/4 2 1%4 "joined"
+b3 output float32 [N, 5, 6] "y"
+inputs b0
+outputs b3
+kernel conv 1x1x1 8->4  b1 = b0
+  epilogue [i, j, k] acc0
+nest concat  axes i<N, j<8, k<6
+  b2[i, j, k] = b0[i, j, k]
+nest concat  axes i<N, j<4, k<6
+  b2[i, j + 8, k] = b1[i, j, k]
+kernel conv 1x1x1 12->5  b3 = b2
+  epilogue [i, j, k] acc0
+)";
+  expect_text(after(before, place_stores), R"(b0 input float32 [N, 8, 6] "x"
+b1 temporary float32 [N, 4, 6] layout 0 1/4 2 1%4 "conv"
+b2 temporary float32 [N, 12, 6] layout 0 1/4 2 1%4 "joined"
+b3 output float32 [N, 5, 6] "y"
+b4 temporary float32 [N, 8, 6] layout 0 1/4 2 1%4 view b2 [0, 0, 0] "joined"
+b5 temporary float32 [N, 4, 6] layout 0 1/4 2 1%4 view b2 [0, 8, 0] "joined"
+inputs b0
+outputs b3
+kernel conv 1x1x1 8->4  b1 = b0
+  epilogue [i, j, k] acc0
+nest concat  axes i<N, j<8, k<6
+  b4[i, j, k] = b0[i, j, k]
+nest concat  axes i<N, j<4, k<6
+  b5[i, j, k] = b1[i, j, k]
+kernel conv 1x1x1 12->5  b3 = b2
+  epilogue [i, j, k] acc0
+)");
+  expect_text(steps_of(after(before,
+                             [](Program& program) {
+                               place_stores(program);
+                               fuse_epilogues(program, TextTarget());
+                             })),
+              R"(nest concat  axes i<N, j<8, k<6
+  b4[i, j, k] = b0[i, j, k]
+kernel conv 1x1x1 8->4  b5 = b0
+  epilogue [i, j, k] acc0
+kernel conv 1x1x1 12->5  b3 = b2
+  epilogue [i, j, k] acc0
+)");
 }
 
 }  // namespace

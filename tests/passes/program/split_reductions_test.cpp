@@ -8,7 +8,7 @@ namespace onnxc {
 namespace {
 
 TEST(SplitReductions, OuterAxesOfALongReductionBecomeParallel) {
-  EXPECT_EQ(after(R"(b0 input float32 [N, 3, 16, 17, 18] "x"
+  expect_text(after(R"(b0 input float32 [N, 3, 16, 17, 18] "x"
 b1 output float32 [N, 3] "y"
 inputs b0
 outputs b1
@@ -16,8 +16,8 @@ nest mean  axes n<N, c<3  reduce d<16, h<17, w<18
   acc0: float32 = sum b0[n, c, d, h, w]
   b1[n, c] = acc0 / 4896.0
 )",
-                  split_reductions),
-            R"(b0 input float32 [N, 3, 16, 17, 18] "x"
+                    split_reductions),
+              R"(b0 input float32 [N, 3, 16, 17, 18] "x"
 b1 output float32 [N, 3] "y"
 b2 temporary float32 [16, N, 3] "mean_parts.0"
 inputs b0
@@ -74,6 +74,38 @@ outputs b1
 nest extreme  axes n<3  reduce h<64, w<512
   acc0: int64 = argument_maximum b0[n, h, w] at 512*h + w
   b1[n] = acc0
+)");
+}
+
+TEST(SplitReductions, BetweenKernels) {
+  expect_text(steps_of(after(R"(b0 input float32 [3, 16, 512] "x"
+b1 temporary float32 [3, 16, 512] "conv"
+b2 temporary float32 [3] "mean"
+b3 output float32 [3] "y"
+inputs b0
+outputs b3
+kernel conv 1x1x1  b1 = b0
+  epilogue [i, j, k] acc0
+# "mean" ReduceMean-18
+nest mean  axes n<3  reduce h<16, w<512
+  acc0: float32 = sum b1[n, h, w]
+  b2[n] = acc0 / 8192.0
+kernel matmul  b3 = b2
+  epilogue [i] acc0
+)",
+                             split_reductions)),
+              R"(kernel conv 1x1x1  b1 = b0
+  epilogue [i, j, k] acc0
+# "mean" ReduceMean-18
+nest mean_parts  axes h<16, n<3  reduce w<512
+  acc0: float32 = sum b1[n, h, w]
+  b4[h, n] = acc0
+# "mean" ReduceMean-18
+nest mean  axes n<3  reduce h<16
+  acc0: float32 = sum b4[h, n]
+  b2[n] = acc0 / 8192.0
+kernel matmul  b3 = b2
+  epilogue [i] acc0
 )");
 }
 

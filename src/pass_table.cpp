@@ -1,0 +1,67 @@
+#include "pass_table.h"
+
+#include <array>
+
+#include "passes/graph/apply_size_rules.h"
+#include "passes/graph/fold_batch_normalization.h"
+#include "passes/graph/fold_constants.h"
+#include "passes/graph/infer_shapes.h"
+#include "passes/graph/recognize_operators.h"
+#include "passes/graph/simplify.h"
+#include "passes/graph/trim_kernels.h"
+#include "passes/program/eliminate_copies.h"
+#include "passes/program/fuse_epilogues.h"
+#include "passes/program/fuse_kernels.h"
+#include "passes/program/fuse_nests.h"
+#include "passes/program/place_stores.h"
+#include "passes/program/split_reductions.h"
+
+namespace onnxc {
+namespace {
+
+// A pass that asks the target nothing.
+template <void (*pass)(Program&)>
+void for_any_target(Program& program, const Target& /*target*/) {
+  pass(program);
+}
+
+void fold_all_constants(Graph& graph) { fold_constants(graph); }
+
+constexpr std::array shape_rows = {
+    GraphPass{"infer_shapes", When::always, infer_shapes},
+    GraphPass{"apply_size_rules", When::always, apply_size_rules},
+};
+
+constexpr std::array graph_rows = {
+    GraphPass{"fold_constants", When::always, fold_all_constants},
+    GraphPass{"simplify", When::always, simplify},
+    GraphPass{"recognize_operators", When::optimizing, recognize_operators},
+    // After constants are folded, since it multiplies weights.
+    GraphPass{"fold_batch_normalization", When::optimizing, fold_batch_normalization},
+    GraphPass{"trim_kernels", When::optimizing, trim_kernels},
+};
+
+constexpr std::array program_rows = {
+    ProgramPass{"fuse_nests", When::optimizing, for_any_target<fuse_nests>},
+    // Before epilogues: a nest that stores into part of a Concat becomes one that a kernel can take.
+    ProgramPass{"place_stores", When::optimizing, for_any_target<place_stores>},
+    ProgramPass{"fuse_epilogues", When::optimizing, fuse_epilogues},
+    // After epilogues: what scales and masks the scores stands in that of their product, and what lies between a
+    // convolution and its pool in that of the convolution.
+    ProgramPass{"fuse_kernels", When::optimizing, fuse_kernels},
+    // Also without optimisation: a Reshape is a copy until here.
+    ProgramPass{"eliminate_copies", When::always, for_any_target<eliminate_copies>},
+    ProgramPass{"split_reductions", When::optimizing_for_gpu, for_any_target<split_reductions>},
+};
+
+}  // namespace
+
+std::span<const GraphPass> shape_passes() { return shape_rows; }
+std::span<const GraphPass> graph_passes() { return graph_rows; }
+std::span<const ProgramPass> program_passes() { return program_rows; }
+
+bool applies(When when, bool optimizes, bool for_gpu) {
+  return when == When::always || (optimizes && (when == When::optimizing || for_gpu));
+}
+
+}  // namespace onnxc

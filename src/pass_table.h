@@ -1,0 +1,35 @@
+// The passes: one table for the pipeline and for --run-pass.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ir/graph.h"
+#include "ir/program/program.h"
+#include "passes/lowering/target.h"
+
+namespace onnxc {
+
+enum class When : uint8_t { always, optimizing, optimizing_for_gpu };
+
+struct GraphPass {
+  std::string_view name;
+  When when;
+  void (*run)(Graph&);
+};
+
+struct ProgramPass {
+  std::string_view name;
+  When when;
+  void (*run)(Program&, const Target&);
+};
+
+// Each in the order in which the passes run. Shapes are inferred before anything else, since all else asks for them.
+std::span<const GraphPass> shape_passes();
+std::span<const GraphPass> graph_passes();
+std::span<const ProgramPass> program_passes();
+
+bool applies(When when, bool optimizes, bool for_gpu);
+
+}  // namespace onnxc

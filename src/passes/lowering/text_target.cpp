@@ -1,0 +1,46 @@
+#include "passes/lowering/text_target.h"
+
+#include "ir/program/text_kernel.h"
+
+namespace onnxc {
+namespace {
+
+bool is(const KernelCall& call, std::string_view title) { return call.spec->describe().starts_with(title); }
+
+// One kernel that reads what the first does, and others, and stores where the last does.
+KernelCall joined(std::string title, const KernelCall& first, const KernelCall& last,
+                  const std::vector<KernelOperand>& others = {}) {
+  KernelCall call = last;
+  KernelOperands operands = first.spec->operands();
+  operands.inputs.insert(operands.inputs.end(), others.begin(), others.end());
+  call.spec = std::make_shared<TextKernel>(std::move(title), std::move(operands));
+  call.inputs = first.inputs;
+  call.inner_epilogue = first.epilogue;
+  return call;
+}
+
+}  // namespace
+
+bool TextTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& /*epilogue*/,
+                               BufferId output) const {
+  const Buffer& buffer = program.buffer(output);
+  return buffer.layout == program.buffer(call.output).layout && (!buffer.view || call.spec->accepts_views());
+}
+
+std::optional<KernelCall> TextTarget::attention(const Program& /*program*/, const KernelCall& scores,
+                                                const KernelCall& weights, const KernelCall& product) const {
+  if (!is(scores, "matmul") || !is(weights, "softmax") || !is(product, "matmul")) return std::nullopt;
+  if (product.inputs.size() != 2 || product.inputs[0] != weights.output || product.inputs[1] == scores.output)
+    return std::nullopt;
+  KernelCall call = joined("attention", scores, product, {product.spec->operands().inputs[1]});
+  call.inputs.push_back(product.inputs[1]);
+  return call;
+}
+
+std::optional<KernelCall> TextTarget::pooled_convolution(const Program& /*program*/, const KernelCall& convolution,
+                                                         const KernelCall& pool) const {
+  if (!is(convolution, "conv") || !is(pool, "pool maximum")) return std::nullopt;
+  return joined(convolution.spec->describe() + " maximum", convolution, pool);
+}
+
+}  // namespace onnxc

@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
-	@echo 'make build    build/bin/onnxc and build/bin/onnxc-run, without the tests'
+	@echo 'make build    build/bin/onnxc, build/bin/onnxc-run and build/lib/libonnxc_compiler.so, without the tests'
 	@echo 'make test     every test that a change must pass'
 	@echo 'make test-all the same, and the long ones'
 	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers (make tsan: threads)'
@@ -29,7 +29,7 @@ setup-bench:
 	@scripts/setup.sh bench
 
 build: setup
-	@scripts/build.sh release onnxc onnxc-run run_model
+	@scripts/build.sh release onnxc onnxc_compiler_shared onnxc-run run_model
 
 demo: build
 	@scripts/demo.sh

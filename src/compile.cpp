@@ -1,8 +1,6 @@
 // The pipeline: the way of a model from the file to the shared object, a stage a line.
 #include "compile.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <array>
 
@@ -31,8 +29,10 @@ bool only_shows_shapes(const Options& options) {
   return options.dump_shapes && options.output.empty() && !options.dump_ir && !options.report;
 }
 
-ImportedModel import(const Options& options) {
+ImportedModel import(const CompileRequest& request) {
+  const Options& options = request.options;
   ImportOptions import_options;
+  import_options.model_bytes = request.model_bytes;
   import_options.limits = options.limits;
   import_options.dims = options.dims;
   import_options.outputs = options.outputs;
@@ -41,28 +41,29 @@ ImportedModel import(const Options& options) {
   return import_model(options.model, import_options);
 }
 
-void dump_shapes(const Options& options, const Graph& graph, const std::string& stop) {
+void dump_shapes(const CompileRequest& request, const Graph& graph, const std::string& stop) {
+  const Options& options = request.options;
   if (!options.dump_shapes) return;
   if (options.dump_shapes->empty())
-    fmt::print("{}", options.json ? shapes_json(graph, stop) : shapes_table(graph, stop));
+    request.messages(MessageKind::output, options.json ? shapes_json(graph, stop) : shapes_table(graph, stop));
   else
     write_file(*options.dump_shapes, shapes_json(graph, stop));
 }
 
 // A model that cannot be compiled is shown up to the node that stops it.
-void infer_and_dump_shapes(const Options& options, PassRunner& passes, const ImportedModel& model) {
+void infer_and_dump_shapes(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
   try {
     for (const GraphPass& pass : shape_passes()) passes.run(pass, *model.graph);
   } catch (const UserError& error) {
     const std::string& unsupported = model.facts.unsupported;
-    dump_shapes(options, *model.graph, unsupported.empty() ? error.what() : unsupported);
+    dump_shapes(request, *model.graph, unsupported.empty() ? error.what() : unsupported);
     throw;
   }
-  dump_shapes(options, *model.graph, {});
+  dump_shapes(request, *model.graph, {});
 }
 
 // A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
-void warn_of_empty_windows(const Graph& graph) {
+void warn_of_empty_windows(const Graph& graph, const MessageSink& messages) {
   const auto is_empty = [](const Expr& dim) { return dim.is_constant(0); };
   for (const auto& node : graph.nodes()) {
     const bool has_window = std::ranges::any_of(std::array{"Conv", "MaxPool", "AveragePool", "LpPool"},
@@ -70,8 +71,9 @@ void warn_of_empty_windows(const Graph& graph) {
     if (!has_window || node->inputs.empty() || node->outputs.empty() || node->outputs[0] == nullptr) continue;
     const Shape &input = *node->inputs[0]->shape, &output = *node->outputs[0]->shape;
     if (std::ranges::any_of(output, is_empty) && std::ranges::none_of(input, is_empty))
-      spdlog::warn("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
-                   node->describe(), to_string(output), to_string(input));
+      messages(MessageKind::warning,
+               fmt::format("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
+                           node->describe(), to_string(output), to_string(input)));
   }
 }
 
@@ -125,13 +127,15 @@ void check_outputs(const Options& options) {
   for (const char* suffix : source_suffixes) check_not_read(options.output.string() + suffix);
 }
 
-void compile_model(const Options& options, PassRunner& passes, const ImportedModel& model) {
+void compile_model(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
+  const Options& options = request.options;
   check_outputs(options);
   Graph& graph = *model.graph;
-  Report report(options.report, options.json, origins(graph));
+  Report report(options.report, options.json, origins(graph),
+                [&](std::string_view text) { request.messages(MessageKind::output, text); });
   // Everything after asks for shapes.
-  infer_and_dump_shapes(options, passes, model);
-  warn_of_empty_windows(graph);
+  infer_and_dump_shapes(request, passes, model);
+  warn_of_empty_windows(graph, request.messages);
   if (only_shows_shapes(options)) return;
   optimize_graph(options, passes, graph);
 
@@ -180,19 +184,24 @@ void compile_model(const Options& options, PassRunner& passes, const ImportedMod
   report.finish();
 }
 
-}  // namespace
-
-void compile(const Options& options) {
-  PassRunner passes(options);
+void run(const CompileRequest& request) {
+  const Options& options = request.options;
+  PassRunner passes(options, request.messages);
   ImportedModel model;
-  passes.time("import", [&] { model = import(options); });
+  passes.time("import", [&] { model = import(request); });
   try {
-    compile_model(options, passes, model);
+    compile_model(request, passes, model);
   } catch (const UserError& error) {
     // The import names the file itself.
     throw UserError(fmt::format("{}: {}", quote(options.model.string()), error.what()));
   }
   if (options.time_passes) passes.report();
+}
+
+}  // namespace
+
+Outcome compile(const CompileRequest& request) {
+  return outcome_of([&] { run(request); });
 }
 
 }  // namespace onnxc

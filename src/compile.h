@@ -1,12 +1,25 @@
 // The way of a model through the compiler.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
+#include "messages.h"
 #include "options.h"
+#include "outcome.h"
 
 namespace onnxc {
 
-// Compiles as the options say. Throws UserError, UsageError or InternalError by whose fault it is; no output file is
-// left behind then.
-void compile(const Options& options);
+struct CompileRequest {
+  Options options;
+  // The model's bytes, where it is no file; then options.model is its name in messages, and the folder of that name
+  // holds its external data.
+  std::optional<std::string_view> model_bytes = {};
+  MessageSink messages = ignore_message;
+};
+
+// Compiles as the options say. Prints nothing and throws nothing; where it fails no output file is left behind. May be
+// called by several threads at once.
+Outcome compile(const CompileRequest& request);
 
 }  // namespace onnxc

@@ -1,13 +1,11 @@
 #include "pass_runner.h"
 
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstdio>
 
 #include "support/safe_file.h"
-#include "support/standard_output.h"
 #include "support/temporary_folder.h"
 #include "support/text.h"
 
@@ -54,7 +52,7 @@ std::string PassRunner::compile_up_to(const std::string& pass) const {
 }
 
 void PassRunner::time(const std::string& name, const std::function<void()>& stage) {
-  spdlog::info("{} ...", name);
+  messages_(MessageKind::progress, name + " ...");
   measure(name, stage);
 }
 
@@ -63,10 +61,12 @@ void PassRunner::measure(const std::string& name, const std::function<void()>& s
   stage();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   times_.emplace_back(name, seconds);
-  spdlog::debug("{} took {:.1f} ms", name, 1e3 * seconds.count());
+  messages_(MessageKind::detail, fmt::format("{} took {:.1f} ms", name, 1e3 * seconds.count()));
 }
 
-void PassRunner::print(const std::string& name, const std::string& text) { fmt::print("# after {}\n{}\n", name, text); }
+void PassRunner::print(const std::string& name, const std::string& text) const {
+  messages_(MessageKind::output, fmt::format("# after {}\n{}\n", name, text));
+}
 
 void PassRunner::check_dump() const {
   if (!options_.dump_ir || options_.dump_ir == "all" || std::ranges::count(passes_, *options_.dump_ir) > 0) return;
@@ -78,8 +78,9 @@ void PassRunner::report() const {
   std::chrono::duration<double> total{0};
   for (const auto& [name, seconds] : times_) total += seconds;
   for (const auto& [name, seconds] : times_)
-    write_error(fmt::format("{:>9.1f} ms {:>5.1f}%  {}\n", 1e3 * seconds.count(), 100 * seconds / total, name));
-  write_error(fmt::format("{:>9.1f} ms 100.0%  total\n", 1e3 * total.count()));
+    messages_(MessageKind::times,
+              fmt::format("{:>9.1f} ms {:>5.1f}%  {}\n", 1e3 * seconds.count(), 100 * seconds / total, name));
+  messages_(MessageKind::times, fmt::format("{:>9.1f} ms 100.0%  total\n", 1e3 * total.count()));
 }
 
 }  // namespace onnxc

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "messages.h"
 #include "options.h"
 #include "pass_table.h"
 #include "support/diagnostics.h"
@@ -15,7 +16,7 @@ namespace onnxc {
 
 class PassRunner {
  public:
-  explicit PassRunner(const Options& options) : options_(options) {}
+  PassRunner(const Options& options, MessageSink messages) : options_(options), messages_(std::move(messages)) {}
 
   // Where the pass fails, the command that repeats it is the compile itself, up to there: a graph has no text that is
   // read back.
@@ -31,7 +32,7 @@ class PassRunner {
   // Throws UsageError when --dump-ir names a pass that has not run.
   void check_dump() const;
 
-  // Prints the time of each stage (--time-passes).
+  // Says the time of each stage (--time-passes).
   void report() const;
 
  private:
@@ -53,9 +54,10 @@ class PassRunner {
 
   std::string compile_up_to(const std::string& pass) const;
   void measure(const std::string& name, const std::function<void()>& stage);
-  static void print(const std::string& name, const std::string& text);
+  void print(const std::string& name, const std::string& text) const;
 
   const Options& options_;
+  MessageSink messages_;
   std::vector<std::string> passes_;  // that have run
   std::vector<std::pair<std::string, std::chrono::duration<double>>> times_;
 };

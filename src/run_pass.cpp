@@ -31,14 +31,15 @@ std::string all_names() {
 
 // Runs `pass`, then looks at what it made.
 template <class Subject>
-void run(std::string_view name, Subject& subject, const std::function<void(Subject&)>& pass) {
+void run(std::string_view name, Subject& subject, const std::function<void(Subject&)>& pass,
+         const MessageSink& messages) {
   try {
     pass(subject);
     verify(subject);
   } catch (const std::logic_error& error) {
     throw InternalError(fmt::format("pass {}: {}", name, error.what()));
   }
-  fmt::print("{}", to_string(subject));
+  messages(MessageKind::output, to_string(subject));
 }
 
 Program read_program(const std::filesystem::path& path) {
@@ -54,7 +55,7 @@ Program read_program(const std::filesystem::path& path) {
   }
 }
 
-void run_on_model(const GraphPass& pass, const Options& options) {
+void run_on_model(const GraphPass& pass, const Options& options, const MessageSink& messages) {
   ImportOptions import_options;
   import_options.limits = options.limits;
   import_options.dims = options.dims;
@@ -62,20 +63,20 @@ void run_on_model(const GraphPass& pass, const Options& options) {
   const ImportedModel model = import_model(options.model, import_options);
   const GraphPass& shapes = shape_passes().front();
   if (pass.name != shapes.name) shapes.run(*model.graph);
-  run<Graph>(pass.name, *model.graph, pass.run);
+  run<Graph>(pass.name, *model.graph, pass.run, messages);
 }
 
 }  // namespace
 
-void run_pass(const Options& options) {
+void run_pass(const Options& options, const MessageSink& messages) {
   const std::string& name = *options.run_pass;
   if (const ProgramPass* pass = find(program_passes(), name)) {
     Program program = read_program(options.model);
-    return run<Program>(name, program, [&](Program& changed) { pass->run(changed, TextTarget()); });
+    return run<Program>(name, program, [&](Program& changed) { pass->run(changed, TextTarget()); }, messages);
   }
   const GraphPass* pass = find(shape_passes(), name);
   if (pass == nullptr) pass = find(graph_passes(), name);
-  if (pass != nullptr) return run_on_model(*pass, options);
+  if (pass != nullptr) return run_on_model(*pass, options, messages);
   throw UsageError(fmt::format("--run-pass={}: no pass of this name; the passes are {}", printable(name), all_names()));
 }
 

@@ -40,7 +40,7 @@ class FailingPass : public testing::Test {
   std::string message_of(const ProgramPass& pass) {
     Program program = parse_program(before);
     try {
-      PassRunner(Options()).run(pass, program, TextTarget());
+      PassRunner(Options(), ignore_message).run(pass, program, TextTarget());
     } catch (const InternalError& error) {
       return error.what();
     }
@@ -102,7 +102,8 @@ TEST_F(FailingPass, OfAGraphIsRepeatedFromTheModel) {
   Options options;
   options.model = "unet.onnx";
   try {
-    PassRunner(options).run({"simplify", When::always, [](Graph&) { internal_error("it went wrong"); }}, *graph);
+    PassRunner(options, ignore_message)
+        .run({"simplify", When::always, [](Graph&) { internal_error("it went wrong"); }}, *graph);
     ADD_FAILURE() << "no error";
   } catch (const InternalError& error) {
     EXPECT_THAT(error.what(), HasSubstr("it went wrong\nIt works on the graph, which has no text that is read back; "
@@ -118,10 +119,9 @@ TEST_F(FailingPass, TheKeptTextIsRead) {
   Options options;
   options.model = kept()[0];
   options.run_pass = "fuse_epilogues";
-  testing::internal::CaptureStdout();
-  run_pass(options);
-  EXPECT_THAT(testing::internal::GetCapturedStdout(),
-              HasSubstr("kernel conv 3x3x3  b3 = b0, b1\n  epilogue [i, j] max(acc0, 0.0)\n"));
+  std::string shown;
+  run_pass(options, [&](MessageKind, std::string_view text) { shown += text; });
+  EXPECT_THAT(shown, HasSubstr("kernel conv 3x3x3  b3 = b0, b1\n  epilogue [i, j] max(acc0, 0.0)\n"));
 }
 
 }  // namespace

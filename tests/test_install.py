@@ -104,3 +104,34 @@ def test_a_project_that_finds_the_package(prefix: Path, tmp_path: Path) -> None:
         "output 0: 16 6 16 7 7 (301056 bytes of dtype 1)",
         "output 1: (4 bytes of dtype 1)",
     ]
+
+
+COMPILER = """
+#include <onnxc_compiler.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  char error[1024] = "";
+  onnxc_compile_request request = {0};
+  request.size = sizeof request;
+  request.model = argv[1];
+  request.output = argv[argc - 1];
+  const onnxc_compile_status status = onnxc_compile(&request, error, sizeof error);
+  fputs(error, stderr);
+  return (int)status;
+}
+"""
+
+
+def test_a_program_that_holds_the_compiler(prefix: Path, tmp_path: Path) -> None:
+    onnx.save(build_model(), tmp_path / "model.onnx")
+    (tmp_path / "compiler.c").write_text(COMPILER)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(host C)\nfind_package(onnxc 0.1 REQUIRED)\n"
+        "add_executable(compiler compiler.c)\ntarget_link_libraries(compiler PRIVATE onnxc::compiler)\n"
+    )
+    hidden(
+        f"{CMAKE} -G Ninja -S {tmp_path} -B {tmp_path}/build -DCMAKE_PREFIX_PATH={prefix} -DCMAKE_C_COMPILER=clang-19\n"
+        f"{CMAKE} --build {tmp_path}/build\n"
+        f"{tmp_path}/build/compiler {tmp_path}/model.onnx {tmp_path}/model.so\n"
+        f"{prefix}/bin/onnxc-run {tmp_path}/model.so --random 0 --dim N=2 --dim D=3 --verify {tmp_path}/model.onnx"
+    )

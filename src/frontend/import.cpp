@@ -22,7 +22,7 @@ ModelFacts read_facts(const ModelFile& file) {
 }
 
 ImportedModel import_parts(const std::filesystem::path& path, const ImportOptions& options) {
-  const ModelFile file = read_model_file(path);
+  const ModelFile file = options.model_bytes ? read_model_bytes(*options.model_bytes) : read_model_file(path);
   check_model(*file.model, options.limits);
   ImportedModel result;
   result.facts = read_facts(file);

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,8 @@ namespace onnxc {
 
 struct ImportOptions {
   Limits limits = {};
+  // The model itself, where it is no file: the path is then its name, beside which its external data lies.
+  std::optional<std::string_view> model_bytes = {};
   // Bounds of symbols of the inputs' shapes, by name; a single value makes the symbol a number.
   std::map<std::string, Bounds> dims = {};
   // The outputs to keep, in this order; empty for all.

@@ -10,15 +10,19 @@ namespace onnxc {
 
 using nlohmann::ordered_json;
 
-Report::Report(bool shows, bool as_json, std::vector<Origin> nodes)
-    : shows_(shows), as_json_(as_json), nodes_(std::move(nodes)), json_{{"format", "onnxc-report"}, {"version", 1}} {}
+Report::Report(bool shows, bool as_json, std::vector<Origin> nodes, std::function<void(std::string_view)> show)
+    : shows_(shows),
+      as_json_(as_json),
+      nodes_(std::move(nodes)),
+      json_{{"format", "onnxc-report"}, {"version", 1}},
+      show_(std::move(show)) {}
 
 void Report::add_cpu(const Program& program) {
   if (!shows_) return;
   if (as_json_)
     json_["nodes"] = nodes_json(nodes_, program);
   else
-    fmt::print("{}", nodes_table(nodes_, program));
+    show_(nodes_table(nodes_, program));
 }
 
 void Report::add_gpu(const std::string& architecture, const Program& program) {
@@ -28,7 +32,7 @@ void Report::add_gpu(const std::string& architecture, const Program& program) {
                     {"nodes", nodes_json(nodes_, program)},
                     {"host_reads", host_reads_json(program)}};
   else
-    fmt::print("\nOn the GPU:\n{}{}", nodes_table(nodes_, program), host_reads_table(program));
+    show_(fmt::format("\nOn the GPU:\n{}{}", nodes_table(nodes_, program), host_reads_table(program)));
 }
 
 void Report::add_kernels(const std::vector<DeviceKernel>& kernels,
@@ -37,11 +41,11 @@ void Report::add_kernels(const std::vector<DeviceKernel>& kernels,
   if (as_json_)
     json_["gpu"]["kernels"] = kernels_json(kernels, resources);
   else
-    fmt::print("{}", kernels_table(kernels, resources));
+    show_(kernels_table(kernels, resources));
 }
 
 void Report::finish() {
-  if (shows_ && as_json_) fmt::print("{}\n", json_.dump(2, ' ', true, ordered_json::error_handler_t::replace));
+  if (shows_ && as_json_) show_(json_.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace onnxc

@@ -1,5 +1,6 @@
 #include "toolchain/toolchain.h"
 
+#include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -175,10 +176,19 @@ class Build {
   std::string said_;                 // by the compilers, in the order of their commands
 };
 
+// Where this code is: the command, or the library that another program has loaded.
+fs::path own_file() {
+  Dl_info found{};
+  const bool is_known = dladdr(reinterpret_cast<const void*>(&find_parts), &found) != 0 && found.dli_fname != nullptr;
+  const fs::path file = is_known ? found.dli_fname : "";
+  if (file.filename().string().find(".so") != std::string::npos) return fs::canonical(file);
+  return fs::read_symlink("/proc/self/exe");
+}
+
 }  // namespace
 
 BuildParts find_parts() {
-  BuildParts installed = installed_parts(fs::read_symlink("/proc/self/exe").parent_path().parent_path());
+  BuildParts installed = installed_parts(own_file().parent_path().parent_path());
   if (fs::exists(installed.runtime)) return installed;
   fs::path source = ONNXC_SOURCE_FOLDER;
   BuildParts built{{source / "src", source / "runtime/include", source / "runtime"}, ONNXC_RUNTIME_LIBRARY};

@@ -4,6 +4,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include <limits>
+#include <span>
 
 #include "support/diagnostics.h"
 #include "support/hash.h"
@@ -39,6 +40,10 @@ std::shared_ptr<const onnx::ModelProto> parse_model(std::string_view bytes) {
              bytes.size());
   user_check(model->has_graph(), "it is not an ONNX model, or is cut short: it holds no graph");
   return model;
+}
+
+ModelFile read_model_bytes(std::string_view bytes) {
+  return {parse_model(bytes), sha256(std::as_bytes(std::span(bytes)))};
 }
 
 ModelFile read_model_file(const std::filesystem::path& path) {

@@ -17,7 +17,9 @@ struct ModelFile {
 
 // UserError where the file cannot be read, is empty, too large for protobuf (2 GiB) or no ONNX model.
 ModelFile read_model_file(const std::filesystem::path& path);
-// The same for bytes in memory, without the hash.
+// The same for bytes in memory.
+ModelFile read_model_bytes(std::string_view bytes);
+// Without the hash.
 std::shared_ptr<const onnx::ModelProto> parse_model(std::string_view bytes);
 
 }  // namespace onnxc

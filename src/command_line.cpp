@@ -1,0 +1,157 @@
+#include "command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <vector>
+
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+// N=4 or N=1..8.
+void parse_dim(const std::string& text, std::map<std::string, Bounds>& dims) {
+  size_t equals = text.rfind('=');
+  auto fail = [&] { throw UsageError("--dim " + text + ": NAME=4 or NAME=1..8 is expected"); };
+  if (equals == std::string::npos || equals == 0) fail();
+  auto number = [&](const std::string& digits) -> int64_t {
+    if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) fail();
+    return std::stoll(digits);
+  };
+  std::string value = text.substr(equals + 1);
+  size_t dots = value.find("..");
+  Bounds bounds;
+  bounds.minimum = number(value.substr(0, dots));
+  bounds.maximum = dots == std::string::npos ? bounds.minimum : number(value.substr(dots + 2));
+  if (bounds.minimum > bounds.maximum) fail();
+  dims[text.substr(0, equals)] = bounds;
+}
+
+const std::map<std::string, Emit> emits{
+    {"so", Emit::shared_object}, {"source", Emit::source}, {"obj", Emit::object}, {"ir", Emit::ir}};
+
+const CLI::Validator not_negative(
+    [](const std::string& text) {
+      return text.starts_with("-") ? "a number that is not negative is expected, found " + quote(text) : "";
+    },
+    "");
+
+// The options as they are written, before their parts are read.
+struct Words {
+  CommandLine& command;
+  Options& options = command.options;
+  std::vector<std::string> dims = {};
+  std::string emit = "so";
+
+  void add_to(CLI::App& app) {
+    app.set_version_flag("--version", "onnxc " ONNXC_VERSION);
+    app.add_option("MODEL", options.model, "the ONNX file")->required()->option_text(" ");
+    app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
+
+    app.add_option("--target", options.target, "what to compile for: cpu, or hip for both")
+        ->check(CLI::IsMember({"cpu", "hip"}))
+        ->option_text("NAME");
+    app.add_option("--gpu-arch", options.gpu_arch, fmt::format("GPU of --target hip: {}", machine::target_gpu.name))
+        ->check(CLI::IsMember({std::string(machine::target_gpu.name)}))
+        ->option_text("NAME");
+    app.add_option("--fp32", options.fp32,
+                   "products of float32 on the GPU: ieee (default), xf32 (10 bits) or bf16x3 (16 bits)")
+        ->check(CLI::IsMember({"ieee", "xf32", "bf16x3"}))
+        ->option_text("KIND");
+    app.add_option("--march", options.march, "CPU: native (default), x86-64-v3, x86-64-v4 or another that clang knows")
+        ->option_text("NAME");
+    app.add_option("--dim", dims, "a symbolic dim's value (N=4) or range (N=1..8); may be repeated")
+        ->option_text("NAME=SIZE");
+    app.add_option("--outputs", options.outputs, "compile for these outputs only")->delimiter(',')->option_text("A,B");
+    app.add_option("--emit", emit, "what to write: so (default), source, obj or ir")
+        ->check(CLI::IsMember(emits))
+        ->option_text("KIND");
+    app.add_option("-O", options.optimization, "0: default schedules, nothing fused; 1 to 3 (default): everything")
+        ->check(CLI::Range(0, 3))
+        ->option_text("LEVEL");
+    app.add_option("-j,--jobs", options.jobs, "run this many compilers at once (default: one a core)")
+        ->check(CLI::Range(1, 1024))
+        ->option_text("N");
+    app.add_flag("--keep-refused", options.keep_refused,
+                 "keep the generated sources where a compiler refuses them, and say where");
+    app.add_option("--max-memory", options.limits.max_memory, "refuse a model that needs more to compile, such as 8GB")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(not_negative)
+        ->option_text("SIZE");
+    app.add_option("--max-nodes", options.limits.max_nodes, "refuse a model of more nodes")
+        ->check(not_negative)
+        ->option_text("N");
+
+    constexpr const char* reports = "Reports, on stdout; without -o nothing is compiled";
+    app.add_option("--dump-shapes", options.dump_shapes, "every shape as a table, or as JSON in a file")
+        ->expected(0, 1)
+        ->default_str("")
+        ->option_text("[=FILE.json]")
+        ->group(reports);
+    app.add_option("--dump-ir", options.dump_ir, "the graph or program after a pass, or after all (default)")
+        ->expected(0, 1)
+        ->default_str("all")
+        ->option_text("[=PASS]")
+        ->group(reports);
+    app.add_option("--run-pass", options.run_pass,
+                   "one pass alone: MODEL is the text of a program, or an ONNX file for a pass of graphs")
+        ->option_text("PASS")
+        ->group(reports);
+    app.add_flag("--report", options.report, "what became of each node")->group(reports);
+    app.add_flag("--json", options.json, "--dump-shapes and --report as JSON")->group(reports);
+
+    constexpr const char* messages = "Messages, on stderr";
+    app.add_flag("--time-passes", options.time_passes, "the time of each stage")->group(messages);
+    app.add_flag("-v,--verbose", command.verbosity, "each stage as it ends")->group(messages);
+    app.add_flag("-q,--quiet", command.quiet, "say only errors")->group(messages);
+    app.footer(
+        "Exit codes: 0 done; 1 the model, the input or the machine is at fault; 2 the command line is;\n"
+        "3 a bug of onnxc. Environment: NO_COLOR, TMPDIR.");
+  }
+
+  void check() {
+    for (const std::string& dim : dims) parse_dim(dim, options.dims);
+    options.emit = emits.at(emit);
+    const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
+    if (options.output.empty() && !prints_only) throw UsageError("nothing to do: give -o FILE, or --dump-shapes");
+    if (options.run_pass && !options.output.empty())
+      throw UsageError("--run-pass prints its result and compiles nothing; leave out -o");
+  }
+};
+
+constexpr const char* description =
+    "onnxc compiles an ONNX model into one shared object that runs with nothing else installed.";
+
+}  // namespace
+
+std::optional<int> parse_command_line(int argc, const char* const* argv, CommandLine& command) {
+  CLI::App app{description};
+  Words words{command};
+  words.add_to(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  words.check();
+  return std::nullopt;
+}
+
+CommandLine parse_command_line(std::span<const std::string> given) {
+  CLI::App app{description};
+  CommandLine command;
+  Words words{command};
+  words.add_to(app);
+  try {
+    app.parse(std::vector<std::string>(given.rbegin(), given.rend()));  // CLI11 takes the last word first
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  words.check();
+  return command;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,25 @@
+// The command line of onnxc, as words of a shell or of a program that holds the compiler as a library.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "options.h"
+
+namespace onnxc {
+
+struct CommandLine {
+  Options options;
+  int verbosity = 0;
+  bool quiet = false;
+};
+
+// Of main. Prints --help, --version and mistakes, and returns the exit code where the command ends with them. Throws
+// UsageError for what is well-formed and makes no sense.
+std::optional<int> parse_command_line(int argc, const char* const* argv, CommandLine& command);
+
+// Of a library: the words after the command's name. Prints nothing; every mistake is a UsageError.
+CommandLine parse_command_line(std::span<const std::string> words);
+
+}  // namespace onnxc

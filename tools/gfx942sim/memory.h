@@ -56,7 +56,6 @@ class DeviceMemory {
     const auto found = used_.find(device);
     return found == used_.end() ? 0 : found->second;
   }
-  size_t allocation_count() const { return allocations_.size(); }
 
  private:
   struct Entry {

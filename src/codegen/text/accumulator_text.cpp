@@ -10,14 +10,13 @@ namespace {
 bool is_minimum(ReduceKind kind) {
   return kind == ReduceKind::argument_minimum || kind == ReduceKind::last_argument_minimum;
 }
-bool is_argument(ReduceKind kind) { return kind >= ReduceKind::argument_minimum; }
 bool takes_last(ReduceKind kind) {
   return kind == ReduceKind::last_argument_minimum || kind == ReduceKind::last_argument_maximum;
 }
 
 }  // namespace
 
-bool AccumulatorText::has_extreme() const { return is_argument(accumulator_.kind); }
+bool AccumulatorText::has_extreme() const { return is_argument_reduction(accumulator_.kind); }
 
 std::string AccumulatorText::replaced(const std::string& extreme, const std::string& element) const {
   return fmt::format("replaces<{}, {}>({}, {})", is_minimum(accumulator_.kind), takes_last(accumulator_.kind), extreme,

@@ -168,6 +168,7 @@ enum class ReduceKind : uint8_t {
   last_argument_minimum,
   last_argument_maximum,  // the last such position
 };
+constexpr bool is_argument_reduction(ReduceKind kind) { return kind >= ReduceKind::argument_minimum; }
 
 struct Accumulator {
   ReduceKind kind;

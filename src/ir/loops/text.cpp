@@ -135,9 +135,4 @@ std::string_view spelling(StoreKind kind) {
   internal_error("a store of no kind");
 }
 
-bool is_argument_reduction(ReduceKind kind) {
-  return kind == ReduceKind::argument_minimum || kind == ReduceKind::argument_maximum ||
-         kind == ReduceKind::last_argument_minimum || kind == ReduceKind::last_argument_maximum;
-}
-
 }  // namespace onnxc

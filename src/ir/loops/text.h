@@ -32,8 +32,6 @@ std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name(AxisKind kind);
 std::string_view spelling(StoreKind kind);  // "=", "+=", "*=", "min=", "max="
 
-bool is_argument_reduction(ReduceKind kind);
-
 // The nest with other names for those of its axes and lets whose names are taken, as it is printed.
 LoopNest with_distinct_names(const LoopNest& nest);
 

@@ -19,7 +19,7 @@ double estimate(const Axis& axis) { return static_cast<double>(axis.extent.const
 bool is_splittable(const LoopNest& nest) {
   auto folds_whole_values = [](const Accumulator& accumulator) {
     const bool is_half = accumulator.dtype == DType::float16 || accumulator.dtype == DType::bfloat16;
-    return accumulator.kind < ReduceKind::argument_minimum && !is_half;
+    return !is_argument_reduction(accumulator.kind) && !is_half;
   };
   return !nest.accumulators.empty() && nest.lets.empty() &&
          std::ranges::all_of(nest.accumulators, folds_whole_values) &&

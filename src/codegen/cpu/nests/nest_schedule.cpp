@@ -33,10 +33,6 @@ bool moves_by_one(const Expr& offset, const Symbol& symbol) {
   return step && step->is_constant(1);
 }
 
-bool is_argument(const Accumulator& accumulator) {
-  return accumulator.kind >= ReduceKind::argument_minimum && accumulator.kind <= ReduceKind::last_argument_maximum;
-}
-
 class Scheduler {
  public:
   explicit Scheduler(FlatNest nest) { result_.nest = std::move(nest); }
@@ -74,7 +70,9 @@ class Scheduler {
   }
 
   // The first of equal extremes is the first in the order of the loops.
-  bool keeps_reduce_order() { return std::ranges::any_of(nest().accumulators, is_argument); }
+  bool keeps_reduce_order() {
+    return std::ranges::any_of(nest().accumulators, is_argument_reduction, &Accumulator::kind);
+  }
 
   void order_reduce() {
     if (keeps_reduce_order() || result_.reduce.size() < 2) return;

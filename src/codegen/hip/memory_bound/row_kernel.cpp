@@ -308,7 +308,7 @@ void lower_long_rows(const Node& node, InstanceRows instances, const RowShape& s
   KernelCall call;
   call.inputs = {input};
   call.output = add_temporary(program, name + ".moments", {3, images, groups});
-  // As partial_count() of row_geometry.h.
+  // Partial results are [outer][chunk][value][inner].
   call.workspace =
       add_temporary(program, name + ".partial",
                     {rows.outer(), ceil_div(rows.columns(), plan.capacity()), kernels::partial_values, rows.inner()});

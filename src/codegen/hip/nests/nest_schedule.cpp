@@ -13,8 +13,7 @@ constexpr int64_t shortest_shared_reduction = 256;  // a shorter one leaves thre
 constexpr int64_t enough_points = kernels::compute_units * kernels::nest_threads * 2;  // two wavefronts for each SIMD
 
 bool depends_on_order(const FlatNest& nest) {
-  return std::ranges::any_of(nest.accumulators,
-                             [](const Accumulator& item) { return item.kind >= ReduceKind::argument_minimum; });
+  return std::ranges::any_of(nest.accumulators, is_argument_reduction, &Accumulator::kind);
 }
 
 Expr iterations(const std::vector<FlatLoop>& loops) {

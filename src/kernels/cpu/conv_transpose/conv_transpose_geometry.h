@@ -42,8 +42,6 @@ struct TransposedAxis {
   constexpr int64_t tap(int64_t residue, int64_t j) const {
     return first_tap(residue) + (taps(residue) - 1 - j) * tap_distance();
   }
-  // Residues with taps all have the same number of them, or one more.
-  constexpr int64_t fewest_taps() const { return larger(1, kernel / tap_distance()); }
   constexpr int64_t most_taps() const { return larger(1, divide_up(kernel, tap_distance())); }
 
   constexpr TransposedAxisPart part(int64_t residue, int64_t pad, int64_t output) const {

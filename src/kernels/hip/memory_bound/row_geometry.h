@@ -111,11 +111,6 @@ struct RowArguments {
 // The values kept for a chunk: the rounded mean, and the sums of the differences from it and of their squares.
 inline constexpr int64_t partial_values = 3;
 
-// Partial results are [outer][chunk][value][inner].
-constexpr int64_t partial_count(const RowPlan& plan, const RowSizes& sizes) {
-  return plan.outer(sizes) * plan.chunks(sizes) * partial_values * plan.inner(sizes);
-}
-
 template <class Input>
 struct MomentsArguments {
   const Input* input;

@@ -30,6 +30,7 @@ PASSES = [
     "fuse_epilogues",
     "fuse_kernels",
     "eliminate_copies",
+    "take_nests",
 ]
 
 
@@ -144,6 +145,10 @@ def test_dump_ir(model: Path) -> None:
     one = onnxc(model, "--dump-ir=lower").stdout
     assert one.startswith('# after lower\nb0 input float32 [N, 4, D, 8, 8] "x"\n')
     assert one in everything
+    assert "\nnest copy " in onnxc(model, "--dump-ir=eliminate_copies").stdout
+    last = onnxc(model, "--dump-ir=take_nests").stdout
+    assert "\nkernel copy to rows  b" in last
+    assert "\nnest copy " not in last
     message = onnxc(model, "--dump-ir=lowering", code=2).stderr
     assert f"--dump-ir=lowering: no pass of this name runs; the passes are {', '.join(PASSES)}" in message
 
@@ -189,8 +194,8 @@ def test_time_passes_and_verbosity(model: Path, tmp_path: Path) -> None:
 
 def test_emit_ir(model: Path, tmp_path: Path) -> None:
     onnxc(model, "-o", tmp_path / "model.ir", "--emit", "ir")
-    assert onnxc(model, "--dump-ir=eliminate_copies").stdout.startswith(
-        "# after eliminate_copies\n" + (tmp_path / "model.ir").read_text()
+    assert onnxc(model, "--dump-ir=take_nests").stdout.startswith(
+        "# after take_nests\n" + (tmp_path / "model.ir").read_text()
     )
 
 

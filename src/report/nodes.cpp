@@ -35,9 +35,9 @@ std::pair<std::string, std::string> describe(const Step& step) {
 }
 
 bool is_copy(const Step& step) {
-  if (!std::holds_alternative<LoopNest>(step.work)) return !std::holds_alternative<KernelCall>(step.work);
-  const auto* nest = std::get_if<LoopNest>(&step.work);
-  return nest != nullptr && nest->name == copy_nest_name;
+  if (const auto* nest = std::get_if<LoopNest>(&step.work)) return nest->name == copy_nest_name;
+  const auto* call = std::get_if<KernelCall>(&step.work);
+  return call == nullptr || call->spec->describe().starts_with(fmt::format("{} to ", copy_nest_name));
 }
 
 // A node's fate is the last of its steps, the one that gives its output; a copy into another layout, or the reading of

@@ -11,6 +11,7 @@
 #include "passes/program/fuse_nests.h"
 #include "passes/program/place_stores.h"
 #include "passes/program/split_reductions.h"
+#include "passes/program/take_nests.h"
 #include "passes/program_text.h"
 #include "toolchain/model_source.h"
 #include "toolchain/toolchain.h"
@@ -53,6 +54,8 @@ void expect_round_trips(const Target& target, const Model& model) {
   expect_round_trip(program);
   EXPECT_THAT(to_string(program), HasSubstr("kernel " + std::string(model.kernel)));
   split_reductions(program);
+  expect_round_trip(program);
+  take_nests(program, target);
   expect_round_trip(program);
 }
 

@@ -11,6 +11,8 @@
 #include "codegen/cpu/conv/depthwise_kernel.h"
 #include "codegen/cpu/matmul/attention_kernel.h"
 #include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/memory_bound/channel_shift.h"
+#include "codegen/cpu/memory_bound/layout_copy.h"
 #include "codegen/cpu/memory_bound/normalization_kernel.h"
 #include "codegen/cpu/memory_bound/pooling_kernel.h"
 #include "codegen/cpu/memory_bound/softmax_kernel.h"
@@ -87,6 +89,11 @@ std::optional<KernelCall> CpuTarget::attention(const Program& program, const Ker
 std::optional<KernelCall> CpuTarget::pooled_convolution(const Program&, const KernelCall& convolution,
                                                         const KernelCall& pool) const {
   return pooled_convolution_call(convolution, pool);
+}
+
+std::optional<KernelCall> CpuTarget::nest_kernel(const Program& program, const LoopNest& nest) const {
+  std::optional<KernelCall> copy = as_layout_copy(program, nest, machine_.lanes());
+  return copy ? copy : as_channel_shift(program, nest, machine_.lanes());
 }
 
 }  // namespace onnxc

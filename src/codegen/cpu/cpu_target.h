@@ -22,6 +22,7 @@ class CpuTarget : public Target {
                                       const KernelCall& product) const override;
   std::optional<KernelCall> pooled_convolution(const Program& program, const KernelCall& convolution,
                                                const KernelCall& pool) const override;
+  std::optional<KernelCall> nest_kernel(const Program& program, const LoopNest& nest) const override;
 
  private:
   CpuMachine machine_;

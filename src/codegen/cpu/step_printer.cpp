@@ -6,37 +6,15 @@
 
 #include "codegen/cpu/call/epilogue_printer.h"
 #include "codegen/cpu/call/kernel_spec.h"
-#include "codegen/cpu/memory_bound/channel_shift.h"
-#include "codegen/cpu/memory_bound/layout_copy.h"
 #include "codegen/cpu/nests/nest_printer.h"
 #include "codegen/host/step_description.h"
 #include "codegen/host/step_flow.h"
+#include "codegen/nests/nest_operations.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
 namespace onnxc {
 namespace {
-
-// Arithmetic on floating values in one evaluation of a scalar.
-int64_t floating_operations(const Scalar& scalar) {
-  int64_t count = 0;
-  if (!scalar) return 0;
-  visit(scalar, [&](const ScalarNode& node) {
-    const bool is_move = node.op == ScalarOp::select || node.op == ScalarOp::cast || node.operands.empty();
-    count += is_floating(node.dtype) && !is_move ? 1 : 0;
-  });
-  return count;
-}
-
-Expr floating_operations(const LoopNest& nest) {
-  Expr outer = 1, reduce = 1;
-  for (const Axis& axis : nest.axes) (axis.kind == AxisKind::reduce ? reduce : outer) *= axis.extent;
-  int64_t folded = 0, stored = 0;
-  for (const Accumulator& accumulator : nest.accumulators)
-    folded += floating_operations(accumulator.element) + (is_floating(accumulator.element.dtype()) ? 1 : 0);
-  for (const Store& store : nest.stores) stored += floating_operations(store.value);
-  return outer * reduce * folded + outer * stored;
-}
 
 // What one call of a kernel template costs to compile, in characters of plain loops.
 constexpr int64_t kernel_cost = 12'000;
@@ -97,8 +75,6 @@ class StepPrinter {
   // Returns what the step is called in reports, as the other two do.
   std::string print(const LoopNest& nest) {
     operations_ = floating_operations(nest);
-    if (const auto copy = as_layout_copy(program_, nest, operations_, lanes_)) return print(*copy);
-    if (const auto shift = as_channel_shift(program_, nest, operations_, lanes_)) return print(*shift);
     std::vector<FlatNest> nests = fill_padding(program_, nest);
     nests.push_back(flatten(program_, nest));
     std::vector<NestUse> uses;
@@ -152,7 +128,6 @@ class StepPrinter {
   std::string print(const KernelCall& call) {
     const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
     internal_check(spec != nullptr, "a kernel of the CPU target");
-    verify(program_, call);  // no pass may have seen it: see as_layout_copy
     operations_ = spec->operations();
     for (const std::string& header : spec->headers()) result_.headers.insert(header);
     const KernelText text = kernel_text(context_, call);

@@ -147,8 +147,6 @@ std::vector<BufferId> reads(const Step& step);
 std::vector<BufferId> writes(const Step& step);
 
 void verify(const Program& program);
-// The laws of one call, for one that is made after the last pass.
-void verify(const Program& program, const KernelCall& call);
 std::string to_string(const Program& program);
 
 }  // namespace onnxc

@@ -308,8 +308,6 @@ void check_binding(const Program& program, const SymbolBinding& binding) {
 
 }  // namespace
 
-void verify(const Program& program, const KernelCall& call) { CallChecker(program, call).run(); }
-
 void verify(const Program& program) {
   check_loops(program);
   const std::map<Symbol, size_t> bound_by = binding_steps(program);
@@ -331,7 +329,7 @@ void verify(const Program& program) {
       NestChecker(program, *nest).run();
       check_memory(program, *nest);
     }
-    if (const auto* call = std::get_if<KernelCall>(&step.work)) verify(program, *call);
+    if (const auto* call = std::get_if<KernelCall>(&step.work)) CallChecker(program, *call).run();
     std::vector<BufferId> read = reads(step), stored = writes(step);
     for (BufferId id : stored) written.insert(program.storage(id));
     for (BufferId id : read) check(written.contains(program.storage(id)), "b{} is read before it is written", id);

@@ -43,6 +43,8 @@ class Target {
                                                        const KernelCall& /*pool*/) const {
     return std::nullopt;
   }
+  // A kernel that computes what the nest does. Nothing where the target has no such kernel.
+  virtual std::optional<KernelCall> nest_kernel(const Program&, const LoopNest& /*nest*/) const { return std::nullopt; }
 };
 
 }  // namespace onnxc

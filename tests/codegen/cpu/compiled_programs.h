@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "codegen/cpu/cpu_target.h"
 #include "ir/interpreter/interpreter.h"
 #include "onnxc.h"
 #include "onnxc_run/session.h"
+#include "passes/program/take_nests.h"
 #include "support/diagnostics.h"
 #include "support/temporary_folder.h"
 #include "toolchain/model_source.h"
@@ -44,12 +46,13 @@ inline void append_program(Program& to, const Program& from) {
   }
 }
 
-// A model.so in memory, for one run.
+// A model.so in memory, for one run. Nests that have a kernel are its calls, as in a compile.
 class CompiledModel {
  public:
-  explicit CompiledModel(const Program& program) {
+  explicit CompiledModel(Program program) {
     const CpuMachine architecture = resolve_march("native");
     const std::filesystem::path path = folder_.path() / "model.so";
+    take_nests(program, CpuTarget(architecture));
     build_shared_object(emit_cpu(program, {architecture, "test", "test"}), {architecture}, path);
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     internal_check(library_ != nullptr, "a model.so that loads");

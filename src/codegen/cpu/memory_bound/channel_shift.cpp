@@ -4,6 +4,7 @@
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/memory_bound/layout_copy.h"
 #include "codegen/cpu/memory_bound/pointwise_nest.h"
+#include "codegen/nests/nest_operations.h"
 
 namespace onnxc {
 namespace {
@@ -72,8 +73,7 @@ std::optional<Part> part_of(const Program& program, const LoopNest& nest, const 
 
 }  // namespace
 
-std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNest& nest, const Expr& operations,
-                                           int64_t lanes) {
+std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNest& nest, int64_t lanes) {
   if (nest.stores.size() != 1) return std::nullopt;
   const Store& store = nest.stores.front();
   const Layout blocked = Layout::channel_blocked(std::max<size_t>(nest.axes.size(), 2), lanes);
@@ -86,7 +86,7 @@ std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNes
   call.inputs = {pointwise->input};
   call.output = store.buffer;
   call.spec = std::make_shared<ChannelShiftSpec>(nest.name, program.buffer(pointwise->input).shape, blocked,
-                                                 part->shift, part->output_channels, operations);
+                                                 part->shift, part->output_channels, floating_operations(nest));
   call.epilogue = std::move(pointwise->epilogue);
   return call;
 }

@@ -8,8 +8,7 @@
 namespace onnxc {
 
 // The kernel call that does what the nest does, where that is to store an NCHWc tensor as part of the channels of
-// another one, and the part's first or last channel lies inside a block. `operations` are the nest's.
-std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNest& nest, const Expr& operations,
-                                           int64_t lanes);
+// another one, and the part's first or last channel lies inside a block.
+std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNest& nest, int64_t lanes);
 
 }  // namespace onnxc

@@ -3,6 +3,7 @@
 #include "codegen/call/kernel_call.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/memory_bound/pointwise_nest.h"
+#include "codegen/nests/nest_operations.h"
 
 namespace onnxc {
 namespace {
@@ -51,8 +52,7 @@ std::string layout_copy_sizes(const Shape& shape, const KernelText& text) {
   return braced({text.expr(shape[0]), text.expr(shape[1]), braced(spatial)});
 }
 
-std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, const Expr& operations,
-                                         int64_t lanes) {
+std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, int64_t lanes) {
   if (nest.stores.size() != 1 || nest.axes.size() < 3) return std::nullopt;
   const Store& store = nest.stores.front();
   const Buffer& to = program.buffer(store.buffer);
@@ -66,8 +66,9 @@ std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest&
   KernelCall call;
   call.inputs = {pointwise->input};
   call.output = store.buffer;
-  call.spec = std::make_shared<LayoutCopySpec>(to.shape, lanes, to_rows, pointwise->epilogue.value ? nest.name : "copy",
-                                               operations);
+  call.spec = std::make_shared<LayoutCopySpec>(to.shape, lanes, to_rows,
+                                               pointwise->epilogue.value ? nest.name : std::string(copy_nest_name),
+                                               floating_operations(nest));
   call.epilogue = std::move(pointwise->epilogue);
   return call;
 }

@@ -8,9 +8,8 @@
 namespace onnxc {
 
 // The kernel call that does what the nest does, where that is to reorder a whole float tensor from one layout to the
-// other, with or without arithmetic on the way. `operations` are the nest's.
-std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, const Expr& operations,
-                                         int64_t lanes);
+// other, with or without arithmetic on the way.
+std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, int64_t lanes);
 
 // The initializer of LayoutCopySizes for a tensor.
 std::string layout_copy_sizes(const Shape& shape, const KernelText& text);

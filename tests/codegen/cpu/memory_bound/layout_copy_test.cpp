@@ -30,8 +30,8 @@ struct Blocked {
   }
 
   const LoopNest& last() const { return std::get<LoopNest>(builder.program.steps.back().work); }
-  bool is_copy() const { return as_layout_copy(builder.program, last(), 0, native_lanes()).has_value(); }
-  bool is_shift() const { return as_channel_shift(builder.program, last(), 0, native_lanes()).has_value(); }
+  bool is_copy() const { return as_layout_copy(builder.program, last(), native_lanes()).has_value(); }
+  bool is_shift() const { return as_channel_shift(builder.program, last(), native_lanes()).has_value(); }
 };
 
 Tensor tensor_of(const Shape& shape, int64_t seed = 1, DType dtype = DType::float32) {

@@ -1,0 +1,15 @@
+#include "passes/program/take_nests.h"
+
+#include "passes/lowering/target.h"
+
+namespace onnxc {
+
+void take_nests(Program& program, const Target& target) {
+  for (Step& step : program.steps) {
+    const auto* nest = std::get_if<LoopNest>(&step.work);
+    if (nest == nullptr) continue;
+    if (std::optional<KernelCall> call = target.nest_kernel(program, *nest)) step.work = *std::move(call);
+  }
+}
+
+}  // namespace onnxc

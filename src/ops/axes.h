@@ -14,14 +14,12 @@ class FoldedAxes {
   FoldedAxes(const Shape& shape, std::vector<bool> folded) : shape_(shape), folded_(std::move(folded)) {}
 
   // The axes from `first` on.
-  static FoldedAxes from(const Shape& shape, size_t first) {
+  static FoldedAxes from(const Shape& shape, size_t first) { return range(shape, first, shape.size()); }
+  static FoldedAxes one(const Shape& shape, size_t axis) { return range(shape, axis, axis + 1); }
+  // The axes from `first` to before `end`.
+  static FoldedAxes range(const Shape& shape, size_t first, size_t end) {
     std::vector<bool> folded(shape.size(), false);
-    for (size_t i = first; i < shape.size(); ++i) folded[i] = true;
-    return {shape, std::move(folded)};
-  }
-  static FoldedAxes one(const Shape& shape, size_t axis) {
-    std::vector<bool> folded(shape.size(), false);
-    folded.at(axis) = true;
+    for (size_t i = first; i < end; ++i) folded.at(i) = true;
     return {shape, std::move(folded)};
   }
 

@@ -73,6 +73,8 @@ class OneNode {
     return *this;
   }
 
+  const Node& node() const { return *node_; }
+
   const Value& infer(size_t output = 0) {
     InferContext context(graph_, *node_);
     node_->op->infer(context);

@@ -1,23 +1,21 @@
-// Softmax, LogSoftmax, Hardmax. Until version 12 of the operator set they look at the tensor as a matrix whose columns
-// are all axes from attribute 'axis' (default 1) on; since 13 at one axis (default the last).
+// Softmax, LogSoftmax, Hardmax.
 //
 // The largest element is subtracted before the exponentials, so that none overflows. A row of -inf, or one that holds
 // +inf or NaN, gives NaN, as in PyTorch.
 #include "ops/axes.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/network/softmax_spec.h"
 
 namespace onnxc {
 namespace {
 
-FoldedAxes softmax_axes(const NodeReader& node) {
-  bool flattens = node.version() < 13;
-  size_t axis = node.axis(node.integer("axis", flattens ? 1 : -1), node.rank(0));
-  return flattens ? FoldedAxes::from(node.shape(0), axis) : FoldedAxes::one(node.shape(0), axis);
+FoldedAxes axes_of(const NodeReader& node, const SoftmaxSpec& spec) {
+  return FoldedAxes::range(node.shape(0), spec.first_axis, spec.end_axis);
 }
 
 void infer_softmax(InferContext& c) {
   expect_type(c, 0, Types::floating);
-  softmax_axes(c);
+  resolve_softmax(c);
   c.output(0, c.dtype(0), c.shape(0));
 }
 
@@ -34,9 +32,9 @@ Operand fold(DefineContext& c, const std::string& role, ReduceKind kind, const F
   return result;
 }
 
-template <bool takes_logarithm>
 void define_softmax(DefineContext& c) {
-  FoldedAxes axes = softmax_axes(c);
+  const SoftmaxSpec spec = resolve_softmax(c);
+  FoldedAxes axes = axes_of(c, spec);
   Operand x = c.in(0);
   Operand largest =
       fold(c, "maximum", ReduceKind::maximum, axes, [&](const std::vector<Expr>& i) { return x.compute(i); });
@@ -45,13 +43,13 @@ void define_softmax(DefineContext& c) {
       fold(c, "sum", ReduceKind::sum, axes, [&](const std::vector<Expr>& i) { return exponential(shifted(i)); });
   c.elementwise([&](const std::vector<Expr>& i) {
     Scalar total = sum(axes.kept(i));
-    return takes_logarithm ? shifted(i) - logarithm(total) : exponential(shifted(i)) / total;
+    return spec.takes_logarithm() ? shifted(i) - logarithm(total) : exponential(shifted(i)) / total;
   });
 }
 
 // 1 at the first of the largest elements, 0 elsewhere.
 void define_hardmax(DefineContext& c) {
-  FoldedAxes axes = softmax_axes(c);
+  FoldedAxes axes = axes_of(c, resolve_softmax(c));
   Operand x = c.in(0);
   // The place of an element among the folded ones, in row-major order.
   auto place = [extents = axes.folded_shape()](const std::vector<Expr>& folded) {
@@ -72,8 +70,8 @@ void define_hardmax(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "Softmax", infer_softmax, define_softmax<false>},
-    {"", "LogSoftmax", infer_softmax, define_softmax<true>},
+    {"", "Softmax", infer_softmax, define_softmax},
+    {"", "LogSoftmax", infer_softmax, define_softmax},
     {"", "Hardmax", infer_softmax, define_hardmax},
 };
 

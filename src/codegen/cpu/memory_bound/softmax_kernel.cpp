@@ -3,23 +3,18 @@
 #include "codegen/call/kernel_call.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "kernels/cpu/memory_bound/softmax_geometry.h"
-#include "ops/op.h"
+#include "ops/network/softmax_spec.h"
+#include "ops/node_reader.h"
 
 namespace onnxc {
 namespace {
 
-// The first of the axes that are normalized together; until version 12 of the operator set these are all to the last.
-size_t first_axis(const NodeReader& node) {
-  return node.axis(node.integer("axis", node.version() < 13 ? 1 : -1), node.rank(0));
-}
-
 constexpr size_t most_row_axes = kernels::SoftmaxSizes::row_axes;
 
-class SoftmaxSpec : public CpuKernelSpec {
+class SoftmaxCallSpec : public CpuKernelSpec {
  public:
-  // `row_axes`: the leading axes of the shape, which count rows.
-  SoftmaxSpec(Shape shape, size_t row_axes, bool takes_logarithm)
-      : shape_(std::move(shape)), row_axes_(row_axes), takes_logarithm_(takes_logarithm) {}
+  SoftmaxCallSpec(Shape shape, const SoftmaxSpec& softmax)
+      : shape_(std::move(shape)), row_axes_(softmax.first_axis), takes_logarithm_(softmax.takes_logarithm()) {}
 
   bool is_softmax_of_rows() const { return !takes_logarithm_ && row_axes_ + 1 == shape_.size(); }
   std::string describe() const override { return takes_logarithm_ ? "log_softmax" : "softmax"; }
@@ -64,23 +59,23 @@ class SoftmaxSpec : public CpuKernelSpec {
   }
 
   Shape shape_;
-  size_t row_axes_;
+  size_t row_axes_;  // the leading axes of the shape, which count rows
   bool takes_logarithm_;
 };
 
 }  // namespace
 
 bool is_softmax_of_rows(const KernelCall& call) {
-  const auto* spec = dynamic_cast<const SoftmaxSpec*>(call.spec.get());
+  const auto* spec = dynamic_cast<const SoftmaxCallSpec*>(call.spec.get());
   return spec != nullptr && spec->is_softmax_of_rows();
 }
 
 bool takes_softmax(const Node& node, const CpuMachine&) {
-  if (!node.op->domain.empty() || (node.op->name != "Softmax" && node.op->name != "LogSoftmax")) return false;
+  if (!is_softmax(node)) return false;
   const NodeReader reader(node);
   if (!is_kernel_type(reader.dtype(0)) || reader.rank(0) == 0) return false;
-  if (first_axis(reader) > most_row_axes) return false;
-  return reader.version() < 13 || first_axis(reader) + 1 == reader.rank(0);
+  const SoftmaxSpec spec = resolve_softmax(reader);
+  return spec.is_of_rows() && spec.first_axis <= most_row_axes;
 }
 
 void lower_softmax(const Node& node, const CpuMachine&, LoweringContext& context) {
@@ -89,7 +84,7 @@ void lower_softmax(const Node& node, const CpuMachine&, LoweringContext& context
   const Layout layout = Layout::row_major(shape.size());
   KernelCall call;
   call.inputs = {context.buffer_as(reader.input(0), layout, node.origin)};
-  call.spec = std::make_shared<SoftmaxSpec>(shape, first_axis(reader), node.op->name == "LogSoftmax");
+  call.spec = std::make_shared<SoftmaxCallSpec>(shape, resolve_softmax(reader));
   context.emit_kernel(std::move(call), *node.outputs[0], layout, node.origin);
 }
 

@@ -9,6 +9,7 @@
 #include "codegen/hip/gemm/gemm_choice.h"
 #include "codegen/hip/memory_bound/row_choice.h"
 #include "ops/network/normalization.h"
+#include "ops/network/softmax_spec.h"
 #include "ops/network/statistics.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
@@ -209,16 +210,14 @@ Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) 
 
 // ------------------------------------------------------------------------------------------- softmax
 
-bool lower_softmax(const Node& node, bool takes_logarithm, LoweringContext& context) {
+bool lower_softmax(const Node& node, LoweringContext& context) {
   const NodeReader reader(node);
   const Shape& shape = reader.shape(0);
   const size_t rank = shape.size();
   if (rank == 0 || rank > RowSizes::most_axes) return false;
-  // Until version 12 all axes from one on are normalised together.
-  const bool flattens = reader.version() < 13;
-  const size_t axis = reader.axis(reader.integer("axis", flattens ? 1 : -1), rank);
-  Rows rows = row_major_rows(takes_logarithm ? RowKind::log_softmax : RowKind::softmax, shape, axis,
-                             flattens ? rank : axis + 1);
+  const SoftmaxSpec spec = resolve_softmax(reader);
+  Rows rows = row_major_rows(spec.takes_logarithm() ? RowKind::log_softmax : RowKind::softmax, shape, spec.first_axis,
+                             spec.end_axis);
   emit_rows(node, std::move(rows), Layout::row_major(rank), plain_epilogue(*node.outputs[0]), context);
   return true;
 }
@@ -366,8 +365,7 @@ bool lower_rows(const Node& node, LoweringContext& context) {
   if (!node.op->domain.empty() || node.inputs.empty() || node.inputs[0] == nullptr) return false;
   if (!is_kernel_type(node.inputs[0]->dtype) || node.outputs.empty() || node.outputs[0] == nullptr) return false;
   if (!is_kernel_type(node.outputs[0]->dtype)) return false;
-  if (is_operator(&node, "Softmax") || is_operator(&node, "LogSoftmax"))
-    return lower_softmax(node, is_operator(&node, "LogSoftmax"), context);
+  if (is_softmax(node)) return lower_softmax(node, context);
   if (is_operator(&node, "LayerNormalization")) return lower_last_axes(node, RowKind::moments, context);
   if (is_operator(&node, "RMSNormalization")) return lower_last_axes(node, RowKind::mean_square, context);
   if (is_operator(&node, "InstanceNormalization") || is_operator(&node, "GroupNormalization"))

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "ops/algebra/product_spec.h"
 #include "ops/network/normalization.h"
 #include "ops/op.h"
 
@@ -99,20 +100,19 @@ Epilogue plain_epilogue(const Value& output) {
 Epilogue product_epilogue(const Node& node, LoweringContext& context) {
   const Value& output = *node.outputs[0];
   Epilogue epilogue = plain_epilogue(output);
-  if (node.op->name != "Gemm") return epilogue;
   const NodeReader reader(node);
+  const ProductSpec spec = resolve_product(reader);
   const auto scaled = [](const Scalar& x, float factor) {
     return factor == 1 ? x : x * scalar::constant(x.dtype(), static_cast<double>(factor));
   };
-  Scalar value = scaled(scalar::accumulator(DType::float32, 0), reader.real("alpha", 1));
-  const float beta = reader.real("beta", 1);
-  if (reader.has_input(2) && beta != 0) {
+  Scalar value = scaled(scalar::accumulator(DType::float32, 0), spec.alpha);
+  if (spec.has_addend) {
     const Value& added = reader.input(2);
     const Operand operand{context.buffer_as(added, Layout::row_major(added.shape->size()), node.origin), added.dtype,
                           *added.shape};
     std::vector<Expr> indices;
     for (const Axis& axis : epilogue.axes) indices.emplace_back(axis.symbol);
-    value = value + scaled(operand.compute(operand.broadcast_indices(indices)), beta);
+    value = value + scaled(operand.compute(operand.broadcast_indices(indices)), spec.beta);
   }
   epilogue.value = scalar::cast(output.dtype, value);
   return epilogue;

@@ -1,4 +1,5 @@
 // Matrix products.
+#include "ops/algebra/product_spec.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -66,16 +67,15 @@ void define_matmul(DefineContext& c) {
 
 // -------------------------------------------------------------------------------------------------------- Gemm
 
-bool transposes(const NodeReader& c, std::string_view attribute) { return c.integer(attribute, 0) != 0; }
-
 void infer_gemm(InferContext& c) {
   check_types(c, 3);
   c.check(c.rank(0) == 2 && c.rank(1) == 2, "matrices are expected, found {} and {}", to_string(c.shape(0)),
           to_string(c.shape(1)));
   const Shape &a = c.shape(0), &b = c.shape(1);
-  bool ta = transposes(c, "transA"), tb = transposes(c, "transB");
-  c.same(a[ta ? 0 : 1], b[tb ? 1 : 0], "the columns of the first matrix must be as many as the rows of the second");
-  Shape shape{a[ta ? 1 : 0], b[tb ? 0 : 1]};
+  const ProductSpec spec = resolve_product(c);
+  c.same(a[spec.a_depth_axis()], b[spec.b_depth_axis()],
+         "the columns of the first matrix must be as many as the rows of the second");
+  Shape shape{a[spec.a_row_axis()], b[spec.b_column_axis()]};
   if (c.has_input(2)) {
     Shape whole = c.broadcast(shape, c.shape(2));
     c.check(whole.size() == 2, "C of shape {} does not broadcast to {}", to_string(c.shape(2)), to_string(shape));
@@ -87,21 +87,20 @@ void infer_gemm(InferContext& c) {
 // y = alpha * op(a) * op(b) + beta * c (ONNX Gemm 13).
 void define_gemm(DefineContext& c) {
   Operand a = c.in(0), b = c.in(1), y = c.out(0);
-  bool ta = transposes(c, "transA"), tb = transposes(c, "transB");
+  const ProductSpec spec = resolve_product(c);
   NestBuilder nest("gemm");
   std::vector<Expr> out = nest.parallel(y.shape);
-  Expr k = nest.reduce(a.shape[ta ? 0 : 1]);
-  Scalar left = ta ? a.compute({k, out[0]}) : a.compute({out[0], k});
-  Scalar right = tb ? b.compute({out[1], k}) : b.compute({k, out[1]});
+  Expr k = nest.reduce(a.shape[spec.a_depth_axis()]);
+  Scalar left = spec.a_is_transposed ? a.compute({k, out[0]}) : a.compute({out[0], k});
+  Scalar right = spec.b_is_transposed ? b.compute({out[1], k}) : b.compute({k, out[1]});
   Scalar value = nest.accumulate(ReduceKind::sum, left * right);
   auto scaled = [](const Scalar& x, float factor) {
     return factor == 1 ? x : x * scalar::constant(x.dtype(), static_cast<double>(factor));
   };
-  value = scaled(value, c.real("alpha", 1));
-  float beta = c.real("beta", 1);
-  if (c.has_input(2) && beta != 0) {
+  value = scaled(value, spec.alpha);
+  if (spec.has_addend) {
     Operand added = c.in(2);
-    value = value + scaled(added.compute(added.broadcast_indices(out)), beta);
+    value = value + scaled(added.compute(added.broadcast_indices(out)), spec.beta);
   }
   nest.store(y, out, value);
   c.emit(std::move(nest));

@@ -7,7 +7,8 @@
 #include "codegen/cpu/call/kernel_spec.h"
 #include "kernels/cpu/matmul/matmul_geometry.h"
 #include "kernels/cpu/matmul/matmul_packing.h"
-#include "ops/op.h"
+#include "ops/algebra/product_spec.h"
+#include "ops/node_reader.h"
 
 namespace onnxc {
 namespace {
@@ -16,17 +17,17 @@ constexpr size_t most_batch_axes = kernels::MatmulSizes::batch_rank;
 
 Product product_of(const Node& node) {
   const NodeReader reader(node);
-  const bool is_gemm = node.op->name == "Gemm";
+  const ProductSpec spec = resolve_product(reader);
   const Shape &a = reader.shape(0), &b = reader.shape(1), &output = *node.outputs[0]->shape;
   Product product;
-  product.a_is_transposed = is_gemm && reader.integer("transA", 0) != 0;
-  product.b_is_transposed = is_gemm && reader.integer("transB", 0) != 0;
+  product.a_is_transposed = spec.a_is_transposed;
+  product.b_is_transposed = spec.b_is_transposed;
   product.batch = Shape(output.begin(), output.end() - 2);
   product.rows = output[output.size() - 2];
   product.columns = output.back();
   // Both matrices have it; the one that knows it says it (B where it is a constant).
-  product.depth = product.a_is_transposed ? a[a.size() - 2] : a.back();
-  if (!product.depth.constant()) product.depth = product.b_is_transposed ? b.back() : b[b.size() - 2];
+  product.depth = a[a.size() - 2 + spec.a_depth_axis()];
+  if (!product.depth.constant()) product.depth = b[b.size() - 2 + spec.b_depth_axis()];
   return product;
 }
 
@@ -125,8 +126,7 @@ std::string matrix_batch(const KernelText& text, const Shape& batch) {
 }
 
 bool takes_matmul(const Node& node, const CpuMachine&) {
-  const bool is_gemm = node.op->name == "Gemm";
-  if (!node.op->domain.empty() || (!is_gemm && node.op->name != "MatMul")) return false;
+  if (!is_matrix_product(node)) return false;
   const Value &a = *node.inputs[0], &b = *node.inputs[1];
   const Shape& output = *node.outputs[0]->shape;
   if (!is_kernel_type(a.dtype) || a.shape->size() < 2 || b.shape->size() < 2) return false;
@@ -135,7 +135,7 @@ bool takes_matmul(const Node& node, const CpuMachine&) {
   for (const Value* operand : {&a, &b})
     if (!broadcasts({operand->shape->begin(), operand->shape->end() - 2}, batch)) return false;
   const NodeReader reader(node);
-  return !is_gemm || !reader.has_input(2) || broadcasts(reader.shape(2), output);
+  return !is_gemm(node) || !reader.has_input(2) || broadcasts(reader.shape(2), output);
 }
 
 void lower_matmul(const Node& node, const CpuMachine& machine, LoweringContext& context) {

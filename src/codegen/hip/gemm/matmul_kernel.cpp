@@ -1,7 +1,8 @@
 #include "codegen/hip/gemm/matmul_kernel.h"
 
 #include "codegen/hip/gemm/gemm_call.h"
-#include "ops/op.h"
+#include "ops/algebra/product_spec.h"
+#include "ops/node_reader.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -69,12 +70,10 @@ std::optional<MatrixProduct> as_matmul(const Value& a, const Value& b) {
   return product;
 }
 
-bool transposes(const NodeReader& reader, const char* attribute) { return reader.integer(attribute, 0) != 0; }
-
 std::optional<MatrixProduct> as_gemm(const Node& node) {
-  const NodeReader reader(node);
+  const ProductSpec spec = resolve_product(NodeReader(node));
   const Shape &left = *node.inputs[0]->shape, &right = *node.inputs[1]->shape;
-  const size_t row = transposes(reader, "transA") ? 1 : 0, column = transposes(reader, "transB") ? 0 : 1;
+  const size_t row = spec.a_row_axis(), column = spec.b_column_axis();
   if (!is_static(left[1 - row]) || !is_static(right[column])) return std::nullopt;
   MatrixProduct product{.left = {.channel = 1 - row, .batch = {}, .group = {}, .d = {}, .h = {}, .w = row},
                         .output = {.channel = 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = 0},
@@ -87,9 +86,9 @@ std::optional<MatrixProduct> as_gemm(const Node& node) {
 }
 
 std::optional<MatrixProduct> as_matrix_product(const Node& node) {
-  if (!is_operator(&node, "MatMul") && !is_operator(&node, "Gemm")) return std::nullopt;
+  if (!is_matrix_product(node)) return std::nullopt;
   if (!is_kernel_type(node.inputs[0]->dtype)) return std::nullopt;
-  return is_operator(&node, "Gemm") ? as_gemm(node) : as_matmul(*node.inputs[0], *node.inputs[1]);
+  return is_gemm(node) ? as_gemm(node) : as_matmul(*node.inputs[0], *node.inputs[1]);
 }
 
 // The right matrix, a constant, as the plan's weights.

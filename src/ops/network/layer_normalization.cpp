@@ -1,5 +1,6 @@
 // Normalisations over chosen axes: LayerNormalization, RMSNormalization, MeanVarianceNormalization, LpNormalization;
 // and LRN, over neighbouring channels.
+#include "ops/network/normalization_spec.h"
 #include "ops/network/statistics.h"
 
 namespace onnxc {
@@ -8,7 +9,7 @@ namespace {
 // ---------------------------------------------------------------------- LayerNormalization and RMSNormalization
 
 FoldedAxes last_axes(const NodeReader& node) {
-  return FoldedAxes::from(node.shape(0), node.axis(node.integer("axis", -1), node.rank(0)));
+  return FoldedAxes::from(node.shape(0), resolve_layer_normalization(node).first_axis);
 }
 
 DType stash_type(const NodeReader& node) {

@@ -1,6 +1,7 @@
 // Normalisations of channels: BatchNormalization, InstanceNormalization, GroupNormalization.
 #include "ops/network/normalization.h"
 
+#include "ops/network/normalization_spec.h"
 #include "ops/network/statistics.h"
 #include "ops/op.h"
 
@@ -128,22 +129,14 @@ void define_instance_normalization(DefineContext& c) {
   define_by_instance(c, moments(c, x, FoldedAxes::from(x.shape, 2)));
 }
 
-// In version 18 scale and shift have an element for each group; since 21 for each channel.
-bool has_parameters_by_group(const NodeReader& node) {
-  return node.node().op->name == "GroupNormalization" && node.version() < 21;
-}
-
-Expr channels_per_group(const NodeReader& node) { return floor_div(node.shape(0)[1], normalization_groups(node)); }
-
 void infer_group_normalization(InferContext& c) {
   expect_channels(c);
-  const Expr& channels = c.shape(0)[1];
-  int64_t groups = c.integer("num_groups");
-  c.check(groups > 0, "attribute 'num_groups' must be positive, found {}", groups);
-  c.same(mod(channels, groups), 0,
-         fmt::format("the remainder of {} channels in {} groups", channels.to_string(), groups));
+  const InstanceNormalizationSpec spec = resolve_instance_normalization(c);
+  const Expr &channels = spec.channels, &groups = spec.groups;
+  c.same(mod(channels, *groups.constant()), 0,
+         fmt::format("the remainder of {} channels in {} groups", channels.to_string(), groups.to_string()));
   for (size_t input : {size_t{1}, size_t{2}})
-    if (has_parameters_by_group(c))
+    if (spec.has_parameters_by_group)
       expect_vector(c, input, groups, "groups");
     else
       expect_vector(c, input, channels, "channels");
@@ -154,7 +147,7 @@ void infer_group_normalization(InferContext& c) {
 // elements are those of InstanceNormalization.
 void define_group_normalization(DefineContext& c) {
   Operand x = c.in(0);
-  Expr size = channels_per_group(c);
+  Expr size = resolve_instance_normalization(c).channels_per_group();
   auto group = [&](const Expr& channel) { return floor_div(channel, size); };
   auto mean_of_group = [&](const Operand& means) {
     return mean_of(
@@ -177,15 +170,12 @@ constexpr OpRow rows[] = {
 
 std::span<const OpRow> normalization_ops() { return rows; }
 
-Expr normalization_groups(const NodeReader& node) {
-  return node.node().op->name == "GroupNormalization" ? Expr(node.integer("num_groups")) : node.shape(0)[1];
-}
-
 void define_normalized_by_instance(DefineContext& c,
                                    const std::function<InstanceStatistics(const Indices& place)>& statistics) {
   Operand scale = c.in(1), shift = c.in(2);
+  const InstanceNormalizationSpec spec = resolve_instance_normalization(c);
   auto at = [&](const Indices& p) -> Place {
-    Indices k{has_parameters_by_group(c) ? floor_div(p[1], channels_per_group(c)) : p[1]};
+    Indices k{spec.has_parameters_by_group ? floor_div(p[1], spec.channels_per_group()) : p[1]};
     InstanceStatistics found = statistics(p);
     return {found.mean, found.residue, found.variance, parameter(c, scale, k), parameter(c, shift, k)};
   };

@@ -7,9 +7,6 @@
 
 namespace onnxc {
 
-// The groups of neighbouring channels with common statistics; as many as channels for InstanceNormalization.
-Expr normalization_groups(const NodeReader& node);
-
 // The statistics of a channel of an image: its mean, the mean's rounding residue, and the population variance, in the
 // type that the input is computed with.
 struct InstanceStatistics {

@@ -74,8 +74,6 @@ inline Scalar inverse_deviation(const Scalar& variance, double epsilon) {
   return number(variance, 1) / square_root(variance + number(variance, epsilon));
 }
 
-inline float epsilon_of(const NodeReader& node) { return node.real("epsilon", 1e-5F); }
-
 // Input 0 is [N, C, ...].
 inline void expect_channels(const NodeReader& node) {
   expect_type(node, 0, Types::floating);

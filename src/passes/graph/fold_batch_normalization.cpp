@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ops/network/normalization_spec.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -22,7 +23,7 @@ std::optional<ChannelAffine> affine_of(const Node& normalization) {
   auto scale = constant_input(normalization, 1), shift = constant_input(normalization, 2);
   auto mean = constant_input(normalization, 3), variance = constant_input(normalization, 4);
   if (!scale || !shift || !mean || !variance) return std::nullopt;
-  double epsilon = NodeReader(normalization).real("epsilon", 1e-5F);
+  double epsilon = epsilon_of(NodeReader(normalization));
   ChannelAffine affine;
   for (size_t c = 0; c < scale->size(); ++c) {
     affine.factor.push_back((*scale)[c] / std::sqrt((*variance)[c] + epsilon));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/network/normalization_spec.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -78,7 +79,7 @@ void recognize_group_normalization(Graph& graph, Node* normalization) {
     if (!parameter->constant) return;
     inputs.push_back(repeat(graph, *parameter, *channels / *groups));
   }
-  const float epsilon = NodeReader(*normalization).real("epsilon", 1e-5F);
+  const float epsilon = epsilon_of(NodeReader(*normalization));
   replace(graph, normalization, "GroupNormalization", 21, std::move(inputs),
           {{"num_groups", *groups}, {"epsilon", epsilon}}, after->outputs[0]);
 }

@@ -8,9 +8,8 @@
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/gemm/gemm_choice.h"
 #include "codegen/hip/memory_bound/row_choice.h"
-#include "ops/network/normalization.h"
+#include "ops/network/normalization_spec.h"
 #include "ops/network/softmax_spec.h"
-#include "ops/network/statistics.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
 
@@ -242,14 +241,15 @@ Epilogue scaled_epilogue(const Node& node, LoweringContext& context,
   return epilogue;
 }
 
-bool lower_last_axes(const Node& node, RowKind kind, LoweringContext& context) {
+bool lower_last_axes(const Node& node, LoweringContext& context) {
   const NodeReader reader(node);
   const Shape& shape = reader.shape(0);
   if (shape.empty() || shape.size() > RowSizes::most_axes || !reader.has_output(0)) return false;
   if (reader.has_output(1) || reader.has_output(2)) return false;
-  const size_t axis = reader.axis(reader.integer("axis", -1), shape.size());
-  Rows rows = row_major_rows(kind, shape, axis, shape.size());
-  rows.epsilon = epsilon_of(reader);
+  const LayerNormalizationSpec spec = resolve_layer_normalization(reader);
+  Rows rows = row_major_rows(spec.subtracts_mean ? RowKind::moments : RowKind::mean_square, shape, spec.first_axis,
+                             shape.size());
+  rows.epsilon = spec.epsilon;
   if (!std::isfinite(rows.epsilon)) return false;
   auto broadcast = [](const Operand& operand, const std::vector<Expr>& i) { return operand.broadcast_indices(i); };
   emit_rows(node, std::move(rows), Layout::row_major(shape.size()), scaled_epilogue(node, context, broadcast), context);
@@ -328,17 +328,17 @@ void lower_long_rows(const Node& node, InstanceRows instances, const RowShape& s
 
 bool lower_instances(const Node& node, LoweringContext& context) {
   const NodeReader reader(node);
-  // Until version 20 a GroupNormalization has a scale for each group.
-  if (is_operator(&node, "GroupNormalization") && reader.version() < 21) return false;
+  const InstanceNormalizationSpec spec = resolve_instance_normalization(reader);
+  if (spec.has_parameters_by_group) return false;
   if (!is_within_rank(*node.inputs[0])) return false;
   const Shape& shape = reader.shape(0);
   const BufferId input = context.buffer(*node.inputs[0]);
   const Layout layout = context.program().buffer(input).layout;
   const bool is_blocked = layout == Layout::channel_blocked(shape.size(), block_channels);
   if (!is_blocked && !layout.is_row_major()) return false;
-  const Expr groups = normalization_groups(reader);
+  const Expr& groups = spec.groups;
   InstanceRows instances = is_blocked ? blocked_rows(shape, groups) : planar_rows(shape, groups);
-  instances.rows.epsilon = epsilon_of(reader);
+  instances.rows.epsilon = spec.epsilon;
   if (!std::isfinite(instances.rows.epsilon)) return false;
   const RowShape row_shape =
       shape_of(instances.rows, context.program(), larger_size(reader.dtype(0), node.outputs[0]->dtype));
@@ -366,11 +366,8 @@ bool lower_rows(const Node& node, LoweringContext& context) {
   if (!is_kernel_type(node.inputs[0]->dtype) || node.outputs.empty() || node.outputs[0] == nullptr) return false;
   if (!is_kernel_type(node.outputs[0]->dtype)) return false;
   if (is_softmax(node)) return lower_softmax(node, context);
-  if (is_operator(&node, "LayerNormalization")) return lower_last_axes(node, RowKind::moments, context);
-  if (is_operator(&node, "RMSNormalization")) return lower_last_axes(node, RowKind::mean_square, context);
-  if (is_operator(&node, "InstanceNormalization") || is_operator(&node, "GroupNormalization"))
-    return lower_instances(node, context);
-  return false;
+  if (is_layer_normalization(node)) return lower_last_axes(node, context);
+  return is_instance_normalization(node) && lower_instances(node, context);
 }
 
 }  // namespace onnxc

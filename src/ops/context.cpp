@@ -99,6 +99,15 @@ void InferContext::at_least(const Expr& a, const Expr& b, std::string_view what)
   graph_.guards.push_back({Guard::Kind::at_least, a, b, fmt::format("{}: {}", node_.describe(), what)});
 }
 
+Expr broadcast_extent(const std::vector<Expr>& dims) {
+  Expr least = 1, largest = dims.front();
+  for (const Expr& dim : dims) {
+    least = min(least, dim);
+    largest = max(largest, dim);
+  }
+  return least == min(largest, 1) ? largest : least * largest;
+}
+
 namespace {
 
 // 0 where two dims may be broadcast: one is 1, or they are equal.
@@ -112,23 +121,13 @@ bool is_guarded(const std::vector<Guard>& guards, const Expr& a, const Expr& b) 
   });
 }
 
-// The dim that all of these broadcast to: the largest, but 0 where one is 0.
-Expr broadcast_result(const std::vector<Expr>& dims) {
-  Expr least = 1, largest = dims.front();
-  for (const Expr& dim : dims) {
-    least = min(least, dim);
-    largest = max(largest, dim);
-  }
-  return least == min(largest, 1) ? largest : least * largest;
-}
-
 // The dims of which this one is the result of broadcasting, as the guards say; else itself.
 std::vector<Expr> broadcast_parts(const std::vector<Guard>& guards, const Expr& dim) {
   if (dim.terms().size() != 1) return {dim};
   for (const Atom& factor : dim.terms()[0].factors) {
     if (factor->kind != AtomKind::max) continue;
     const std::vector<Expr>& dims = factor->operands;
-    if (!(broadcast_result(dims) == dim)) continue;
+    if (!(broadcast_extent(dims) == dim)) continue;
     bool all_guarded = true;
     for (size_t i = 0; i < dims.size(); ++i)
       for (size_t k = 0; k < i; ++k) all_guarded = all_guarded && is_guarded(guards, dims[i], dims[k]);
@@ -184,7 +183,7 @@ Expr InferContext::broadcast(const Expr& a, const Expr& b) {
             {Guard::Kind::equal, broadcast_rule(dims[i], dim), 0, fmt::format("{}: {}", node_.describe(), what)});
     dims.push_back(dim);
   }
-  return broadcast_result(dims);
+  return broadcast_extent(dims);
 }
 
 Shape InferContext::broadcast(const Shape& a, const Shape& b) {

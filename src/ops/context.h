@@ -12,6 +12,9 @@
 
 namespace onnxc {
 
+// The dim that these broadcast to, where guards hold that each is 1 or that dim: the largest, but 0 where one is 0.
+Expr broadcast_extent(const std::vector<Expr>& dims);
+
 class InferContext : public NodeReader {
  public:
   InferContext(Graph& graph, Node& node) : NodeReader(node), graph_(graph), mutable_node_(node) {}

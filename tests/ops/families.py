@@ -1,6 +1,6 @@
 """The tables of cases, by the family of operators that they are of."""
 
-from tests.ops.algebra import test_argminmax, test_matmul_gemm, test_reduce
+from tests.ops.algebra import test_argminmax, test_einsum, test_matmul_gemm, test_reduce
 from tests.ops.elementwise import test_cast, test_compare_logic, test_elementwise
 from tests.ops.network import (
     test_conv,
@@ -21,6 +21,7 @@ FAMILIES = {
     "conv_seeds": test_conv_seeds.CASES,
     "conv_transpose": test_conv_transpose.CASES,
     "data_movement": test_data_movement.CASES,
+    "einsum": test_einsum.CASES,
     "elementwise": test_elementwise.CASES,
     "gather_scatter": test_gather_scatter.CASES,
     "matmul_gemm": test_matmul_gemm.CASES,

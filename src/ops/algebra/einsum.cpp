@@ -107,6 +107,20 @@ void infer_einsum(InferContext& c) {
   c.output(0, c.dtype(0), shape);
 }
 
+// The extent of a named axis, which every input that has it may broadcast along.
+Expr extent_of(const DefineContext& c, const Equation& equation, char label) {
+  std::vector<Expr> dims;
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    for (size_t axis = 0; axis < c.rank(i); ++axis) {
+      const Expr& dim = c.shape(i)[axis];
+      if (equation.inputs[i][axis] != label || dim.is_constant(1)) continue;
+      if (dim.constant()) return dim;
+      if (std::ranges::find(dims, dim) == dims.end()) dims.push_back(dim);
+    }
+  }
+  return dims.empty() ? Expr(1) : broadcast_extent(dims);
+}
+
 void define_einsum(DefineContext& c) {
   Equation equation = read_equation(c);
   Operand y = c.out(0);
@@ -118,11 +132,7 @@ void define_einsum(DefineContext& c) {
     for (size_t axis = 0; axis < c.rank(i); ++axis) {
       char label = equation.inputs[i][axis];
       if (loops.contains(label)) continue;
-      // The extent of a summed axis is that of the first input that does not broadcast along it.
-      Expr extent = c.shape(i)[axis];
-      for (size_t other = i + 1; other < c.input_count() && extent.is_constant(1); ++other)
-        if (size_t place = equation.inputs[other].find(label); place != Labels::npos) extent = c.shape(other)[place];
-      loops.emplace(label, nest.reduce(extent));
+      loops.emplace(label, nest.reduce(extent_of(c, equation, label)));
       reduces = true;
     }
   }

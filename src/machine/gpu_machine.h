@@ -5,23 +5,25 @@
 
 namespace onnxc::machine {
 
+// What has a value here is the same on every CDNA2, 3 and 4: ISA guide of the MI300, 3.6 (registers and waves of a
+// SIMD).
 struct GpuMachine {
   const char* name;  // as clang's --offload-arch and HIP's gcnArchName begin
   int compute_units;
-  int xcds;                           // dies with an L2 cache of their own; workgroups are dealt to them in turn
-  int simds;                          // of a compute unit
-  int wave_lanes;                     // of a wavefront
-  int waves_per_simd;                 // at most
-  int registers;                      // vector and accumulation registers of a lane of a SIMD, shared by its waves
-  int register_granule, lds_granule;  // what is given to a wave and to a workgroup is a multiple; bytes of LDS
-  int64_t lds_bytes;                  // of a compute unit, and the most of a workgroup
-  int threads_of_block;               // at most
-  int64_t l2_bytes;                   // of an XCD
-  double clock_megahertz;             // peak engine clock
-  double memory_bytes_a_second;       // peak
-  double l1_bytes_a_cycle, lds_bytes_a_cycle;  // of a compute unit
-  double l2_bytes_a_cycle;                     // of an XCD
-  bool has_xf32;                               // MFMA of 10-bit float32
+  int xcds;                               // dies with an L2 cache of their own; workgroups are dealt to them in turn
+  int simds = 4;                          // of a compute unit
+  int wave_lanes = 64;                    // of a wavefront
+  int waves_per_simd = 8;                 // at most
+  int registers = 512;                    // vector and accumulation registers of a lane of a SIMD, shared by its waves
+  int register_granule = 8, lds_granule;  // what is given to a wave and to a workgroup is a multiple; bytes of LDS
+  int64_t lds_bytes;                      // of a compute unit, and the most of a workgroup
+  int threads_of_block = 1024;            // at most
+  int64_t l2_bytes;                       // of an XCD
+  double clock_megahertz;                 // peak engine clock
+  double memory_bytes_a_second;           // peak
+  double l1_bytes_a_cycle = 64, lds_bytes_a_cycle;  // of a compute unit
+  double l2_bytes_a_cycle;                          // of an XCD
+  bool has_xf32;                                    // MFMA of 10-bit float32
 };
 
 // MI300X: CDNA3 white paper, table 1 (304 compute units, 8 XCDs, 2,100 MHz, 5.3 TB/s, L2 of 4 MiB and 2,048 bytes a
@@ -29,18 +31,11 @@ struct GpuMachine {
 inline constexpr GpuMachine gfx942{.name = "gfx942",
                                    .compute_units = 304,
                                    .xcds = 8,
-                                   .simds = 4,
-                                   .wave_lanes = 64,
-                                   .waves_per_simd = 8,
-                                   .registers = 512,
-                                   .register_granule = 8,
                                    .lds_granule = 512,
                                    .lds_bytes = 64 * 1024,
-                                   .threads_of_block = 1024,
                                    .l2_bytes = int64_t{4} << 20,
                                    .clock_megahertz = 2100,
                                    .memory_bytes_a_second = 5.3e12,
-                                   .l1_bytes_a_cycle = 64,
                                    .lds_bytes_a_cycle = 128,
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = true};
@@ -50,18 +45,11 @@ inline constexpr GpuMachine gfx942{.name = "gfx942",
 inline constexpr GpuMachine gfx90a{.name = "gfx90a",
                                    .compute_units = 110,
                                    .xcds = 1,
-                                   .simds = 4,
-                                   .wave_lanes = 64,
-                                   .waves_per_simd = 8,
-                                   .registers = 512,
-                                   .register_granule = 8,
                                    .lds_granule = 512,
                                    .lds_bytes = 64 * 1024,
-                                   .threads_of_block = 1024,
                                    .l2_bytes = int64_t{8} << 20,
                                    .clock_megahertz = 1700,
                                    .memory_bytes_a_second = 1.6e12,
-                                   .l1_bytes_a_cycle = 64,
                                    .lds_bytes_a_cycle = 128,
                                    .l2_bytes_a_cycle = 4096,
                                    .has_xf32 = false};
@@ -71,18 +59,11 @@ inline constexpr GpuMachine gfx90a{.name = "gfx90a",
 inline constexpr GpuMachine gfx950{.name = "gfx950",
                                    .compute_units = 256,
                                    .xcds = 8,
-                                   .simds = 4,
-                                   .wave_lanes = 64,
-                                   .waves_per_simd = 8,
-                                   .registers = 512,
-                                   .register_granule = 8,
                                    .lds_granule = 1280,
                                    .lds_bytes = 160 * 1024,
-                                   .threads_of_block = 1024,
                                    .l2_bytes = int64_t{4} << 20,
                                    .clock_megahertz = 2400,
                                    .memory_bytes_a_second = 8e12,
-                                   .l1_bytes_a_cycle = 64,
                                    .lds_bytes_a_cycle = 256,
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = false};

@@ -102,9 +102,6 @@ Epilogue product_epilogue(const Node& node, LoweringContext& context) {
   Epilogue epilogue = plain_epilogue(output);
   const NodeReader reader(node);
   const ProductSpec spec = resolve_product(reader);
-  const auto scaled = [](const Scalar& x, float factor) {
-    return factor == 1 ? x : x * scalar::constant(x.dtype(), static_cast<double>(factor));
-  };
   Scalar value = scaled(scalar::accumulator(DType::float32, 0), spec.alpha);
   if (spec.has_addend) {
     const Value& added = reader.input(2);

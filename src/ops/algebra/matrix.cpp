@@ -94,9 +94,6 @@ void define_gemm(DefineContext& c) {
   Scalar left = spec.a_is_transposed ? a.compute({k, out[0]}) : a.compute({out[0], k});
   Scalar right = spec.b_is_transposed ? b.compute({out[1], k}) : b.compute({k, out[1]});
   Scalar value = nest.accumulate(ReduceKind::sum, left * right);
-  auto scaled = [](const Scalar& x, float factor) {
-    return factor == 1 ? x : x * scalar::constant(x.dtype(), static_cast<double>(factor));
-  };
   value = scaled(value, spec.alpha);
   if (spec.has_addend) {
     Operand added = c.in(2);

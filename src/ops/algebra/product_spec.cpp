@@ -19,4 +19,8 @@ ProductSpec resolve_product(const NodeReader& node) {
           .has_addend = node.has_input(2) && beta != 0};
 }
 
+Scalar scaled(const Scalar& term, float factor) {
+  return factor == 1 ? term : term * scalar::constant(term.dtype(), static_cast<double>(factor));
+}
+
 }  // namespace onnxc

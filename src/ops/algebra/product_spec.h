@@ -2,7 +2,7 @@
 // nothing else.
 #pragma once
 
-#include "ir/expr/expr.h"
+#include "ir/loops/loops.h"
 
 namespace onnxc {
 
@@ -28,5 +28,7 @@ bool is_matrix_product(const Node& node);
 bool is_gemm(const Node& node);
 // MatMul (ONNX 1, 9, 13) and Gemm (1, 6, 7, 9, 11, 13).
 ProductSpec resolve_product(const NodeReader& node);
+// A term of the product by its factor; by 1 it stays as it is.
+Scalar scaled(const Scalar& term, float factor);
 
 }  // namespace onnxc

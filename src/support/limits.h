@@ -16,7 +16,7 @@ struct Limits {
   // Subgraphs within subgraphs, and calls of functions within functions.
   int64_t max_nesting = 64;
   // Axes of a tensor.
-  int64_t max_rank = 64;
+  static constexpr int64_t max_rank = 64;
 };
 
 }  // namespace onnxc

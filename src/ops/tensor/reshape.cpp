@@ -116,7 +116,7 @@ void infer_unsqueeze(InferContext& c) {
   std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
   c.check(given.has_value(), "the axes are missing");
   const Shape& from = c.shape(0);
-  const auto most_axes = static_cast<size_t>(Limits().max_rank);
+  const auto most_axes = static_cast<size_t>(Limits::max_rank);
   c.check(given->size() <= most_axes, "{} axes are added; a tensor may have {}", given->size(), most_axes);
   std::vector<size_t> axes = c.axes(*given, from.size() + given->size());
   Shape shape;

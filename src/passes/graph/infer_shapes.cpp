@@ -96,8 +96,8 @@ void infer_node(Graph& graph, Node& node, Inference& inference) {
   for (const Value* output : distinct_outputs(node)) {
     internal_check(output->shape.has_value() && output->dtype != DType::undefined,
                    "a shape rule that sets every output");
-    user_check(output->shape->size() <= static_cast<size_t>(Limits().max_rank),
-               "its output has {} axes; at most {} are allowed", output->shape->size(), Limits().max_rank);
+    user_check(output->shape->size() <= static_cast<size_t>(Limits::max_rank),
+               "its output has {} axes; at most {} are allowed", output->shape->size(), Limits::max_rank);
     check_bytes(*output);
   }
   fold_small(graph, node, inference.steps_left);

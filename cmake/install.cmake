@@ -3,10 +3,10 @@
 install(TARGETS onnxc onnxc-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS onnxc_compiler_shared LIBRARY DESTINATION lib)
 install(FILES src/library/onnxc_compiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES runtime/include/onnxc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(TARGETS onnxc_runtime_cpu ARCHIVE DESTINATION lib/onnxc)
-install(FILES runtime/include/onnxc.h DESTINATION share/onnxc/include)
+install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION share/onnxc/include)
 install(FILES runtime/host/model.h runtime/host/step.h runtime/host/error_text.h runtime/host/array.h
         DESTINATION share/onnxc/include/host)
 install(FILES runtime/hip/backend.h runtime/hip/program.h DESTINATION share/onnxc/include/hip)

@@ -5,12 +5,25 @@
     model = onnxc.compile("model.onnx")          # or onnxc.InferenceSession("model.so")
     [y] = model.run(None, {"x": x})
 
+    window = onnxc.SlidingWindow("model.so", roi_size=(96, 96, 96), overlap=0.5, mode="gaussian")
+    segmentation = window(scan)                  # over a whole volume, as MONAI's SlidingWindowInferer
+
 Sessions are used as onnxruntime's are. Running a model.so needs nothing but numpy and the file.
 """
 
 from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError, RunError
 from onnxc.session import InferenceSession, ValueInfo
+from onnxc.sliding_window import SlidingWindow
 
 __version__ = "0.1.0"
-__all__ = ["CompileError", "InferenceSession", "OnnxcError", "RunError", "ValueInfo", "__version__", "compile"]
+__all__ = [
+    "CompileError",
+    "InferenceSession",
+    "OnnxcError",
+    "RunError",
+    "SlidingWindow",
+    "ValueInfo",
+    "__version__",
+    "compile",
+]

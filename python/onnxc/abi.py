@@ -109,4 +109,6 @@ class Api(ctypes.Structure):
         ("instance_step_output_count", CFUNCTYPE(c_int32, Instance, c_int32)),
         ("instance_step_output", CFUNCTYPE(POINTER(ValueInfo), Instance, c_int32, c_int32)),
         ("captured_graphs", CFUNCTYPE(c_int64, Instance)),
+        ("volume_output_dims", CFUNCTYPE(c_int32, Instance, c_void_p, POINTER(POINTER(c_int64)))),
+        ("run_volume", CFUNCTYPE(c_int32, Instance, c_void_p, c_void_p)),
     )

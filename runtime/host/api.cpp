@@ -160,6 +160,14 @@ int64_t captured_graphs(onnxc_instance* instance) {
   return instance != nullptr ? from(instance)->captured_graphs() : 0;
 }
 
+onnxc_status volume_output_dims(onnxc_instance* instance, const onnxc_volume* volume, int64_t* const* dims) {
+  return instance != nullptr ? from(instance)->volume_output_dims(volume, dims) : ONNXC_INVALID_ARGUMENT;
+}
+
+onnxc_status run_volume(onnxc_instance* instance, const onnxc_volume* volume, onnxc_volume_result* result) {
+  return instance != nullptr ? from(instance)->run_volume(volume, result) : ONNXC_INVALID_ARGUMENT;
+}
+
 onnxc_api make_table() {
   return {
       .abi_version = ONNXC_ABI_VERSION,
@@ -199,6 +207,8 @@ onnxc_api make_table() {
       .instance_step_output_count = instance_step_output_count,
       .instance_step_output = instance_step_output,
       .captured_graphs = captured_graphs,
+      .volume_output_dims = volume_output_dims,
+      .run_volume = run_volume,
   };
 }
 

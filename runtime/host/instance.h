@@ -26,6 +26,8 @@ class Instance {
   onnxc_status output_dims(const int64_t* const* input_dims, int64_t* const* output_dims);
   onnxc_status run(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs, int32_t output_count,
                    const onnxc_run_options* options);
+  onnxc_status volume_output_dims(const onnxc_volume* volume, int64_t* const* output_dims);
+  onnxc_status run_volume(const onnxc_volume* volume, onnxc_volume_result* result);
   const char* last_error() const { return error_.text(); }
   int threads() const { return threads_; }
 
@@ -50,6 +52,7 @@ class Instance {
  private:
   static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
 
+  friend class VolumeRun;  // which runs the model many times in one call
   class Call;
   // The arguments of a run.
   struct Values {
@@ -70,6 +73,10 @@ class Instance {
   bool make_arenas();
 
   onnxc_status refuse(onnxc_status status, const char* text);
+  // What output_dims and run do once they are in a call.
+  onnxc_status output_dims_in_call(const int64_t* const* input_dims, int64_t* const* output_dims);
+  onnxc_status run_in_call(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
+                           int32_t output_count, const onnxc_run_options* options);
   onnxc_status check_inputs(const onnxc_value* inputs);
   // The dims of the outputs that become known at a level.
   onnxc_status check_outputs(int32_t level, const Values& values);

@@ -9,6 +9,7 @@
 #include "host/step_walk.h"
 #include "host/value_check.h"
 #include "threads/shared_pool.h"
+#include "volume/volume_run.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -47,7 +48,10 @@ class Instance::Call {
 
 onnxc_status Instance::output_dims(const int64_t* const* input_dims, int64_t* const* output_dims) {
   Call call(*this);
-  if (!call.entered()) return ONNXC_BUSY;
+  return call.entered() ? output_dims_in_call(input_dims, output_dims) : ONNXC_BUSY;
+}
+
+onnxc_status Instance::output_dims_in_call(const int64_t* const* input_dims, int64_t* const* output_dims) {
   if ((input_dims == nullptr && model.input_count > 0) || (output_dims == nullptr && model.output_count > 0))
     return refuse(ONNXC_INVALID_ARGUMENT, "input_dims or output_dims is null");
   for (int32_t i = 0; i < model.input_count; ++i) {
@@ -309,9 +313,23 @@ int64_t Instance::least_working_bytes() const {
 }
 
 onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
-                           int32_t output_count, const onnxc_run_options* given) {
+                           int32_t output_count, const onnxc_run_options* options) {
   Call call(*this);
-  if (!call.entered()) return ONNXC_BUSY;
+  return call.entered() ? run_in_call(inputs, input_count, outputs, output_count, options) : ONNXC_BUSY;
+}
+
+onnxc_status Instance::volume_output_dims(const onnxc_volume* volume, int64_t* const* output_dims) {
+  Call call(*this);
+  return call.entered() ? VolumeRun(*this, error_).output_dims(volume, output_dims) : ONNXC_BUSY;
+}
+
+onnxc_status Instance::run_volume(const onnxc_volume* volume, onnxc_volume_result* result) {
+  Call call(*this);
+  return call.entered() ? VolumeRun(*this, error_).run(volume, result) : ONNXC_BUSY;
+}
+
+onnxc_status Instance::run_in_call(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
+                                   int32_t output_count, const onnxc_run_options* given) {
   onnxc_run_options options;
   onnxc_status status = read_options(given, options, error_);
   if (status == ONNXC_OK && device_ == nullptr && (options.stream != nullptr || options.flags != 0))

@@ -76,4 +76,17 @@ onnxc_status read_options(const onnxc_run_options* given, onnxc_run_options& opt
   return ONNXC_OK;
 }
 
+onnxc_status read_options(const onnxc_volume* given, onnxc_volume& volume, ErrorText& error) {
+  if (given == nullptr) {
+    error.append("the volume is null");
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  const onnxc_status status = copy_struct(given, &volume, sizeof volume, "onnxc_volume", error);
+  return status == ONNXC_OK ? check_flags(volume.flags, 0, "onnxc_volume", error) : status;
+}
+
+onnxc_status read_options(const onnxc_volume_result* given, onnxc_volume_result& result, ErrorText& error) {
+  return copy_struct(given, &result, sizeof result, "onnxc_volume_result", error);
+}
+
 }  // namespace onnxc::runtime

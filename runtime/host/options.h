@@ -3,6 +3,7 @@
 
 #include "host/error_text.h"
 #include "onnxc.h"
+#include "onnxc_volume.h"
 
 namespace onnxc::runtime {
 
@@ -10,5 +11,7 @@ namespace onnxc::runtime {
 // `given` may be null.
 onnxc_status read_options(const onnxc_options* given, onnxc_options& options, ErrorText& error);
 onnxc_status read_options(const onnxc_run_options* given, onnxc_run_options& options, ErrorText& error);
+onnxc_status read_options(const onnxc_volume* given, onnxc_volume& volume, ErrorText& error);
+onnxc_status read_options(const onnxc_volume_result* given, onnxc_volume_result& result, ErrorText& error);
 
 }  // namespace onnxc::runtime

@@ -212,6 +212,10 @@ typedef struct onnxc_run_options {
   void* stream;
 } onnxc_run_options;
 
+/* A run over a volume in windows, and what it was: onnxc_volume.h. */
+typedef struct onnxc_volume onnxc_volume;
+typedef struct onnxc_volume_result onnxc_volume_result;
+
 /* All that a model can do. */
 typedef struct onnxc_api {
   uint32_t abi_version; /* ONNXC_ABI_VERSION of the header that the model was built with */
@@ -295,6 +299,13 @@ typedef struct onnxc_api {
   /* How many HIP graphs runs of this instance have captured (ONNXC_HIP_GRAPH). Where the number grows with every run,
    * dims or device pointers change every time, and capturing costs more than it gains. */
   int64_t (*captured_graphs)(onnxc_instance* instance);
+
+  /* Runs the model over a volume in windows (onnxc_volume.h). volume_output_dims gives, for each output that is not
+   * ONNXC_VOLUME_NOTHING, the channels and the spatial dims of what is written: output_dims[i] has room for one more
+   * than the volume's rank. Labels have no channels, and 1 stands there. Of `result`, which may be null, nan_voxels,
+   * runs and seconds count up to where a failed run came. */
+  onnxc_status (*volume_output_dims)(onnxc_instance* instance, const onnxc_volume* volume, int64_t* const* output_dims);
+  onnxc_status (*run_volume)(onnxc_instance* instance, const onnxc_volume* volume, onnxc_volume_result* result);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

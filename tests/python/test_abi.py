@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from onnxc import abi
+from onnxc import abi, volume_abi
 from tests.onnxc_commands import REPOSITORY
 
 STRUCTURES = {
@@ -14,6 +14,12 @@ STRUCTURES = {
     "onnxc_options": abi.Options,
     "onnxc_run_options": abi.RunOptions,
     "onnxc_api": abi.Api,
+    "onnxc_volume_scaling": volume_abi.Scaling,
+    "onnxc_volume_input": volume_abi.Input,
+    "onnxc_volume_output": volume_abi.Output,
+    "onnxc_volume_member": volume_abi.Member,
+    "onnxc_volume": volume_abi.Volume,
+    "onnxc_volume_result": volume_abi.Result,
 }
 
 CONSTANTS = {
@@ -21,6 +27,12 @@ CONSTANTS = {
     "ONNXC_ERROR_SIZE": abi.ERROR_SIZE,
     "ONNXC_OK": abi.OK,
     "ONNXC_HIP_GRAPH": abi.HIP_GRAPH,
+    "ONNXC_STOPPED": volume_abi.STOPPED,
+    "ONNXC_PLACES_EVEN": volume_abi.PLACES["even"],
+    "ONNXC_IMPORTANCE_GAUSSIAN": volume_abi.IMPORTANCE["gaussian"],
+    "ONNXC_IMPORTANCE_GAUSSIAN_NNUNET": volume_abi.IMPORTANCE["gaussian-nnunet"],
+    "ONNXC_PAD_CIRCULAR": volume_abi.PADDING["circular"],
+    "ONNXC_VOLUME_LABELS": volume_abi.WRITTEN["labels"],
 }
 
 
@@ -28,7 +40,7 @@ CONSTANTS = {
 def layout(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     """Size of each structure and offset of each field, as C has them."""
     folder = tmp_path_factory.mktemp("abi")
-    lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "onnxc.h"', "int main(void) {"]
+    lines = ["#include <stddef.h>", "#include <stdio.h>", '#include "onnxc_volume.h"', "int main(void) {"]
     for name, structure in STRUCTURES.items():
         lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
         lines += [f'printf("{name}.{field} %zu\\n", offsetof({name}, {field}));' for field, *_ in structure._fields_]

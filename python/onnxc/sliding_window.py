@@ -1,0 +1,166 @@
+"""A model over whole volumes, in the manner of MONAI's SlidingWindowInferer."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onnxc.errors import OnnxcError
+from onnxc.session import InferenceSession
+from onnxc.volume import VolumeSummary, WindowSettings, run_volume
+
+Array = NDArray[Any]
+
+
+class SlidingWindow:
+    """Runs a model over volumes in windows that overlap, and blends what it gives.
+
+    The semantics are those of monai.inferers.SlidingWindowInferer, number by number: where windows lie, the importance
+    of their voxels, the padding of a volume that is smaller than the window, outputs of another resolution.
+
+        window = onnxc.SlidingWindow("segment.so", roi_size=(96, 96, 96), overlap=0.5, mode="gaussian")
+        y = window(x)                    # x: [batch, channels, axes...], a numpy array or a torch tensor
+
+    model: a model.so or model.onnx, a session, or several of them, whose values are averaged. It takes windows as
+        float32 [windows, channels, axes...].
+    roi_size: the window's sizes, a number or one for each spatial axis; None, 0 and less: the volume's own.
+    overlap: of neighbouring windows, 0 to below 1, a number or one an axis.
+    mode: "constant" or "gaussian", the importance of a window's voxels; sigma_scale is the Gaussian's sigma in windows.
+    padding_mode: "constant" (with cval), "reflect", "replicate" or "circular".
+    sw_batch_size: windows in a run.
+    output: what is made of the blended values: "values", "softmax", "sigmoid" or "labels" (their argmax, of the
+        smallest unsigned type, with one channel; of one channel, where it is above 0); for models of several outputs
+        also a mapping of their names to these or "nothing".
+    mirror_axes: spatial axes along which every window runs mirrored too, in all combinations, averaged.
+    fixed: the inputs that are the same for each window, by name.
+    slab_axis: the axis along which finished slices leave memory; by default the one that needs least.
+    progress: called with the windows that are done and their number, for each image.
+    threads: of sessions that are opened here.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | InferenceSession | Sequence[str | Path | InferenceSession],
+        roi_size: Sequence[int | None] | int,
+        overlap: Sequence[float] | float = 0.25,
+        mode: str = "constant",
+        sigma_scale: Sequence[float] | float = 0.125,
+        padding_mode: str = "constant",
+        sw_batch_size: int = 1,
+        cval: float = 0.0,
+        *,
+        output: str | Mapping[str, str] = "values",
+        mirror_axes: Sequence[int] = (),
+        fixed: Mapping[str, Array] | None = None,
+        slab_axis: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+        threads: int = 0,
+    ) -> None:
+        models = [model] if isinstance(model, (str, Path, InferenceSession)) else list(model)
+        if not models:
+            raise OnnxcError("a sliding window needs a model")
+        self.sessions = [m if isinstance(m, InferenceSession) else InferenceSession(m, threads=threads) for m in models]
+        self.roi_size = roi_size
+        self.overlap = overlap
+        self.mode = _choice("mode", mode, ("constant", "gaussian"))
+        self.sigma_scale = sigma_scale
+        self.padding_mode = _choice("padding_mode", padding_mode, ("constant", "reflect", "replicate", "circular"))
+        self.sw_batch_size = sw_batch_size
+        self.cval = cval
+        self.mirror_axes = tuple(mirror_axes)
+        self.fixed = dict(fixed or {})
+        self.slab_axis = slab_axis
+        self.progress = progress
+        names = [info.name for info in self.sessions[0].get_outputs()]
+        self.output = dict.fromkeys(names, output) if isinstance(output, str) else dict(output)
+        unknown = [name for name in self.output if name not in names]
+        if unknown:
+            raise OnnxcError(f"the model gives the outputs {names}; unknown: {unknown}")
+        for what in self.output.values():
+            _choice("output", what, ("values", "softmax", "sigmoid", "labels", "nothing"))
+        self.summary: VolumeSummary | None = None  # of the last image
+
+    def __call__(self, inputs: Any, network: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The outputs over a batch of volumes, [batch, channels, axes...]: one array, or a tuple where the model has
+        several outputs; torch tensors, on the CPU or the input's device, for torch tensors, and MONAI's MetaTensor with
+        the input's meta data.
+
+        network: what MONAI's evaluators hand to an inferer. The compiled model runs in its place.
+
+        Raises RunError for windows that the model does not take; its text names the nearest that fit.
+        """
+        if args or kwargs:
+            raise OnnxcError(
+                "a compiled model takes no further arguments: give inputs that are the same for each window "
+                "as SlidingWindow(fixed=...)"
+            )
+        volume = _numpy(inputs)
+        if volume.ndim < 3 or volume.ndim > 5:
+            raise OnnxcError(f"a batch of volumes is [batch, channels, 1 to 3 axes], found the shape {volume.shape}")
+        if volume.shape[0] == 0:
+            raise OnnxcError("the batch has no volume")
+        settings = self._settings(volume.ndim - 2)
+        images = []
+        for image in volume:
+            outputs, self.summary = run_volume(self.sessions, image, settings, self.fixed, self.progress)
+            images.append(outputs)
+        results = [
+            np.stack([image[name] for image in images]) if len(images) > 1 else images[0][name][None]
+            for name in images[0]
+        ]
+        converted = [_like(inputs, result) for result in results]
+        return converted[0] if len(converted) == 1 else tuple(converted)
+
+    def _settings(self, rank: int) -> WindowSettings:
+        window = [self.roi_size] * rank if isinstance(self.roi_size, int) else list(self.roi_size)
+        axes = [axis + rank if axis < 0 else axis for axis in self.mirror_axes]
+        if any(axis < 0 or axis >= rank for axis in axes):
+            raise OnnxcError(f"mirror_axes are {self.mirror_axes}, and the volume has {rank} spatial axes")
+        return WindowSettings(
+            window=[max(0, size or 0) for size in window],
+            overlap=_per_axis(self.overlap, rank),
+            importance=self.mode,
+            sigma_scale=_per_axis(self.sigma_scale, rank),
+            padding=self.padding_mode,
+            padding_value=self.cval,
+            batch=self.sw_batch_size,
+            mirrored_axes=axes,
+            slab_axis=-1 if self.slab_axis is None else self.slab_axis,
+            written=self.output,
+        )
+
+
+def _choice(name: str, value: str, known: tuple[str, ...]) -> str:
+    # MONAI's own constants are strings with a value.
+    text = str(getattr(value, "value", value)).lower()
+    if text not in known:
+        raise OnnxcError(f"{name} is {value!r}, and it is one of {', '.join(known)}")
+    return text
+
+
+def _per_axis(value: Sequence[float] | float, rank: int) -> list[float]:
+    return [float(v) for v in value] if isinstance(value, Sequence) else [float(value)] * rank
+
+
+def _numpy(values: Any) -> Array:
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(values, torch.Tensor):
+        return np.asarray(values)
+    tensor = values.detach().as_subclass(torch.Tensor).cpu()
+    array: Array = (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
+    return array
+
+
+def _like(values: Any, result: Array) -> Any:
+    """The result as torch and MONAI have it, where `values` is theirs."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(values, torch.Tensor):
+        return result
+    tensor = torch.from_numpy(result).to(values.device)
+    if hasattr(values, "copy_meta_from"):
+        tensor = type(values)(tensor)
+        tensor.copy_meta_from(values, copy_attr=False)
+    return tensor

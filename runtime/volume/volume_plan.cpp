@@ -1,0 +1,281 @@
+// What a run over a volume needs to know before its first window: windows that the model takes, the dims of its
+// outputs, the memory.
+#include <ctype.h>
+
+#include <algorithm>
+
+#include "host/instance.h"
+#include "host/options.h"
+#include "host/value_check.h"
+#include "volume/volume_run.h"
+
+namespace onnxc::runtime {
+namespace {
+
+constexpr int64_t largest_batch = 4096;
+// Legal sizes are mostly multiples of a power of two: of the product of a network's strides.
+constexpr int64_t largest_multiple = 256;
+
+}  // namespace
+
+onnxc_status VolumeRun::plan(const onnxc_volume* volume) {
+  onnxc_status status = read_options(volume, volume_, error_);
+  if (status == ONNXC_OK) status = check_fields();
+  if (status == ONNXC_OK) status = make_geometry(volume_, geometry_, error_);
+  if (status == ONNXC_OK) status = check_values();
+  if (status == ONNXC_OK) status = choose_batch();
+  if (status != ONNXC_OK) return status;
+  choose_slab_axis();
+  status = bind_window();
+  return status == ONNXC_OK ? make_blends() : status;
+}
+
+onnxc_status VolumeRun::check_fields() {
+  if (volume_.rank < 1 || volume_.rank > volume_axes) {
+    error_.append("onnxc_volume.rank is %d, and it ranges from 1 to %d", volume_.rank, volume_axes);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  if (volume_.dims == nullptr || volume_.window == nullptr)
+    return instance_.refuse(ONNXC_INVALID_ARGUMENT, "the dims or the window of the volume are null");
+  if (volume_.inputs == nullptr || volume_.outputs == nullptr)
+    return instance_.refuse(ONNXC_INVALID_ARGUMENT, "the inputs or the outputs of the volume are null");
+  if ((volume_.mirrored_axes >> volume_.rank) != 0) {
+    error_.append("onnxc_volume.mirrored_axes is 0x%x, and the volume has %d axes", volume_.mirrored_axes,
+                  volume_.rank);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  if (volume_.slab_axis < -1 || volume_.slab_axis >= volume_.rank) {
+    error_.append("onnxc_volume.slab_axis is %d, and it ranges from -1 (choose) to %d", volume_.slab_axis,
+                  volume_.rank - 1);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  if (volume_.member_count < 0 || (volume_.member_count > 0 && volume_.members == nullptr))
+    return instance_.refuse(ONNXC_INVALID_ARGUMENT, "the members of the volume are null, or fewer than none");
+  return ONNXC_OK;
+}
+
+// That the model's inputs can be windows, its outputs blended, and slices handed over along a known axis.
+onnxc_status VolumeRun::check_values() {
+  bool has_window = false, has_output = false, has_slices = false;
+  const auto check = [&](const char* role, const onnxc_value_info& info) {
+    if (info.dtype == ONNXC_FLOAT32 && info.rank == volume_.rank + 2) return ONNXC_OK;
+    error_.append("%s ", role);
+    error_.append_name(info.name);
+    error_.append(" has dtype %d and rank %d, and windows of a volume with %d axes are float32 (1) and of rank %d",
+                  info.dtype, info.rank, volume_.rank, volume_.rank + 2);
+    return info.dtype == ONNXC_FLOAT32 ? ONNXC_WRONG_RANK : ONNXC_WRONG_DTYPE;
+  };
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    if (!is_windowed(i)) continue;
+    has_window = true;
+    has_slices |= volume_.inputs[i].data == nullptr;
+    const onnxc_status status = check("input", model.inputs[i]);
+    if (status != ONNXC_OK) return status;
+  }
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    if (volume_.outputs[i].what < ONNXC_VOLUME_NOTHING || volume_.outputs[i].what > ONNXC_VOLUME_LABELS) {
+      error_.append("output ");
+      error_.append_name(model.outputs[i].name);
+      error_.append(": onnxc_volume_output.what is %d, and it ranges from 0 to %d", volume_.outputs[i].what,
+                    ONNXC_VOLUME_LABELS);
+      return ONNXC_INVALID_ARGUMENT;
+    }
+    if (!is_written(i)) continue;
+    has_output = true;
+    has_slices |= volume_.outputs[i].data == nullptr && volume_.outputs[i].write != nullptr;
+    const onnxc_status status = check("output", model.outputs[i]);
+    if (status != ONNXC_OK) return status;
+  }
+  if (!has_window) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "every input of the volume is fixed");
+  if (!has_output) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "nothing is to be written of any output");
+  if (has_slices && volume_.slab_axis < 0)
+    return instance_.refuse(ONNXC_INVALID_ARGUMENT, "slices are read or taken one by one: state the slab axis");
+  return ONNXC_OK;
+}
+
+// A model may have a number of its own for the windows of a run.
+onnxc_status VolumeRun::choose_batch() {
+  batch_ = volume_.batch;
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    if (!is_windowed(i) || !isdigit(model.inputs[i].dims[0][0])) continue;
+    const int64_t own = strtoll(model.inputs[i].dims[0], nullptr, 10);
+    if (own == 1 && batch_ == 0) batch_ = 1;
+    if (own == 1 && batch_ == 1) continue;
+    error_.append("input ");
+    error_.append_name(model.inputs[i].name);
+    error_.append(own == 1 ? " takes one window in a run, and %lld are asked for"
+                           : " takes exactly %lld windows in a run; export the model with a dynamic batch, or with 1",
+                  static_cast<long long>(own == 1 ? batch_ : own));
+    return ONNXC_WRONG_DIMS;
+  }
+  if (batch_ == 0) batch_ = 1;
+  if (batch_ > 0 && batch_ <= largest_batch) {
+    batch_ = std::min(batch_, geometry_.windows());
+    return ONNXC_OK;
+  }
+  error_.append("%lld windows in a run are asked for, and the number ranges from 1 to %lld",
+                static_cast<long long>(batch_), static_cast<long long>(largest_batch));
+  return ONNXC_INVALID_ARGUMENT;
+}
+
+void VolumeRun::choose_slab_axis() {
+  slab_axis_ = geometry_.first_axis + std::max(volume_.slab_axis, 0);
+  if (volume_.slab_axis >= 0) return;
+  for (int32_t a = geometry_.first_axis; a < volume_axes; ++a)
+    if (Blend::sums_elements(geometry_, a) < Blend::sums_elements(geometry_, slab_axis_)) slab_axis_ = a;
+}
+
+// The dims of the outputs for a batch of windows, in output_dims_.
+onnxc_status VolumeRun::window_output_dims(int64_t batch, const int64_t* window) {
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    if (!is_windowed(i)) continue;
+    input_dims_[i][0] = batch;
+    input_dims_[i][1] = volume_.inputs[i].channels;
+    for (int32_t a = 0; a < volume_.rank; ++a) input_dims_[i][2 + a] = window[a];
+  }
+  error_.clear();
+  return instance_.output_dims_in_call(input_dims_.data(), output_dims_.data());
+}
+
+onnxc_status VolumeRun::bind_window() {
+  int64_t ranks = 0;
+  for (int32_t i = 0; i < model.input_count; ++i) ranks += model.inputs[i].rank;
+  for (int32_t i = 0; i < model.output_count; ++i) ranks += model.outputs[i].rank;
+  if (!dims_.allocate(ranks) || !input_dims_.allocate(model.input_count) || !output_dims_.allocate(model.output_count))
+    return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the dims of a window");
+  int64_t* next = dims_.data();
+  for (int32_t i = 0; i < model.input_count; next += model.inputs[i++].rank) {
+    input_dims_[i] = next;
+    if (is_windowed(i)) continue;
+    const onnxc_value& fixed = *volume_.inputs[i].fixed;
+    if (fixed.rank != model.inputs[i].rank || (fixed.rank > 0 && fixed.dims == nullptr)) {
+      error_.append("fixed input ");
+      error_.append_name(model.inputs[i].name);
+      error_.append(" has rank %d, expected %d", fixed.rank, model.inputs[i].rank);
+      return ONNXC_WRONG_RANK;
+    }
+    std::copy(fixed.dims, fixed.dims + fixed.rank, next);
+  }
+  for (int32_t i = 0; i < model.output_count; next += model.outputs[i++].rank) output_dims_[i] = next;
+
+  int64_t window[volume_axes];
+  for (int32_t a = 0; a < volume_.rank; ++a) window[a] = geometry_.axes[geometry_.first_axis + a].window;
+  const onnxc_status status = window_output_dims(batch_, window);
+  if (status == ONNXC_WRONG_DIMS) name_legal_windows();
+  return status;
+}
+
+// Adds to the error the nearest sizes that the model takes: multiples of the least power of two that works on every
+// axis, and of these on each axis only what is needed.
+void VolumeRun::name_legal_windows() {
+  const ErrorText reason = error_;
+  int64_t window[volume_axes], below[volume_axes], above[volume_axes];
+  for (int32_t a = 0; a < volume_.rank; ++a) window[a] = geometry_.axes[geometry_.first_axis + a].window;
+  bool has_below = false, has_above = false;
+  for (int64_t multiple = 2; multiple <= largest_multiple && !has_above; multiple *= 2) {
+    for (int32_t a = 0; a < volume_.rank; ++a) {
+      below[a] = window[a] / multiple * multiple;
+      above[a] = (window[a] + multiple - 1) / multiple * multiple;
+    }
+    has_above = window_output_dims(batch_, above) == ONNXC_OK;
+    has_below = *std::min_element(below, below + volume_.rank) > 0 && window_output_dims(batch_, below) == ONNXC_OK;
+  }
+  error_ = reason;
+  error_.append("; the window is ");
+  error_.append_dims(window, volume_.rank);
+  if (!has_above) return;
+  error_.append(has_below ? ", and the nearest that fit are " : ", and the nearest that fits is ");
+  if (has_below) {
+    error_.append_dims(below, volume_.rank);
+    error_.append(" and ");
+  }
+  error_.append_dims(above, volume_.rank);
+}
+
+onnxc_status VolumeRun::make_blends() {
+  if (!blends_.make(model.output_count))
+    return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the outputs of the volume");
+  // MONAI resamples the importance of one output from that of the one before it.
+  const Array<float>* importance[] = {&geometry_.axes[0].importance, &geometry_.axes[1].importance,
+                                      &geometry_.axes[2].importance};
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    const int64_t* dims = output_dims_[i];
+    if (*std::min_element(dims, dims + model.outputs[i].rank) < 0) {
+      error_.append("output ");
+      error_.append_name(model.outputs[i].name);
+      error_.append(": its size depends on data, and a volume's windows must have one size");
+      return ONNXC_WRONG_DIMS;
+    }
+    if (!is_written(i)) continue;
+    if (dims[0] != batch_) {
+      error_.append("output ");
+      error_.append_name(model.outputs[i].name);
+      error_.append(": %lld windows give dim 0 the size %lld; its batch is not the input's",
+                    static_cast<long long>(batch_), static_cast<long long>(dims[0]));
+      return ONNXC_WRONG_DIMS;
+    }
+    bool is_whole = true;
+    for (int32_t a = 0; a < volume_.rank; ++a)
+      is_whole &= dims[2 + a] == geometry_.axes[geometry_.first_axis + a].window;
+    const onnxc_status status = blends_[i].set_up(volume_, volume_.outputs[i], model.outputs[i].name, geometry_,
+                                                  dims + 1, importance, slab_axis_, error_);
+    if (status != ONNXC_OK) return status;
+    for (int32_t a = 0; !is_whole && a < volume_axes; ++a) importance[a] = &blends_[i].axis(a).importance;
+  }
+  return ONNXC_OK;
+}
+
+// They must be models of the same interface; a run of each says whether its dims are.
+onnxc_status VolumeRun::check_members() {
+  for (int64_t i = 0; i < volume_.member_count; ++i) {
+    const onnxc_volume_member& member = volume_.members[i];
+    bool is_alike = member.api != nullptr && member.instance != nullptr &&
+                    member.api->input_count == model.input_count && member.api->output_count == model.output_count;
+    for (int32_t j = 0; is_alike && j < model.output_count; ++j) {
+      const onnxc_value_info* output = member.api->output(j);
+      is_alike = output->dtype == model.outputs[j].dtype && output->rank == model.outputs[j].rank;
+    }
+    if (is_alike) continue;
+    error_.append("member %lld of the volume is null, or has other inputs or outputs than this model",
+                  static_cast<long long>(i));
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status VolumeRun::make_room() {
+  const int32_t count = model.input_count + model.output_count;
+  if (!readers_.make(model.input_count) || !window_memory_.make(count) || !values_.allocate(count) ||
+      !batch_places_.allocate(batch_ * volume_axes))
+    return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows");
+  for (int32_t i = 0; i < count; ++i) {
+    const bool is_input = i < model.input_count;
+    const int32_t index = is_input ? i : i - model.input_count;
+    onnxc_status status = ONNXC_OK;
+    if (is_input && !is_windowed(index)) {
+      values_[i] = *volume_.inputs[index].fixed;
+      continue;
+    }
+    if (is_input) {
+      status = readers_[index].set_up(volume_, volume_.inputs[index], model.inputs[index].name, geometry_, slab_axis_,
+                                      error_);
+    } else if (is_written(index)) {
+      status = blends_[index].make_room(error_);
+    }
+    if (status != ONNXC_OK) return status;
+    const onnxc_value_info& info = is_input ? model.inputs[index] : model.outputs[index];
+    const int64_t* dims = is_input ? input_dims_[index] : output_dims_[index];
+    const int64_t bytes = tensor_bytes(info.dtype, info.rank, dims);
+    if (bytes < 0 || !window_memory_[i].reserve(bytes))
+      return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows of a run");
+    onnxc_value& value = values_[i];  // which is zero
+    value.dtype = info.dtype;
+    value.rank = info.rank;
+    value.dims = is_input ? dims : nullptr;
+    value.data = window_memory_[i].data();
+    value.bytes = bytes;
+  }
+  return ONNXC_OK;
+}
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,231 @@
+// The loop over the windows.
+#include "volume/volume_run.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "host/instance.h"
+#include "host/options.h"
+
+namespace onnxc::runtime {
+namespace {
+
+double now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
+
+onnxc_status VolumeRun::output_dims(const onnxc_volume* volume, int64_t* const* dims) {
+  const onnxc_status status = plan(volume);
+  if (status != ONNXC_OK) return status;
+  if (dims == nullptr) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "output_dims is null");
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    if (!is_written(i)) continue;
+    if (dims[i] == nullptr) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "a pointer in output_dims is null");
+    dims[i][0] = blends_[i].written_channels();
+    for (int32_t a = 0; a < volume_.rank; ++a) dims[i][1 + a] = blends_[i].axis(volume_axes - volume_.rank + a).size;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status VolumeRun::run(const onnxc_volume* volume, onnxc_volume_result* given) {
+  const double start = now();
+  onnxc_volume_result result;
+  onnxc_status status = read_options(given, result, error_);
+  if (status == ONNXC_OK) status = plan(volume);
+  if (status == ONNXC_OK) status = check_members();
+  if (status == ONNXC_OK) status = make_room();
+  if (status != ONNXC_OK) return status;
+  status = walk();
+  if (given == nullptr) return status;
+
+  result = {.struct_size = given->struct_size,
+            .slab_axis = slab_axis_ - geometry_.first_axis,
+            .windows = geometry_.windows(),
+            .runs = runs_,
+            .nan_voxels = 0,
+            .working_bytes = working_bytes(),
+            .seconds = now() - start,
+            .network_seconds = network_seconds_};
+  for (int32_t i = 0; i < model.input_count; ++i)
+    if (is_windowed(i)) result.nan_voxels += readers_[i].nan_count();
+  memcpy(given, &result, std::min<size_t>(given->struct_size, sizeof result));
+  return status;
+}
+
+// Windows in the order of their places, the slab axis outermost.
+onnxc_status VolumeRun::walk() {
+  const int32_t others[] = {slab_axis_ == 0 ? 1 : 0, slab_axis_ == 2 ? 1 : 2};
+  const WindowedAxis& slabs = geometry_.axes[slab_axis_];
+  for (int64_t slab = 0; slab < slabs.starts.size(); ++slab) {
+    for (int32_t i = 0; i < model.input_count; ++i) {
+      if (!is_windowed(i)) continue;
+      const onnxc_status status = readers_[i].provide(slabs.starts[slab] + slabs.window, error_);
+      if (status != ONNXC_OK) return status;
+    }
+    int64_t places[volume_axes];
+    places[slab_axis_] = slab;
+    onnxc_status status = ONNXC_OK;
+    for (int64_t p = 0; p < geometry_.axes[others[0]].starts.size(); ++p)
+      for (int64_t q = 0; q < geometry_.axes[others[1]].starts.size() && status == ONNXC_OK; ++q) {
+        places[others[0]] = p;
+        places[others[1]] = q;
+        status = add_to_batch(places);
+      }
+    if (status == ONNXC_OK) status = run_batch();
+    if (status == ONNXC_OK) status = finish_slab(slab);
+    if (status != ONNXC_OK) return status;
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status VolumeRun::add_to_batch(const int64_t (&places)[volume_axes]) {
+  for (int32_t a = 0; a < volume_axes; ++a) batch_places_[batched_ * volume_axes + a] = places[a];
+  return ++batched_ == batch_ ? run_batch() : ONNXC_OK;
+}
+
+onnxc_status VolumeRun::run_batch() {
+  if (batched_ == 0) return ONNXC_OK;
+  // Every subset of the mirrored axes, the empty one first.
+  onnxc_status status = ONNXC_OK;
+  for (uint32_t mirrored = 0; mirrored < 1u << volume_axes && status == ONNXC_OK; ++mirrored) {
+    const uint32_t allowed = volume_.mirrored_axes << geometry_.first_axis;
+    if ((mirrored & ~allowed) != 0) continue;
+    status = read_batch(mirrored);
+    for (int64_t member = -1; member < volume_.member_count && status == ONNXC_OK; ++member) {
+      status = run_member(member);
+      if (status == ONNXC_OK) status = blend_batch(mirrored, mirrored == 0 && member < 0);
+    }
+  }
+  if (status != ONNXC_OK) return status;
+  windows_done_ += batched_;
+  batched_ = 0;
+  if (volume_.progress != nullptr &&
+      volume_.progress(volume_.progress_context, windows_done_, geometry_.windows()) != 0)
+    return instance_.refuse(ONNXC_STOPPED, "stopped by the progress function");
+  return ONNXC_OK;
+}
+
+onnxc_status VolumeRun::run_tasks(int64_t tasks, ParallelBody body, const void* context) {
+  instance_.failure_.store(nullptr, std::memory_order_relaxed);
+  Instance::parallel_for(instance_.frame_, tasks, body, context);
+  const char* failure = instance_.failure_.load(std::memory_order_acquire);
+  return failure == nullptr ? ONNXC_OK : instance_.refuse(ONNXC_INVALID_DATA, failure);
+}
+
+onnxc_status VolumeRun::read_batch(uint32_t mirrored) {
+  struct Context {
+    WindowReader& reader;
+    WindowReader::Window window;
+  };
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    if (!is_windowed(i)) continue;
+    const int64_t elements =
+        readers_[i].channels() * geometry_.axes[0].window * geometry_.axes[1].window * geometry_.axes[2].window;
+    for (int64_t b = 0; b < batched_; ++b) {
+      int64_t fresh[volume_axes];
+      Context context{readers_[i], {{}, mirrored == 0 ? fresh : nullptr, mirrored, nullptr}};
+      for (int32_t a = 0; a < volume_axes; ++a) {
+        const WindowedAxis& axis = geometry_.axes[a];
+        const int64_t place = batch_places_[b * volume_axes + a];
+        context.window.starts[a] = axis.starts[place];
+        fresh[a] = place == 0 ? 0 : axis.starts[place - 1] + axis.window - axis.starts[place];
+      }
+      context.window.data = static_cast<float*>(values_[i].data) + b * elements;
+      const auto body = [](const void* given, int64_t begin, int64_t end, int) {
+        const Context& work = *static_cast<const Context*>(given);
+        work.reader.read_rows(work.window, begin, end);
+      };
+      const onnxc_status status = run_tasks(readers_[i].row_tasks(), body, &context);
+      if (status != ONNXC_OK) return status;
+    }
+  }
+  return ONNXC_OK;
+}
+
+// The model itself, or from 0 on another one.
+onnxc_status VolumeRun::run_member(int64_t member) {
+  for (int32_t i = 0; i < model.input_count; ++i)
+    if (is_windowed(i)) input_dims_[i][0] = batched_;
+  const onnxc_value* outputs = values_.data() + model.input_count;
+  const double start = now();
+  onnxc_status status;
+  if (member < 0) {
+    status = instance_.run_in_call(values_.data(), model.input_count, outputs, model.output_count, nullptr);
+  } else {
+    const onnxc_volume_member& other = volume_.members[member];
+    status = other.api->run(other.instance, values_.data(), model.input_count, outputs, model.output_count, nullptr);
+    if (status != ONNXC_OK) {
+      error_.append("member %lld: %s", static_cast<long long>(member),
+                    status == ONNXC_BUSY ? other.api->status_text(status) : other.api->last_error(other.instance));
+    }
+  }
+  network_seconds_ += now() - start;
+  runs_ += batched_;
+  return status;
+}
+
+onnxc_status VolumeRun::blend_batch(uint32_t mirrored, bool has_weight) {
+  struct Context {
+    Blend& blend;
+    Blend::Window window;
+  };
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    if (!is_written(i)) continue;
+    Blend& blend = blends_[i];
+    const int64_t elements = blend.channels() * blend.axis(0).window * blend.axis(1).window * blend.axis(2).window;
+    for (int64_t b = 0; b < batched_; ++b) {
+      const int64_t* places = batch_places_.data() + b * volume_axes;
+      const float* data = static_cast<const float*>(values_[model.input_count + i].data) + b * elements;
+      const Context context{blend, {{places[0], places[1], places[2]}, mirrored, has_weight, data}};
+      const auto body = [](const void* given, int64_t begin, int64_t end, int) {
+        const Context& work = *static_cast<const Context*>(given);
+        work.blend.add(work.window, begin, end);
+      };
+      const onnxc_status status = run_tasks(blend.add_tasks(), body, &context);
+      if (status != ONNXC_OK) return status;
+    }
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status VolumeRun::finish_slab(int64_t place) {
+  struct Context {
+    Blend& blend;
+    int64_t first, end, times;
+  };
+  const int64_t times = (volume_.member_count + 1) << __builtin_popcount(volume_.mirrored_axes);
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    if (!is_written(i)) continue;
+    Blend& blend = blends_[i];
+    int64_t first, end;
+    blend.final_slices(place, first, end);
+    for (int64_t begin = first; begin < end; begin += blend.most_slices()) {
+      const Context context{blend, begin, std::min(end, begin + blend.most_slices()), times};
+      const auto body = [](const void* given, int64_t first_task, int64_t end_task, int) {
+        const Context& work = *static_cast<const Context*>(given);
+        work.blend.finish(work.first, work.end, work.times, first_task, end_task);
+      };
+      onnxc_status status = run_tasks(blend.finish_tasks(context.first, context.end), body, &context);
+      if (status == ONNXC_OK) status = blend.hand_over(context.first, context.end, error_);
+      if (status != ONNXC_OK) return status;
+    }
+  }
+  return ONNXC_OK;
+}
+
+int64_t VolumeRun::working_bytes() const {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < window_memory_.size(); ++i) bytes += window_memory_[i].capacity();
+  for (int64_t i = 0; i < readers_.size(); ++i) bytes += readers_[i].working_bytes();
+  for (int64_t i = 0; i < blends_.size(); ++i) bytes += blends_[i].working_bytes();
+  return bytes;
+}
+
+}  // namespace onnxc::runtime

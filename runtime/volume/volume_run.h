@@ -1,0 +1,80 @@
+// A run of a model over a volume, window by window: the loop of onnxc_volume.h's run_volume.
+//
+// The loop lives here, in the runtime, and not in each language's binding: so C, Python and onnxc-run share one, the
+// sums stay in one pass over memory, and nothing but a model.so is needed. It runs the network through the same call as
+// any caller; what it adds is reading windows (window_reader.h) and the weighted sums (blend.h), both on the
+// instance's threads.
+//
+// Order: places of the slab axis, then of the other axes in their order; for each batch of windows, each mirroring, and
+// in it each model. The order alone decides the bits.
+#pragma once
+
+#include "host/arena.h"
+#include "host/array.h"
+#include "host/error_text.h"
+#include "host/model.h"
+#include "volume/blend.h"
+#include "volume/geometry.h"
+#include "volume/objects.h"
+#include "volume/window_reader.h"
+
+namespace onnxc::runtime {
+
+class Instance;
+
+class VolumeRun {
+ public:
+  // `instance` is in a call, and `error` is its text.
+  VolumeRun(Instance& instance, ErrorText& error) : instance_(instance), error_(error) {}
+
+  onnxc_status output_dims(const onnxc_volume* volume, int64_t* const* dims);
+  onnxc_status run(const onnxc_volume* volume, onnxc_volume_result* result);
+
+ private:
+  // All that follows from the volume's fields and the model, before memory is made.
+  onnxc_status plan(const onnxc_volume* volume);
+  onnxc_status check_fields();
+  onnxc_status check_values();
+  onnxc_status choose_batch();
+  void choose_slab_axis();
+  onnxc_status bind_window();
+  onnxc_status window_output_dims(int64_t batch, const int64_t* window);
+  void name_legal_windows();
+  onnxc_status make_blends();
+
+  onnxc_status check_members();
+  onnxc_status make_room();
+  int64_t working_bytes() const;
+
+  onnxc_status walk();
+  onnxc_status add_to_batch(const int64_t (&places)[volume_axes]);
+  onnxc_status run_batch();
+  onnxc_status read_batch(uint32_t mirrored);
+  onnxc_status run_member(int64_t member);
+  onnxc_status blend_batch(uint32_t mirrored, bool has_weight);
+  onnxc_status finish_slab(int64_t place);
+  onnxc_status run_tasks(int64_t tasks, ParallelBody body, const void* context);
+
+  bool is_windowed(int32_t input) const { return volume_.inputs[input].fixed == nullptr; }
+  bool is_written(int32_t output) const { return volume_.outputs[output].what != ONNXC_VOLUME_NOTHING; }
+
+  Instance& instance_;
+  ErrorText& error_;
+  onnxc_volume volume_ = {};
+  VolumeGeometry geometry_;
+  int32_t slab_axis_ = 0;
+  int64_t batch_ = 1;
+  Array<int64_t> dims_;  // of the model's inputs and then of its outputs, for a batch of windows
+  Array<int64_t*> input_dims_, output_dims_;
+  Objects<WindowReader> readers_;  // one an input, of use where that is not fixed
+  Objects<Blend> blends_;          // one an output, of use where something is written of it
+  Objects<Arena> window_memory_;   // of the inputs and then of the outputs
+  Array<onnxc_value> values_;      // the same
+
+  Array<int64_t> batch_places_;  // of the windows that wait for their run, volume_axes each
+  int64_t batched_ = 0;
+  int64_t windows_done_ = 0, runs_ = 0;
+  double network_seconds_ = 0;
+};
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,81 @@
+// A model of windows, written by hand: x[N, 1, D, H, W] and k[1] to y[N, 2, D, H, W], where y's first channel is x and
+// its second k - x. W must be a multiple of 4.
+#include "host/model.h"
+
+namespace onnxc::runtime {
+namespace {
+
+enum Storage { x_buffer, k_buffer, y_buffer };
+enum Symbol { n, d, h, w };
+
+const char* const x_dims[] = {"N", "1", "D", "H", "W"};
+const char* const k_dims[] = {"1"};
+const char* const y_dims[] = {"N", "2", "D", "H", "W"};
+const TensorDescription inputs[] = {{"x", ONNXC_FLOAT32, 5, x_dims, ONNXC_TENSOR},
+                                    {"k", ONNXC_FLOAT32, 1, k_dims, ONNXC_TENSOR}};
+const TensorDescription outputs[] = {{"y", ONNXC_FLOAT32, 5, y_dims, ONNXC_TENSOR}};
+const char* const symbol_names[] = {"N", "D", "H", "W"};
+
+const char* bind(const int64_t* const* input_dims, int64_t* symbols) {
+  const int64_t* dims = input_dims[0];
+  symbols[n] = dims[0];
+  for (int i = 0; i < 3; ++i) symbols[d + i] = dims[2 + i];
+  if (dims[1] != 1) return "input 'x': dim 1 must be 1";
+  return dims[4] % 4 != 0 ? "input 'x': dim 4 must be 4*n" : nullptr;
+}
+
+void output_dims(int32_t, const int64_t* symbols, int64_t* dims) {
+  dims[0] = symbols[n];
+  dims[1] = 2;
+  for (int i = 0; i < 3; ++i) dims[2 + i] = symbols[d + i];
+}
+
+int32_t sizes(int32_t, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes) {
+  buffer_bytes[y_buffer] = symbols[n] * 2 * symbols[d] * symbols[h] * symbols[w] * 4;
+  *scratch_bytes = 0;
+  return 0;
+}
+
+void run(const Frame& frame) {
+  const float* x = static_cast<const float*>(frame.buffers[x_buffer]);
+  const float k = *static_cast<const float*>(frame.buffers[k_buffer]);
+  float* y = static_cast<float*>(frame.buffers[y_buffer]);
+  const int64_t voxels = frame.symbols[d] * frame.symbols[h] * frame.symbols[w];
+  if (k < 0) frame.fail(frame, "node 'subtract': input 'k' is negative");
+  for (int64_t window = 0; window < frame.symbols[n]; ++window)
+    for (int64_t i = 0; i < voxels; ++i) {
+      y[2 * window * voxels + i] = x[window * voxels + i];
+      y[(2 * window + 1) * voxels + i] = k - x[window * voxels + i];
+    }
+}
+
+const StepDescription steps[] = {{"loops", "subtract", "Sub", run, nullptr, 0, nullptr}};
+const BufferDescription buffers[] = {
+    {BufferKind::input, 0, 0, 0, 0}, {BufferKind::input, 1, 0, 0, 0}, {BufferKind::output, 0, 0, 0, 0}};
+const char* const cpu_features[] = {"sse2", nullptr};
+
+}  // namespace
+
+extern const ModelDescription model = {
+    .onnxc_version = "0.1.0",
+    .target = "cpu x86-64",
+    .cpu_features = cpu_features,
+    .information = "{}",
+    .input_count = 2,
+    .output_count = 1,
+    .inputs = inputs,
+    .outputs = outputs,
+    .symbol_count = 4,
+    .symbol_names = symbol_names,
+    .bind = bind,
+    .output_dims = output_dims,
+    .sizes = sizes,
+    .buffer_count = 3,
+    .buffers = buffers,
+    .step_count = 1,
+    .steps = steps,
+    .weights = nullptr,
+    .weights_size = 0,
+};
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,322 @@
+// Runs over a volume of a hand-written model whose result is known: windows with no importance of their own blend to
+// the model's values exactly.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "onnxc_volume.h"
+#include "runtime/loaded_model.h"
+
+namespace onnxc {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t depth = 11, height = 9, width = 14, voxels = depth * height * width;
+
+class Volume : public ::testing::Test {
+ public:
+  Volume() {
+    for (size_t i = 0; i < scan.size(); ++i) scan[i] = static_cast<int16_t>(i * 37 % 101) - 20;
+    k_value.dtype = ONNXC_FLOAT32;
+    k_value.rank = 1;
+    k_value.dims = &k_dim;
+    k_value.data = &k;
+    k_value.bytes = sizeof k;
+    inputs[0].dtype = ONNXC_INT16;
+    inputs[0].channels = 1;
+    inputs[0].data = scan.data();
+    inputs[0].bytes = voxels * 2;
+    inputs[1].fixed = &k_value;
+    output.what = ONNXC_VOLUME_VALUES;
+    output.dtype = ONNXC_FLOAT32;
+    output.data = values.data();
+    output.bytes = voxels * 2 * 4;
+    volume.struct_size = sizeof volume;
+    volume.rank = 3;
+    volume.dims = dims;
+    volume.window = window;
+    volume.overlap = overlap;
+    volume.inputs = inputs;
+    volume.outputs = &output;
+    result.struct_size = sizeof result;
+  }
+  ~Volume() override { model->destroy(instance); }
+
+  onnxc_status run() { return model->run_volume(instance, &volume, &result); }
+  std::string error() { return model->last_error(instance); }
+  std::string refusal(onnxc_status status) {
+    EXPECT_EQ(run(), status) << error();
+    return error();
+  }
+  void expect_values() {
+    for (size_t i = 0; i < voxels; ++i) {
+      ASSERT_EQ(values[i], scan[i]) << i;
+      ASSERT_EQ(values[voxels + i], k - scan[i]) << i;
+    }
+  }
+
+  LoadedModel model{"fake_volume_model.so"};
+  onnxc_instance* instance = model.create(3);
+  std::vector<int16_t> scan = std::vector<int16_t>(voxels);
+  std::vector<float> values = std::vector<float>(2 * voxels, __builtin_nanf(""));
+  float k = 30;
+  int64_t k_dim = 1;
+  onnxc_value k_value = {};
+  int64_t dims[3] = {depth, height, width}, window[3] = {4, 5, 8};
+  double overlap[3] = {0.5, 0.5, 0.5};
+  onnxc_volume_input inputs[2] = {};
+  onnxc_volume_output output = {};
+  onnxc_volume volume = {};
+  onnxc_volume_result result = {};
+};
+
+TEST_F(Volume, BlendsWindowsOfEachSlabAxis) {
+  for (int axis = -1; axis < 3; ++axis)
+    for (int64_t batch : {0, 1, 3, 1000}) {
+      volume.slab_axis = axis;
+      volume.batch = batch;
+      std::fill(values.begin(), values.end(), __builtin_nanf(""));
+      ASSERT_EQ(run(), ONNXC_OK) << error();
+      expect_values();
+      EXPECT_EQ(result.windows, 5 * 3 * 3);
+      EXPECT_EQ(result.runs, result.windows);
+      EXPECT_GE(result.seconds, result.network_seconds);
+      if (axis >= 0) {
+        EXPECT_EQ(result.slab_axis, axis);
+      }
+    }
+}
+
+TEST_F(Volume, PaddedAxesAreCutOff) {
+  for (int axis = 0; axis < 3; ++axis) {
+    window[0] = 4, window[1] = 5, window[2] = 8;
+    window[axis] = 16;
+    for (int slab_axis = 0; slab_axis < 3; ++slab_axis) {
+      volume.slab_axis = slab_axis;
+      std::fill(values.begin(), values.end(), __builtin_nanf(""));
+      ASSERT_EQ(run(), ONNXC_OK) << error();
+      expect_values();
+    }
+  }
+}
+
+// Slices in and out one by one are the same as whole arrays, for each axis.
+TEST_F(Volume, ReadsAndWritesSlices) {
+  const int64_t strides[] = {height * width, width, 1};
+  for (int64_t padded : {0, 1})
+    for (int axis = 0; axis < 3; ++axis) {
+      window[axis] = padded != 0 ? 16 : 4;
+      const int64_t extents[] = {depth, height, width};
+      int64_t order[2], next = 0;
+      for (int a = 0; a < 3; ++a)
+        if (a != axis) order[next++] = a;
+      std::vector<int64_t> read_slices, written_slices;
+      // The offset in the whole volume of element i of a slice.
+      const std::function<int64_t(int64_t, int64_t)> offset = [&](int64_t slice, int64_t i) {
+        return slice * strides[axis] + i / extents[order[1]] * strides[order[0]] +
+               i % extents[order[1]] * strides[order[1]];
+      };
+      const int64_t slice_voxels = voxels / extents[axis];
+      struct Context {
+        Volume* self;
+        const std::function<int64_t(int64_t, int64_t)>& offset;
+        std::vector<int64_t>&read, &written;
+        int64_t slice_voxels;
+      } context{this, offset, read_slices, written_slices, slice_voxels};
+      inputs[0].data = nullptr;
+      inputs[0].read_context = output.write_context = &context;
+      inputs[0].read = [](void* given, int64_t slice, void* data) {
+        Context& c = *static_cast<Context*>(given);
+        c.read.push_back(slice);
+        for (int64_t i = 0; i < c.slice_voxels; ++i)
+          static_cast<int16_t*>(data)[i] = c.self->scan[static_cast<size_t>(c.offset(slice, i))];
+        return 0;
+      };
+      output.data = nullptr;
+      output.write = [](void* given, int64_t slice, const void* data) {
+        Context& c = *static_cast<Context*>(given);
+        c.written.push_back(slice);
+        for (int64_t channel = 0; channel < 2; ++channel)
+          for (int64_t i = 0; i < c.slice_voxels; ++i)
+            c.self->values[static_cast<size_t>(channel * voxels + c.offset(slice, i))] =
+                static_cast<const float*>(data)[channel * c.slice_voxels + i];
+        return 0;
+      };
+      volume.slab_axis = axis;
+      std::fill(values.begin(), values.end(), __builtin_nanf(""));
+      ASSERT_EQ(run(), ONNXC_OK) << error();
+      expect_values();
+      std::vector<int64_t> all;
+      for (int64_t slice = 0; slice < extents[axis]; ++slice) all.push_back(slice);
+      EXPECT_EQ(read_slices, all);
+      EXPECT_EQ(written_slices, all);
+      window[axis] = axis == 2 ? 8 : 4;
+    }
+}
+
+TEST_F(Volume, SlicesThatFailEndTheRun) {
+  inputs[0].data = nullptr;
+  inputs[0].read = [](void*, int64_t slice, void*) { return slice == 6 ? 1 : 0; };
+  EXPECT_THAT(refusal(ONNXC_INVALID_DATA), HasSubstr("slice 6 of input 'x' was not read"));
+  inputs[0].read = [](void*, int64_t, void*) { return 0; };
+  output.data = nullptr;
+  output.write = [](void*, int64_t slice, const void*) { return slice == 3 ? 1 : 0; };
+  EXPECT_THAT(refusal(ONNXC_STOPPED), HasSubstr("slice 3 of output 'y' was not taken"));
+  volume.slab_axis = -1;
+  EXPECT_THAT(refusal(ONNXC_INVALID_ARGUMENT), HasSubstr("state the slab axis"));
+}
+
+TEST_F(Volume, Labels) {
+  std::vector<int32_t> labels(voxels, -1);
+  output.what = ONNXC_VOLUME_LABELS;
+  for (const auto& [dtype, bytes] :
+       {std::pair{ONNXC_UINT8, 1}, {ONNXC_UINT16, 2}, {ONNXC_INT16, 2}, {ONNXC_INT32, 4}}) {
+    std::vector<unsigned char> memory(static_cast<size_t>(voxels * bytes), 0xff);
+    output.dtype = dtype;
+    output.data = memory.data();
+    output.bytes = voxels * bytes;
+    ASSERT_EQ(run(), ONNXC_OK) << error();
+    for (size_t i = 0; i < voxels; ++i) {
+      ASSERT_EQ(memory[i * static_cast<size_t>(bytes)], k - scan[i] > scan[i] ? 1 : 0);
+      for (size_t byte = 1; byte < static_cast<size_t>(bytes); ++byte)
+        ASSERT_EQ(memory[i * static_cast<size_t>(bytes) + byte], 0);
+    }
+  }
+  int64_t written[4];
+  int64_t* places[] = {written};
+  ASSERT_EQ(model->volume_output_dims(instance, &volume, places), ONNXC_OK) << error();
+  EXPECT_THAT(written, ::testing::ElementsAre(1, depth, height, width));
+}
+
+TEST_F(Volume, ScalesAndClips) {
+  onnxc_volume_scaling scaling = {0.5, 3, -4, 12, 1, 4};
+  inputs[0].scaling = &scaling;
+  ASSERT_EQ(run(), ONNXC_OK) << error();
+  for (size_t i = 0; i < voxels; ++i)
+    ASSERT_EQ(values[i], (std::min(std::max(scan[i] * 0.5f + 3, -4.0f), 12.0f) - 1) / 4) << i;
+}
+
+TEST_F(Volume, MirroredWindowsAndMembersAreAveraged) {
+  volume.mirrored_axes = 0b111;
+  ASSERT_EQ(run(), ONNXC_OK) << error();
+  expect_values();
+  EXPECT_EQ(result.runs, 8 * result.windows);
+
+  LoadedModel other("fake_volume_model.so");
+  onnxc_instance* further = other.create(1);
+  const onnxc_volume_member member = {other.operator->(), further};
+  volume.mirrored_axes = 0b010;
+  volume.members = &member;
+  volume.member_count = 1;
+  EXPECT_EQ(run(), ONNXC_OK) << error();
+  expect_values();
+  EXPECT_EQ(result.runs, 4 * result.windows);
+  other->destroy(further);
+  const onnxc_volume_member itself = {model.operator->(), instance};
+  volume.members = &itself;
+  EXPECT_THAT(refusal(ONNXC_BUSY), HasSubstr("member 0: the instance is in another call"));
+}
+
+TEST_F(Volume, TellsProgressAndStops) {
+  struct Context {
+    LoadedModel& model;
+    onnxc_instance* instance;
+    std::vector<std::pair<int64_t, int64_t>> told;
+    int64_t stop_at;
+  } context{model, instance, {}, -1};
+  volume.batch = 4;
+  volume.progress_context = &context;
+  volume.progress = [](void* given, int64_t done, int64_t windows) {
+    Context& c = *static_cast<Context*>(given);
+    c.told.emplace_back(done, windows);
+    EXPECT_EQ(c.model->run(c.instance, nullptr, 0, nullptr, 0, nullptr), ONNXC_BUSY);
+    return done == c.stop_at ? 1 : 0;
+  };
+  ASSERT_EQ(run(), ONNXC_OK) << error();
+  ASSERT_EQ(context.told.size(), 15u);  // 9 windows a slab: 4, 4 and 1
+  EXPECT_EQ(context.told.back(), (std::pair<int64_t, int64_t>(45, 45)));
+  context.stop_at = 8;
+  EXPECT_THAT(refusal(ONNXC_STOPPED), HasSubstr("stopped by the progress function"));
+  EXPECT_EQ(result.runs, 8);
+}
+
+TEST_F(Volume, CountsNaN) {
+  std::vector<float> scan_of_floats(voxels, 1);
+  for (size_t i : {size_t{0}, size_t{100}, size_t{777}, size_t{voxels - 1}}) scan_of_floats[i] = __builtin_nanf("");
+  inputs[0].dtype = ONNXC_FLOAT32;
+  inputs[0].data = scan_of_floats.data();
+  inputs[0].bytes = voxels * 4;
+  for (int64_t size : {4, 16}) {
+    window[0] = size;
+    volume.padding = ONNXC_PAD_REPLICATE;
+    ASSERT_EQ(run(), ONNXC_OK) << error();
+    EXPECT_EQ(result.nan_voxels, 4);
+  }
+}
+
+TEST_F(Volume, NamesWindowsThatFit) {
+  window[2] = 10;
+  EXPECT_THAT(
+      refusal(ONNXC_WRONG_DIMS),
+      HasSubstr("dim 4 must be 4*n; the inputs are 'x' 1x1x4x5x10, 'k' 1; the window is 4x5x10, and the nearest "
+                "that fit are 4x4x8 and 4x8x12"));
+  inputs[0].channels = 2;
+  inputs[0].bytes *= 2;
+  EXPECT_THAT(refusal(ONNXC_WRONG_DIMS), HasSubstr("dim 1 must be 1"));
+}
+
+TEST_F(Volume, RefusesWhatItCannotDo) {
+  const onnxc_volume right = volume;
+  const auto refuses = [&](onnxc_status status, const char* text) {
+    EXPECT_THAT(refusal(status), HasSubstr(text));
+    volume = right;
+  };
+  EXPECT_EQ(model->run_volume(nullptr, &volume, nullptr), ONNXC_INVALID_ARGUMENT);
+  EXPECT_EQ(model->run_volume(instance, nullptr, nullptr), ONNXC_INVALID_ARGUMENT);
+  volume.struct_size = 0;
+  refuses(ONNXC_INVALID_ARGUMENT, "onnxc_volume.struct_size is 0");
+  volume.rank = 4;
+  refuses(ONNXC_INVALID_ARGUMENT, "onnxc_volume.rank is 4");
+  volume.rank = 2;
+  refuses(ONNXC_WRONG_RANK, "has dtype 1 and rank 5, and windows of a volume with 2 axes");
+  volume.window = nullptr;
+  refuses(ONNXC_INVALID_ARGUMENT, "the dims or the window of the volume are null");
+  volume.mirrored_axes = 8;
+  refuses(ONNXC_INVALID_ARGUMENT, "onnxc_volume.mirrored_axes is 0x8");
+  volume.slab_axis = 3;
+  refuses(ONNXC_INVALID_ARGUMENT, "onnxc_volume.slab_axis is 3");
+  volume.batch = -1;
+  refuses(ONNXC_INVALID_ARGUMENT, "-1 windows in a run");
+  inputs[0].bytes = voxels * 2 - 1;
+  refuses(ONNXC_SHORT_BUFFER,
+          "a buffer of 2771 bytes, and the elements of 1x11x9x14 need 2772 (input 'x' of the volume)");
+  const int64_t negative[] = {0, 0, -1, 1};
+  inputs[0].strides = negative;
+  refuses(ONNXC_INVALID_ARGUMENT, "stride 2 is -1, and strides are not negative");
+  inputs[0].strides = nullptr;
+  inputs[0].bytes = voxels * 2;
+  inputs[0].dtype = ONNXC_INT64;
+  refuses(ONNXC_WRONG_DTYPE, "elements of dtype 7 are not converted");
+  inputs[0].dtype = ONNXC_INT16;
+  output.bytes = 8;
+  refuses(ONNXC_SHORT_BUFFER, "(output 'y' of the volume)");
+  output.bytes = voxels * 8;
+  output.dtype = ONNXC_UINT8;
+  refuses(ONNXC_WRONG_DTYPE, "dtype 2 cannot hold values");
+  output.what = ONNXC_VOLUME_NOTHING;
+  refuses(ONNXC_INVALID_ARGUMENT, "nothing is to be written of any output");
+  output.what = ONNXC_VOLUME_VALUES;
+  output.dtype = ONNXC_FLOAT32;
+  inputs[0].fixed = &k_value;
+  refuses(ONNXC_INVALID_ARGUMENT, "every input of the volume is fixed");
+  inputs[0].fixed = nullptr;
+  k = -1;
+  refuses(ONNXC_INVALID_DATA, "input 'k' is negative");
+  k = 30;
+  ASSERT_EQ(run(), ONNXC_OK) << error();
+  expect_values();
+}
+
+}  // namespace
+}  // namespace onnxc

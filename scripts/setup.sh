@@ -45,8 +45,8 @@ if [ -n "$packages_missing" ]; then
     fail "cannot install$packages_missing; see $ONNXC_CACHE/apt.log"
 fi
 
-# make_venv FOLDER REQUIREMENTS: installs the pinned packages into a private Python environment. The stamp is the list
-# itself, one for each list, so that a changed pin reinstalls.
+# make_venv FOLDER REQUIREMENTS [OPTION...]: installs the pinned packages into a private Python environment, with pip's
+# options. The stamp is the list itself, one for each list, so that a changed pin reinstalls.
 make_venv() {
   local folder=$1 requirements=$2 stamp
   stamp=$folder/.$(basename "$requirements" .txt)
@@ -55,7 +55,7 @@ make_venv() {
   rm -f "$stamp"
   # Without pip it is one that broke off half-way.
   "$folder/bin/python" -m pip --version >/dev/null 2>&1 || python3 -m venv --clear "$folder"
-  "$folder/bin/python" -m pip install -q --disable-pip-version-check -r "$requirements" ||
+  "$folder/bin/python" -m pip install -q --disable-pip-version-check "${@:3}" -r "$requirements" ||
     fail "cannot install Python packages (is there a network?); missing: $(tr '\n' ' ' <"$requirements"); run the command again to go on"
   cp "$requirements" "$stamp"
 }
@@ -95,6 +95,7 @@ fi
 
 if [ "$goal" = test ] || [ "$goal" = bench ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-test.txt
+  make_venv "$ONNXC_TEST_VENV" scripts/requirements-nnunet.txt --no-deps
 fi
 if [ "$goal" = bench ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-bench.txt

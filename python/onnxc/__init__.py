@@ -11,6 +11,7 @@
 Sessions are used as onnxruntime's are. Running a model.so needs nothing but numpy and the file.
 """
 
+from onnxc import nnunet
 from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError, RunError
 from onnxc.session import InferenceSession, ValueInfo
@@ -26,4 +27,5 @@ __all__ = [
     "ValueInfo",
     "__version__",
     "compile",
+    "nnunet",
 ]

@@ -35,6 +35,12 @@ def execute(model: Path, output: Path, options: Sequence[str]) -> None:
         raise CompileError(done.stderr.strip() or f"onnxc ended with code {done.returncode}", done.returncode)
 
 
+def version() -> str:
+    """What the command says of itself."""
+    done = subprocess.run([_find_command(), "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
 def _find_command() -> str:
     """$ONNXC_BIN/onnxc, else build/bin of the source tree that this file is in, else onnxc on the PATH."""
     folder = os.environ.get("ONNXC_BIN")

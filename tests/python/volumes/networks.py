@@ -15,11 +15,11 @@ Predictor = Callable[[torch.Tensor], Any]
 
 
 def convolution(
-    name: str, source: str, channels: tuple[int, int], rank: int, stride: int = 1
+    name: str, source: str, channels: tuple[int, int], rank: int, stride: int = 1, seed: int = 0
 ) -> tuple[onnx.NodeProto, list[onnx.TensorProto]]:
     """A convolution of 3 taps (of `stride` taps where it strides), named by its output."""
     taps = 3 if stride == 1 else stride
-    generator = np.random.default_rng(sum(map(ord, name)))
+    generator = np.random.default_rng([seed, *map(ord, name)])
     scale = 1.0 / np.sqrt(channels[0] * taps**rank)
     weights = generator.normal(0, scale, (channels[1], channels[0], *[taps] * rank)).astype(np.float32)
     bias = generator.normal(0, 0.1, channels[1]).astype(np.float32)
@@ -35,20 +35,24 @@ def convolution(
     return node, [numpy_helper.from_array(weights, f"{name}.w"), numpy_helper.from_array(bias, f"{name}.b")]
 
 
-def save_network(path: Path, heads: tuple[str, ...], rank: int = 3, channels: int = 2, classes: int = 4) -> Path:
+def save_network(
+    path: Path, heads: tuple[str, ...], rank: int = 3, channels: int = 2, classes: int = 4, seed: int = 0
+) -> Path:
     """x [N, channels, axes...] through two convolutions to the heads, in this order.
 
     "full": [N, classes, axes...]. "half" and "quarter": 3 channels at a half and a quarter of the resolution.
     "twice": 2 channels at the double.
     """
-    layers = [convolution("first", "x", (channels, 8), rank)]
+    layers = [convolution("first", "x", (channels, 8), rank, seed=seed)]
     nodes = [layers[0][0], helper.make_node("Relu", ["first"], ["features"])]
     weights = layers[0][1]
     axes = ["D", "H", "W"][-rank:]
     outputs = []
     for head in heads:
         strides, width = {"full": (1, classes), "half": (2, 3), "quarter": (4, 3), "twice": (1, 2)}[head]
-        node, tensors = convolution(f"{head}.layer" if head == "twice" else head, "features", (8, width), rank, strides)
+        node, tensors = convolution(
+            f"{head}.layer" if head == "twice" else head, "features", (8, width), rank, strides, seed
+        )
         nodes.append(node)
         weights = weights + tensors
         if head == "twice":

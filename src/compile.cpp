@@ -86,9 +86,10 @@ void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
 // Graph to program, and program to program.
 Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target) {
   const bool optimizes = options.optimization > 0;
-  Program program = passes.lower([&] { return lower(graph, target, optimizes); });
+  const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
+  Program program = passes.lower([&] { return lower(graph, choices); });
   for (const ProgramPass& pass : program_passes())
-    if (applies(pass.when, optimizes, target.name() == "hip")) passes.run(pass, program, target);
+    if (applies(pass.when, optimizes, target.name == "hip")) passes.run(pass, program, target);
   return program;
 }
 
@@ -140,7 +141,7 @@ void compile_model(const CompileRequest& request, PassRunner& passes, const Impo
   optimize_graph(options, passes, graph);
 
   CpuMachine architecture = resolve_march(options.march);
-  CpuTarget target(architecture);
+  const Target target = cpu_target(architecture);
   Program program = lower_graph(options, passes, graph, target);
   passes.check_dump();
   // Beyond this point the graph is not looked at.
@@ -156,7 +157,7 @@ void compile_model(const CompileRequest& request, PassRunner& passes, const Impo
   std::optional<EmittedDevice> device;
   if (options.target == "hip") {
     // A program of its own, from the same graph: the CPU's code stays in the file.
-    Program device_program = lower_graph(options, passes, graph, HipTarget(float32_products(options.fp32)));
+    Program device_program = lower_graph(options, passes, graph, hip_target(float32_products(options.fp32)));
     // The runtime counts levels for both.
     internal_check(
         std::ranges::count_if(device_program.steps, begins_level) == std::ranges::count_if(program.steps, begins_level),

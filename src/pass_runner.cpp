@@ -29,19 +29,53 @@ std::string keep_input(const std::string& pass, const Program& program) {
 
 void PassRunner::run(const GraphPass& pass, Graph& graph) {
   const std::string name(pass.name);
-  run(name, graph, [&] { pass.run(graph); }, [&] { return compile_up_to(name); });
+  const auto run_and_verify = [&] {
+    pass.run(graph);
+    verify(graph);
+  };
+  run(name, run_and_verify, [&] { return to_string(graph); }, [&] { return compile_up_to(name); });
 }
 
 void PassRunner::run(const ProgramPass& pass, Program& program, const Target& target) {
   const std::string name(pass.name);
   const Program before = program;  // shares the constants
-  run(name, program, [&] { pass.run(program, target); }, [&] { return keep_input(name, before); });
+  const auto run_and_verify = [&] {
+    pass.run(program, target);
+    verify(program);
+  };
+  run(name, run_and_verify, [&] { return to_string(program); }, [&] { return keep_input(name, before); });
+}
+
+KernelChoices PassRunner::choose_kernels(const Graph& graph, const Target& target) {
+  const char* name = "choose_kernels";
+  KernelChoices choices;
+  run(
+      name, [&] { choices = onnxc::choose_kernels(graph, target); }, [&] { return to_string(graph, choices); },
+      [&] { return compile_up_to(name); });
+  return choices;
 }
 
 Program PassRunner::lower(const std::function<Program()>& pass) {
   Program program;
-  run("lower", program, [&] { program = pass(); }, [&] { return compile_up_to("lower"); });
+  const auto run_and_verify = [&] {
+    program = pass();
+    verify(program);
+  };
+  run("lower", run_and_verify, [&] { return to_string(program); }, [&] { return compile_up_to("lower"); });
   return program;
+}
+
+void PassRunner::run(const std::string& name, const std::function<void()>& pass,
+                     const std::function<std::string()>& text, const std::function<std::string()>& how_to_repeat) {
+  measure(name, [&] {
+    try {
+      pass();
+    } catch (const std::logic_error& error) {
+      throw InternalError(fmt::format("pass {}: {}\n{}", name, error.what(), how_to_repeat()));
+    }
+  });
+  passes_.push_back(name);
+  if (options_.dump_ir == "all" || options_.dump_ir == name) print(name, text());
 }
 
 std::string PassRunner::compile_up_to(const std::string& pass) const {

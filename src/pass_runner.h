@@ -10,6 +10,7 @@
 #include "messages.h"
 #include "options.h"
 #include "pass_table.h"
+#include "passes/lowering/choose_kernels.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -23,6 +24,8 @@ class PassRunner {
   void run(const GraphPass& pass, Graph& graph);
   // Where the pass fails, the program as it was before is kept in a file that --run-pass reads.
   void run(const ProgramPass& pass, Program& program, const Target& target);
+  // For each node of the graph the kernel that computes it.
+  KernelChoices choose_kernels(const Graph& graph, const Target& target);
   // Graph to program. Fails like a pass of graphs.
   Program lower(const std::function<Program()>& pass);
 
@@ -36,22 +39,9 @@ class PassRunner {
   void report() const;
 
  private:
-  // `subject` is a Graph or a Program: anything with verify and to_string. `how_to_repeat` is asked where it fails.
-  template <class Subject>
-  void run(const std::string& name, Subject& subject, const std::function<void()>& pass,
-           const std::function<std::string()>& how_to_repeat) {
-    measure(name, [&] {
-      try {
-        pass();
-        verify(subject);
-      } catch (const std::logic_error& error) {
-        throw InternalError(fmt::format("pass {}: {}\n{}", name, error.what(), how_to_repeat()));
-      }
-    });
-    passes_.push_back(name);
-    if (options_.dump_ir == "all" || options_.dump_ir == name) print(name, to_string(subject));
-  }
-
+  // Runs and verifies a pass; `how_to_repeat` is asked where it fails, `text` where its result is to be printed.
+  void run(const std::string& name, const std::function<void()>& pass, const std::function<std::string()>& text,
+           const std::function<std::string()>& how_to_repeat);
   std::string compile_up_to(const std::string& pass) const;
   void measure(const std::string& name, const std::function<void()>& stage);
   void print(const std::string& name, const std::string& text) const;

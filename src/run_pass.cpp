@@ -72,7 +72,7 @@ void run_pass(const Options& options, const MessageSink& messages) {
   const std::string& name = *options.run_pass;
   if (const ProgramPass* pass = find(program_passes(), name)) {
     Program program = read_program(options.model);
-    return run<Program>(name, program, [&](Program& changed) { pass->run(changed, TextTarget()); }, messages);
+    return run<Program>(name, program, [&](Program& changed) { pass->run(changed, text_target()); }, messages);
   }
   const GraphPass* pass = find(shape_passes(), name);
   if (pass == nullptr) pass = find(graph_passes(), name);

@@ -40,7 +40,7 @@ class FailingPass : public testing::Test {
   std::string message_of(const ProgramPass& pass) {
     Program program = parse_program(before);
     try {
-      PassRunner(Options(), ignore_message).run(pass, program, TextTarget());
+      PassRunner(Options(), ignore_message).run(pass, program, text_target());
     } catch (const InternalError& error) {
       return error.what();
     }

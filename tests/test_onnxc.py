@@ -24,6 +24,7 @@ PASSES = [
     "recognize_operators",
     "fold_batch_normalization",
     "trim_kernels",
+    "choose_kernels",
     "lower",
     "fuse_nests",
     "place_stores",
@@ -149,6 +150,9 @@ def test_dump_ir(model: Path) -> None:
     last = onnxc(model, "--dump-ir=take_nests").stdout
     assert "\nkernel copy to rows  b" in last
     assert "\nnest copy " not in last
+    choices = onnxc(model, "--dump-ir=choose_kernels", "--march", "x86-64-v3").stdout
+    assert re.search(r"^  conv_stem\w* +rows -> blocks +\S+  taken$", choices, re.M)
+    assert "\nnode 'sum' (ReduceSum)\n  loops: no kernel supports it\n" in choices
     message = onnxc(model, "--dump-ir=lowering", code=2).stderr
     assert f"--dump-ir=lowering: no pass of this name runs; the passes are {', '.join(PASSES)}" in message
 

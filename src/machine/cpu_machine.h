@@ -12,8 +12,8 @@
 
 namespace onnxc {
 
-// Costs that the choice between convolution kernels (codegen/cpu/conv/conv_choice.cpp) weighs, in vector multiply-adds
-// at the peak rate. They were measured on machines with the row's vector unit.
+// Costs that the offers of convolution kernels (codegen/cpu/conv/*_row.cpp) weigh, in vector multiply-adds at the peak
+// rate. They were measured on machines with the row's vector unit.
 struct ConvolutionCosts {
   double strided_input;  // strided Winograd: transforming one input vector to one (outer, row) point
   // A byte of weights from memory: about 12 GB/s a core with eight lanes, 5 GB/s with sixteen, whose multiply-adds take

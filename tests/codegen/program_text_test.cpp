@@ -13,6 +13,7 @@
 #include "passes/program/split_reductions.h"
 #include "passes/program/take_nests.h"
 #include "passes/program_text.h"
+#include "passes/test_target.h"
 #include "toolchain/model_source.h"
 #include "toolchain/toolchain.h"
 
@@ -40,7 +41,7 @@ void expect_round_trip(const Program& program) {
 
 // After each pass.
 void expect_round_trips(const Target& target, const Model& model) {
-  Program program = lower(*read_shaped_graph(model.graph), target, true);
+  Program program = lower_for(*read_shaped_graph(model.graph), target);
   expect_round_trip(program);
   fuse_nests(program);
   expect_round_trip(program);
@@ -61,10 +62,10 @@ void expect_round_trips(const Target& target, const Model& model) {
 
 TEST_P(ProgramText, OfTheCpu) {
   for (const char* march : {"x86-64-v3", "x86-64-v4"})
-    expect_round_trips(CpuTarget(*find_cpu_machine(march)), GetParam());
+    expect_round_trips(cpu_target(*find_cpu_machine(march)), GetParam());
 }
 
-TEST_P(ProgramText, OfTheGpu) { expect_round_trips(HipTarget(), GetParam()); }
+TEST_P(ProgramText, OfTheGpu) { expect_round_trips(hip_target(), GetParam()); }
 
 const Model models[] = {
     {"ConvolutionsAndAConcat", R"((float[N, 3, D, 20, 20] x) => (y)

@@ -17,12 +17,6 @@
 namespace onnxc {
 namespace {
 
-// A target without kernels, so that the interpreter can run what it lowers.
-class LoopsTarget : public TestTarget {
- public:
-  bool lower(const Node&, LoweringContext&) const override { return false; }
-};
-
 Tensor integers_tensor(const Shape& shape, unsigned seed) {
   std::vector<int64_t> dims = *constant_dims(shape);
   std::vector<float> values(static_cast<size_t>(checked_product(dims)));
@@ -33,9 +27,10 @@ Tensor integers_tensor(const Shape& shape, unsigned seed) {
 // Lowers the graph and runs the passes; checks that the results of both programs are the same bytes, and returns the
 // program after the passes.
 Program check(const Graph& graph) {
-  LoopsTarget target;
-  Program before = lower(graph, target, false);
-  Program after = lower(graph, target, true);
+  // Without kernels, so that the interpreter can run the program.
+  const Target target = loops_target();
+  Program before = lower(graph, {});
+  Program after = lower_for(graph, target);
   fuse_nests(after);
   verify(after);
   place_stores(after);

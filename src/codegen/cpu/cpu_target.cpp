@@ -1,99 +1,62 @@
 #include "codegen/cpu/cpu_target.h"
 
-#include <algorithm>
-#include <span>
-
 #include "codegen/cpu/call/epilogue_printer.h"
+#include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/call/kernel_spec.h"
-#include "codegen/cpu/conv/conv_kernel.h"
-#include "codegen/cpu/conv/conv_transpose_kernel.h"
 #include "codegen/cpu/conv/convolution_call.h"
-#include "codegen/cpu/conv/depthwise_kernel.h"
 #include "codegen/cpu/matmul/attention_kernel.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
 #include "codegen/cpu/memory_bound/channel_shift.h"
 #include "codegen/cpu/memory_bound/layout_copy.h"
-#include "codegen/cpu/memory_bound/normalization_kernel.h"
-#include "codegen/cpu/memory_bound/pooling_kernel.h"
-#include "codegen/cpu/memory_bound/softmax_kernel.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
 
-// A kind of node that has a kernel. The first family that supports a node writes its call.
-struct Family {
-  bool (*takes)(const Node&, const CpuMachine& machine);
-  void (*lower)(const Node&, const CpuMachine& machine, LoweringContext&);
-  // Whether input 0 must be in NCHWc already: a reorder would cost what the kernel gains.
-  bool needs_blocks = false;
-  // Whether its output is in NCHWc; else it is row-major.
-  bool gives_blocks = true;
-};
+// For a vector in a small tensor 25 were measured, in large ones more.
+constexpr double copy_to_rows_cost = 35.0;
 
-constexpr Family families[] = {
-    {takes_depthwise_convolution, lower_depthwise_convolution},
-    {takes_convolution, lower_convolution},
-    {takes_transposed_convolution, lower_transposed_convolution},
-    {takes_pool, lower_pool, true},
-    {takes_global_average_pool, lower_global_average_pool, true},
-    {takes_normalization_of_few_channels, lower_normalization, false, false},
-    {takes_normalization, lower_normalization, true},
-    {takes_matmul, lower_matmul, false, false},
-    {takes_softmax, lower_softmax, false, false},
-};
+CpuProblem resolve(const Node& node, const Graph& graph) {
+  CpuProblem problem{&node};
+  if (std::optional<ConvolutionProblem> convolution = as_convolution_problem(node, graph))
+    problem.convolution = std::make_shared<ConvolutionProblem>(*std::move(convolution));
+  return problem;
+}
 
-const Family* find_family(const Node& node, const CpuMachine& machine) {
-  const auto* found = std::ranges::find_if(families, [&](const Family& family) { return family.takes(node, machine); });
-  return found == std::end(families) ? nullptr : found;
+bool fits(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output, int lanes) {
+  const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+  internal_check(spec != nullptr, "a kernel of the CPU target");
+  return fits_epilogue(program, epilogue, output, spec->epilogue_form(), lanes);
 }
 
 }  // namespace
 
-bool CpuTarget::prefers_blocked(const Node& node) const {
-  const Family* family = find_family(node, machine_);
-  return family != nullptr && family->gives_blocks && !family->needs_blocks;
+Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine) {
+  Offers offers;
+  for (const CpuKernelRow& row : cpu_kernel_rows) row.offer(problem, machine, offers);
+  return offers;
 }
 
-LayoutDemand CpuTarget::demand(const Node& node) const {
-  const Family* family = find_family(node, machine_);
-  if (family == nullptr || !family->gives_blocks) return LayoutDemand::none;
-  return reads_planar(node) ? LayoutDemand::rows : LayoutDemand::blocks;
-}
-
-bool CpuTarget::can_give_rows(const Node& node) const { return can_give_planar(node, machine_); }
-
-bool CpuTarget::lower(const Node& node, LoweringContext& context) const {
-  const Family* family = find_family(node, machine_);
-  if (family == nullptr) return false;
-  if (family->needs_blocks) {
-    const Buffer& input = context.program().buffer(context.buffer(*node.inputs[0]));
-    if (input.layout != blocked_layout(input.shape.size())) return false;
-  }
-  family->lower(node, machine_, context);
-  return true;
-}
-
-bool CpuTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
-                              BufferId output) const {
-  const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
-  internal_check(spec != nullptr, "a kernel of the CPU target");
-  return onnxc::fits_epilogue(program, epilogue, output, spec->epilogue_form(), machine_.lanes());
-}
-
-std::optional<KernelCall> CpuTarget::attention(const Program& program, const KernelCall& scores,
-                                               const KernelCall& weights, const KernelCall& product) const {
-  return attention_call(program, scores, weights, product, machine_.lanes());
-}
-
-std::optional<KernelCall> CpuTarget::pooled_convolution(const Program&, const KernelCall& convolution,
-                                                        const KernelCall& pool) const {
-  return pooled_convolution_call(convolution, pool);
-}
-
-std::optional<KernelCall> CpuTarget::nest_kernel(const Program& program, const LoopNest& nest) const {
-  std::optional<KernelCall> copy = as_layout_copy(program, nest, machine_.lanes());
-  return copy ? copy : as_channel_shift(program, nest, machine_.lanes());
+Target cpu_target(const CpuMachine& machine) {
+  const int lanes = machine.lanes();
+  using Chain = std::span<const KernelCall* const>;
+  return {.name = "cpu",
+          .block_channels = lanes,
+          .copy_to_rows_cost = copy_to_rows_cost,
+          .offers = [machine](const Node& node,
+                              const Graph& graph) { return gather_offers(resolve(node, graph), machine); },
+          .fits_epilogue = [lanes](const Program& program, const KernelCall& call, const Epilogue& epilogue,
+                                   BufferId output) { return fits(program, call, epilogue, output, lanes); },
+          .fusions = {{"pooled_convolution", 2,
+                       [](const Program&, Chain chain) { return pooled_convolution_call(*chain[0], *chain[1]); }},
+                      {"attention", 3,
+                       [lanes](const Program& program, Chain chain) {
+                         return attention_call(program, *chain[0], *chain[1], *chain[2], lanes);
+                       }}},
+          .nests = {{"layout_copy", [lanes](const Program& program,
+                                            const LoopNest& nest) { return as_layout_copy(program, nest, lanes); }},
+                    {"channel_shift", [lanes](const Program& program, const LoopNest& nest) {
+                       return as_channel_shift(program, nest, lanes);
+                     }}}};
 }
 
 }  // namespace onnxc

@@ -28,7 +28,7 @@ struct EmittedDevice {
   std::vector<DeviceKernel> kernels;
 };
 
-// The program is one for HipTarget. The same program and options give the same bytes.
+// The program is one for hip_target. The same program and options give the same bytes.
 EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options);
 
 }  // namespace onnxc

@@ -2,11 +2,8 @@
 
 #include "codegen/call/kernel_call.h"
 #include "codegen/hip/attention/attention_kernel.h"
+#include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
-#include "codegen/hip/gemm/conv_kernel.h"
-#include "codegen/hip/gemm/matmul_kernel.h"
-#include "codegen/hip/memory_bound/channelwise_kernel.h"
-#include "codegen/hip/memory_bound/row_kernel.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -18,25 +15,19 @@ kernels::Products float32_products(std::string_view name) {
   return kernels::Products::float32;
 }
 
-bool HipTarget::prefers_blocked(const Node& node) const { return takes_implicit_gemm(node) || takes_channelwise(node); }
+namespace {
 
-Layout HipTarget::blocked_layout(size_t rank) const { return Layout::channel_blocked(rank, kernels::block_channels); }
-
-bool HipTarget::lower(const Node& node, LoweringContext& context) const {
-  if (takes_implicit_gemm(node))
-    lower_implicit_gemm(node, products_, context);
-  else if (takes_channelwise(node))
-    lower_channelwise(node, context);
-  else if (takes_matrix_product(node))
-    lower_matrix_product(node, products_, context);
-  else
-    return lower_rows(node, context);
-  return true;
+Offers gather_offers(const Node& node, kernels::Products products) {
+  HipProblem problem{.node = &node, .products = products};
+  if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node))
+    problem.convolution = std::make_shared<KernelConvolution>(*std::move(convolution));
+  Offers offers;
+  for (const HipKernelRow& row : hip_kernel_rows) row.offer(problem, offers);
+  return offers;
 }
 
 // An epilogue is evaluated for one element at a time, at its logical indices: whatever it loads is there.
-bool HipTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
-                              BufferId output) const {
+bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output) {
   const Layout &layout = program.buffer(output).layout, &own = program.buffer(call.output).layout;
   const auto* spec = dynamic_cast<const HipKernelSpec*>(call.spec.get());
   // The output may have become part of another buffer.
@@ -45,9 +36,18 @@ bool HipTarget::fits_epilogue(const Program& program, const KernelCall& call, co
   return fits && is_kernel_type(epilogue.value.dtype());
 }
 
-std::optional<KernelCall> HipTarget::attention(const Program& program, const KernelCall& scores,
-                                               const KernelCall& weights, const KernelCall& product) const {
-  return attention_call(program, scores, weights, product);
+}  // namespace
+
+Target hip_target(kernels::Products products) {
+  return {.name = "hip",
+          .block_channels = kernels::block_channels,
+          .offers = [products](const Node& node, const Graph&) { return gather_offers(node, products); },
+          .fits_epilogue = fits_epilogue,
+          .fusions = {{"attention", 3,
+                       [](const Program& program, std::span<const KernelCall* const> chain) {
+                         return attention_call(program, *chain[0], *chain[1], *chain[2]);
+                       }}},
+          .nests = {}};
 }
 
 }  // namespace onnxc

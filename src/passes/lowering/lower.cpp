@@ -5,69 +5,13 @@
 
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
-#include "passes/lowering/target.h"
 
 namespace onnxc {
 
-// -------------------------------------------------------------------------------------------------------- layouts
-
-namespace {
-
-using Demands = std::map<const Value*, LayoutDemand>;
-
-// One reader that demands blocks decides for all: otherwise it alone would need a copy.
-LayoutDemand together(LayoutDemand a, LayoutDemand b) { return std::max(a, b); }
-
-// The layout that the readers of each value demand. An operator that follows any layout passes on what the readers of
-// its outputs demand.
-Demands find_demands(const Graph& graph, const Target& target) {
-  Demands demands;
-  const auto& nodes = graph.nodes();
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    const LayoutDemand own = target.demand(**node);
-    LayoutDemand demand = own;
-    if (own == LayoutDemand::none && (*node)->op->layout == LayoutRule::follows)
-      for (const Value* output : (*node)->outputs)
-        if (output != nullptr && !graph.is_output(output)) demand = together(demand, demands[output]);
-    for (const Value* input : (*node)->inputs) {
-      demands[input] = together(demands[input], demand);
-      if (own != LayoutDemand::none) break;  // the others are its weights
-    }
-  }
-  return demands;
-}
-
-}  // namespace
-
-LayoutMap assign_layouts(const Graph& graph, const Target& target) {
-  LayoutMap layouts;
-  Demands demands = find_demands(graph, target);
-  auto blocks = [](const Value* value) { return value != nullptr && value->shape && value->shape->size() >= 3; };
-  for (const auto& node : graph.nodes()) {
-    const bool has_template = target.prefers_blocked(*node);
-    bool blocked = has_template;
-    if (!blocked && node->op->layout == LayoutRule::follows && !node->outputs.empty() && blocks(node->outputs[0])) {
-      blocked = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
-        return layouts.contains(input) && input->shape->size() == node->outputs[0]->shape->size();
-      });
-    }
-    if (!blocked) continue;
-    const bool can_give_rows = has_template && target.can_give_rows(*node);
-    for (const Value* output : node->outputs) {
-      if (!blocks(output) || graph.is_output(output)) continue;
-      const LayoutDemand demand = demands[output];
-      const bool in_rows =
-          has_template ? can_give_rows && demand != LayoutDemand::blocks : demand == LayoutDemand::rows;
-      if (!in_rows) layouts.emplace(output, target.blocked_layout(output->shape->size()));
-    }
-  }
-  return layouts;
-}
-
 // -------------------------------------------------------------------------------------------------------- buffers
 
-LoweringContext::LoweringContext(const Graph& graph, Program& program, LayoutMap layouts)
-    : graph_(graph), program_(program), layouts_(std::move(layouts)) {}
+LoweringContext::LoweringContext(const Graph& graph, Program& program, const LayoutMap& layouts)
+    : graph_(graph), program_(program), layouts_(layouts) {}
 
 BufferId LoweringContext::buffer(const Value& value) {
   auto found = buffers_.find(&value);
@@ -158,11 +102,9 @@ void lower_outputs(const Graph& graph, LoweringContext& context) {
   }
 }
 
-void lower_node(const Node& node, const Target& target, bool use_templates, LoweringContext& context) {
-  if (use_templates && target.lower(node, context)) return;
-  DefineContext define(node, context.program(), [&](const Value& value) { return context.buffer(value); });
-  internal_check(node.op->define != nullptr, "a row with a definition");
-  node.op->define(define);
+void lower_node(const Node& node, const KernelChoices& choices, LoweringContext& context) {
+  if (const Offer* offer = choices.chosen(node)) return offer->lower(context);
+  lower_by_definition(node, context);
 }
 
 // Binds the symbols among a value's elements: they are known once the value is computed.
@@ -191,17 +133,23 @@ void drop_unbound_guards(const Graph& graph, Program& program) {
 
 }  // namespace
 
-Program lower(const Graph& graph, const Target& target, bool use_templates) {
+void lower_by_definition(const Node& node, LoweringContext& context) {
+  DefineContext define(node, context.program(), [&](const Value& value) { return context.buffer(value); });
+  internal_check(node.op->define != nullptr, "a row with a definition");
+  node.op->define(define);
+}
+
+Program lower(const Graph& graph, const KernelChoices& choices) {
   Program program;
   program.guards = graph.guards;
   program.size_rules = graph.size_rules;
-  LoweringContext context(graph, program, use_templates ? assign_layouts(graph, target) : LayoutMap{});
+  LoweringContext context(graph, program, choices.layouts);
   for (const Value* input : graph.inputs) program.inputs.push_back(context.buffer(*input));
   for (const Value* input : graph.inputs) bind_elements(input, context);
   for (const auto& node : graph.nodes()) {
     const size_t first = program.steps.size();
     context.set_condition(node->condition);
-    do_naming(*node, [&] { lower_node(*node, target, use_templates, context); });
+    do_naming(*node, [&] { lower_node(*node, choices, context); });
     for (const Value* output : node->outputs) bind_elements(output, context);
     for (size_t i = first; i < program.steps.size(); ++i) program.steps[i].condition = node->condition;
   }

@@ -1,30 +1,21 @@
-// Graph to Program: a node becomes the call of a kernel template where the target has one, else its definition in loop
-// nests.
+// Graph to Program: a node becomes the call of the kernel that was chosen for it, else its definition in loop nests.
 #pragma once
 
 #include <map>
 
 #include "ir/graph.h"
 #include "ir/program/program.h"
+#include "passes/lowering/choose_kernels.h"
 
 namespace onnxc {
-
-class Target;
 
 // The name of nests that copy a value to another layout or another buffer.
 inline constexpr const char* copy_nest_name = "copy";
 
-// The physical layout of each value that is not row-major.
-using LayoutMap = std::map<const Value*, Layout>;
-
-// Chooses layouts: the outputs of nodes for which the target has NCHWc kernels are NCHWc, and stay so through operators
-// that follow any layout (LayoutRule). The model's inputs and outputs are row-major.
-LayoutMap assign_layouts(const Graph& graph, const Target& target);
-
 // The buffers of a program while it is built from a graph.
 class LoweringContext {
  public:
-  LoweringContext(const Graph& graph, Program& program, LayoutMap layouts);
+  LoweringContext(const Graph& graph, Program& program, const LayoutMap& layouts);
 
   Program& program() { return program_; }
   // The steps lowered next run only where `condition` is not 0. A copy made under another condition is not reused.
@@ -42,13 +33,16 @@ class LoweringContext {
 
   const Graph& graph_;
   Program& program_;
-  LayoutMap layouts_;
+  const LayoutMap& layouts_;
   std::map<const Value*, BufferId> buffers_;
   std::string place_;
   std::map<std::pair<BufferId, std::string>, BufferId> copies_;
 };
 
-// Lowers the whole graph. With `use_templates` false (-O0) every node becomes its definition.
-Program lower(const Graph& graph, const Target& target, bool use_templates);
+// Adds the loop nests of a node's definition.
+void lower_by_definition(const Node& node, LoweringContext& context);
+
+// Lowers the whole graph. Without choices (-O0) every node becomes its definition.
+Program lower(const Graph& graph, const KernelChoices& choices);
 
 }  // namespace onnxc

@@ -1,50 +1,47 @@
-// What the passes ask a target: for which nodes it has kernel templates, and which epilogues and neighbours these fuse.
+// A target as the passes see it: data. Its kernels offer to compute nodes, its fusions replace chains of kernel calls,
+// and its kernels for nests take loop nests.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 #include "ir/program/program.h"
-#include "passes/lowering/lower.h"
+#include "passes/lowering/offer.h"
 
 namespace onnxc {
 
-enum class LayoutDemand : uint8_t { none, rows, blocks };
+// One kernel for a chain of calls, each of which alone reads what the one before computes.
+struct Fusion {
+  std::string_view name;
+  size_t calls;  // of the chain
+  // Nothing where the target has no kernel for this chain.
+  std::function<std::optional<KernelCall>(const Program&, std::span<const KernelCall* const> chain)> fuse;
+};
 
-class Target {
- public:
-  virtual ~Target() = default;
+// A kernel that computes what a loop nest does.
+struct NestKernel {
+  std::string_view name;
+  // Nothing where it does not compute this nest.
+  std::function<std::optional<KernelCall>(const Program&, const LoopNest&)> take;
+};
 
-  virtual std::string name() const = 0;
-
-  // Whether the target's kernel template for the node writes NCHWc; and that layout for a rank.
-  virtual bool prefers_blocked(const Node& node) const = 0;
-  virtual Layout blocked_layout(size_t rank) const = 0;
-  // The layout in which the node's kernel template reads input 0; none without a template, or if any will do.
-  virtual LayoutDemand demand(const Node& /*node*/) const { return LayoutDemand::none; }
-  // Whether a node whose template writes NCHWc also has one that writes a row-major output.
-  virtual bool can_give_rows(const Node& /*node*/) const { return false; }
-
-  // Adds the call of a kernel template for the node; false when the node's definition is to be used instead.
-  virtual bool lower(const Node& node, LoweringContext& context) const = 0;
-
+struct Target {
+  std::string name;
+  int64_t block_channels;  // of NCHWc
+  // The cost of copying one vector of a tensor from blocks to rows, on the scale of Offer::cost.
+  double copy_to_rows_cost = 0;
+  // What the kernels offer for a node, each kernel asked once; empty where its definition is to be used.
+  std::function<Offers(const Node&, const Graph&)> offers;
   // Whether the kernel can apply `epilogue`, in which accumulator 0 is the kernel's result, and store to `output`.
-  virtual bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue,
-                             BufferId output) const = 0;
+  std::function<bool(const Program&, const KernelCall&, const Epilogue&, BufferId output)> fits_epilogue;
+  std::vector<Fusion> fusions;    // in the order in which they are tried
+  std::vector<NestKernel> nests;  // the same
 
-  // One kernel for three calls in sequence: a matrix product `scores`, a softmax `weights` that reads it, and a matrix
-  // product `product` that reads the softmax. Nothing where the target has no such kernel.
-  virtual std::optional<KernelCall> attention(const Program&, const KernelCall& /*scores*/,
-                                              const KernelCall& /*weights*/, const KernelCall& /*product*/) const {
-    return std::nullopt;
-  }
-  // One kernel for a convolution and a max pool that reads its output. Nothing where the target has no such kernel.
-  virtual std::optional<KernelCall> pooled_convolution(const Program&, const KernelCall& /*convolution*/,
-                                                       const KernelCall& /*pool*/) const {
-    return std::nullopt;
-  }
-  // A kernel that computes what the nest does. Nothing where the target has no such kernel.
-  virtual std::optional<KernelCall> nest_kernel(const Program&, const LoopNest& /*nest*/) const { return std::nullopt; }
+  Layout blocked_layout(size_t rank) const { return Layout::channel_blocked(rank, block_channels); }
 };
 
 }  // namespace onnxc

@@ -19,16 +19,10 @@ KernelCall joined(std::string title, const KernelCall& first, const KernelCall& 
   return call;
 }
 
-}  // namespace
+using Chain = std::span<const KernelCall* const>;
 
-bool TextTarget::fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& /*epilogue*/,
-                               BufferId output) const {
-  const Buffer& buffer = program.buffer(output);
-  return buffer.layout == program.buffer(call.output).layout && (!buffer.view || call.spec->accepts_views());
-}
-
-std::optional<KernelCall> TextTarget::attention(const Program& /*program*/, const KernelCall& scores,
-                                                const KernelCall& weights, const KernelCall& product) const {
+std::optional<KernelCall> attention(const Program& /*program*/, Chain chain) {
+  const KernelCall &scores = *chain[0], &weights = *chain[1], &product = *chain[2];
   if (!is(scores, "matmul") || !is(weights, "softmax") || !is(product, "matmul")) return std::nullopt;
   if (product.inputs.size() != 2 || product.inputs[0] != weights.output || product.inputs[1] == scores.output)
     return std::nullopt;
@@ -37,10 +31,26 @@ std::optional<KernelCall> TextTarget::attention(const Program& /*program*/, cons
   return call;
 }
 
-std::optional<KernelCall> TextTarget::pooled_convolution(const Program& /*program*/, const KernelCall& convolution,
-                                                         const KernelCall& pool) const {
+std::optional<KernelCall> pooled_convolution(const Program& /*program*/, Chain chain) {
+  const KernelCall &convolution = *chain[0], &pool = *chain[1];
   if (!is(convolution, "conv") || !is(pool, "pool maximum")) return std::nullopt;
   return joined(convolution.spec->describe() + " maximum", convolution, pool);
+}
+
+bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& /*epilogue*/, BufferId output) {
+  const Buffer& buffer = program.buffer(output);
+  return buffer.layout == program.buffer(call.output).layout && (!buffer.view || call.spec->accepts_views());
+}
+
+}  // namespace
+
+Target text_target() {
+  return {.name = "text",
+          .block_channels = 4,
+          .offers = [](const Node&, const Graph&) { return Offers(); },
+          .fits_epilogue = fits_epilogue,
+          .fusions = {{"pooled_convolution", 2, pooled_convolution}, {"attention", 3, attention}},
+          .nests = {}};
 }
 
 }  // namespace onnxc

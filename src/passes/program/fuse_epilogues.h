@@ -5,7 +5,7 @@
 
 namespace onnxc {
 
-class Target;
+struct Target;
 
 // Before: t = conv(x); y[i] = max(t[i] + r[i], 0). After: y = conv(x) with the epilogue max(acc + r[i], 0), applied in
 // registers, and t is gone.

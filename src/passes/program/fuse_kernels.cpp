@@ -35,16 +35,26 @@ class KernelFusion {
     return reader;
   }
 
+  // The steps that begin with `first`, as many as there are up to `count`, each the only reader of the one before.
+  std::vector<size_t> chain_from(size_t first, size_t count) const {
+    std::vector<size_t> chain{first};
+    while (chain.size() < count) {
+      const std::optional<size_t> follower = next(chain.back());
+      if (!follower) break;
+      chain.push_back(*follower);
+    }
+    return chain;
+  }
+
   void fuse(size_t first) {
     if (kernel(first) == nullptr) return;
-    const std::optional<size_t> second = next(first);
-    if (!second) return;
-    if (auto call = target_.pooled_convolution(program_, *kernel(first), *kernel(*second)))
-      return replace({first, *second}, std::move(*call));
-    const std::optional<size_t> third = next(*second);
-    if (!third) return;
-    if (auto call = target_.attention(program_, *kernel(first), *kernel(*second), *kernel(*third)))
-      replace({first, *second, *third}, std::move(*call));
+    for (const Fusion& fusion : target_.fusions) {
+      const std::vector<size_t> chain = chain_from(first, fusion.calls);
+      if (chain.size() < fusion.calls) continue;
+      std::vector<const KernelCall*> calls;
+      for (const size_t step : chain) calls.push_back(kernel(step));
+      if (auto call = fusion.fuse(program_, calls)) return replace(chain, std::move(*call));
+    }
   }
 
   // Puts one call in the place of steps that follow one another: the last one's, since everything that the kernel reads

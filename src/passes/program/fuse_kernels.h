@@ -5,7 +5,7 @@
 
 namespace onnxc {
 
-class Target;
+struct Target;
 
 // Before: s = matmul(q, k) with the epilogue acc * scale + mask; p = softmax(s); y = matmul(p, v). After: y =
 // attention(q, k, v); s and p, as large as queries times keys, are gone.

@@ -8,7 +8,11 @@ void take_nests(Program& program, const Target& target) {
   for (Step& step : program.steps) {
     const auto* nest = std::get_if<LoopNest>(&step.work);
     if (nest == nullptr) continue;
-    if (std::optional<KernelCall> call = target.nest_kernel(program, *nest)) step.work = *std::move(call);
+    for (const NestKernel& kernel : target.nests)
+      if (std::optional<KernelCall> call = kernel.take(program, *nest)) {
+        step.work = *std::move(call);
+        break;
+      }
   }
 }
 

@@ -5,7 +5,7 @@
 
 namespace onnxc {
 
-class Target;
+struct Target;
 
 // Before: a nest that copies a tensor from NCHWc to rows. After: a call of the kernel that does so.
 //

@@ -52,7 +52,7 @@ class CompiledModel {
   explicit CompiledModel(Program program) {
     const CpuMachine architecture = resolve_march("native");
     const std::filesystem::path path = folder_.path() / "model.so";
-    take_nests(program, CpuTarget(architecture));
+    take_nests(program, cpu_target(architecture));
     build_shared_object(emit_cpu(program, {architecture, "test", "test"}), {architecture}, path);
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     internal_check(library_ != nullptr, "a model.so that loads");

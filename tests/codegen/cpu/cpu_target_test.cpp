@@ -10,6 +10,7 @@
 #include "passes/program/fuse_kernels.h"
 #include "passes/program/fuse_nests.h"
 #include "passes/program/place_stores.h"
+#include "passes/test_target.h"
 
 namespace onnxc {
 namespace {
@@ -18,8 +19,8 @@ using testing::ElementsAre;
 
 // What the steps of a graph are after lowering and fusion, the kernels' by their descriptions.
 std::vector<std::string> steps(const std::string& graph) {
-  const CpuTarget target(*find_cpu_machine("x86-64-v3"));
-  Program program = lower(*read_shaped_graph(graph), target, true);
+  const Target target = cpu_target(*find_cpu_machine("x86-64-v3"));
+  Program program = lower_for(*read_shaped_graph(graph), target);
   fuse_nests(program);
   place_stores(program);
   fuse_epilogues(program, target);

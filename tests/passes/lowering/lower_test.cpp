@@ -15,7 +15,7 @@ const std::string convolution = R"((float[N, 8, D] x) => (y) <float[4, 8, 1] w> 
 })";
 
 std::string lowered(const Graph& graph, bool use_templates) {
-  Program program = lower(graph, TestTarget(), use_templates);
+  Program program = use_templates ? lower_for(graph, test_target()) : lower(graph, {});
   verify(program);
   return to_string(program);
 }

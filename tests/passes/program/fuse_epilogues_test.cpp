@@ -9,7 +9,7 @@ namespace onnxc {
 namespace {
 
 std::string fused(std::string_view before) {
-  return after(before, [](Program& program) { fuse_epilogues(program, TextTarget()); });
+  return after(before, [](Program& program) { fuse_epilogues(program, text_target()); });
 }
 
 TEST(FuseEpilogues, TheKernelTakesOneNestAfterAnother) {

@@ -9,7 +9,7 @@ namespace onnxc {
 namespace {
 
 std::string fused(std::string_view before) {
-  return after(before, [](Program& program) { fuse_kernels(program, TextTarget()); });
+  return after(before, [](Program& program) { fuse_kernels(program, text_target()); });
 }
 
 TEST(FuseKernels, AttentionWithItsScaleAndMask) {

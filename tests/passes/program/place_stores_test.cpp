@@ -134,7 +134,7 @@ kernel conv 1x1x1 12->5  b3 = b2
   expect_text(steps_of(after(before,
                              [](Program& program) {
                                place_stores(program);
-                               fuse_epilogues(program, TextTarget());
+                               fuse_epilogues(program, text_target());
                              })),
               R"(nest concat  axes i<N, j<8, k<6
   b4[i, j, k] = b0[i, j, k]

@@ -9,22 +9,25 @@
 namespace onnxc {
 namespace {
 
+std::optional<KernelCall> negation(const Program& program, const LoopNest& nest) {
+  if (nest.name != "negate") return std::nullopt;
+  const Scalar& value = nest.stores.front().value;
+  KernelCall call;
+  visit(value, [&](const ScalarNode& node) {
+    if (node.op == ScalarOp::load) call.inputs = {node.buffer};
+  });
+  call.output = nest.stores.front().buffer;
+  EXPECT_EQ(program.buffer(call.output).dtype, value.dtype());
+  call.spec = std::make_shared<TextKernel>("negation", KernelOperands{{{}}, {}});
+  return call;
+}
+
 // It has a kernel for nests that are called negate.
-class NegatingTarget : public TextTarget {
- public:
-  std::optional<KernelCall> nest_kernel(const Program& program, const LoopNest& nest) const override {
-    if (nest.name != "negate") return std::nullopt;
-    const Scalar& value = nest.stores.front().value;
-    KernelCall call;
-    visit(value, [&](const ScalarNode& node) {
-      if (node.op == ScalarOp::load) call.inputs = {node.buffer};
-    });
-    call.output = nest.stores.front().buffer;
-    EXPECT_EQ(program.buffer(call.output).dtype, value.dtype());
-    call.spec = std::make_shared<TextKernel>("negation", KernelOperands{{{}}, {}});
-    return call;
-  }
-};
+Target negating_target() {
+  Target target = text_target();
+  target.nests = {{"negation", negation}};
+  return target;
+}
 
 constexpr const char* before = R"(b0 input float32 [N, 4] "x"
 b1 input bool [1] "c"
@@ -49,7 +52,7 @@ nest negate  axes i<N, j<4
 )";
 
 TEST(TakeNests, NestsOfWhichTheTargetHasAKernelBecomeItsCalls) {
-  expect_text(after(before, [](Program& program) { take_nests(program, NegatingTarget()); }),
+  expect_text(after(before, [](Program& program) { take_nests(program, negating_target()); }),
               R"(b0 input float32 [N, 4] "x"
 b1 input bool [1] "c"
 b2 temporary float32 [N, 4] "t"
@@ -72,7 +75,7 @@ kernel negation  b4 = b2
 }
 
 TEST(TakeNests, ATargetWithoutSuchKernelsKeepsThem) {
-  EXPECT_EQ(after(before, [](Program& program) { take_nests(program, TextTarget()); }), before);
+  EXPECT_EQ(after(before, [](Program& program) { take_nests(program, text_target()); }), before);
 }
 
 }  // namespace

@@ -146,6 +146,14 @@ std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution,
   return call;
 }
 
+std::vector<float> weights_of(const Node& node) { return as_float(*node.inputs[1]->constant); }
+
+Layout blocked_input(const Node& node, int lanes) {
+  return Layout::channel_blocked(node.inputs[0]->shape->size(), lanes);
+}
+
+Layout row_major_input(const Node& node) { return Layout::row_major(node.inputs[0]->shape->size()); }
+
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context) {
   const Value &input = *node.inputs[0], &output = *node.outputs[0];

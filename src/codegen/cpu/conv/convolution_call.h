@@ -1,5 +1,5 @@
 // How a CPU convolution kernel (direct, depthwise, transposed, ...) is called. Each kernel has a file of its own for
-// its choice and its packing.
+// its offer and its cost.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"
@@ -18,6 +18,11 @@ struct ConvolutionTemplate {
   // Voxels of the output that one task computes together, in row-major order; 0 is a whole axis.
   kernels::Axes tile = {1, 1, 1};
 };
+
+// The node's constant weights, and the layouts in which a kernel may read its input.
+std::vector<float> weights_of(const Node& node);
+Layout blocked_input(const Node& node, int lanes);
+Layout row_major_input(const Node& node);
 
 // Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW where that
 // is its form. The bias is its first epilogue.

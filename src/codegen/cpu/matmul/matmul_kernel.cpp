@@ -4,6 +4,7 @@
 #include <span>
 
 #include "codegen/call/kernel_call.h"
+#include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "kernels/cpu/matmul/matmul_geometry.h"
 #include "kernels/cpu/matmul/matmul_packing.h"
@@ -98,6 +99,37 @@ std::vector<float> packed_matrix(const Value& b, const Product& product, int lan
                             product.b_is_transposed ? depth : 1);
 }
 
+// Supports operands of two axes or more, of a kernel's type, whose batch axes are known to be equal or 1.
+bool supports(const Node& node) {
+  if (!is_matrix_product(node)) return false;
+  const Value &a = *node.inputs[0], &b = *node.inputs[1];
+  const Shape& output = *node.outputs[0]->shape;
+  if (!is_kernel_type(a.dtype) || a.shape->size() < 2 || b.shape->size() < 2) return false;
+  if (output.size() > most_batch_axes + 2) return false;
+  const std::span<const Expr> batch(output.begin(), output.end() - 2);
+  for (const Value* operand : {&a, &b})
+    if (!broadcasts({operand->shape->begin(), operand->shape->end() - 2}, batch)) return false;
+  const NodeReader reader(node);
+  return !is_gemm(node) || !reader.has_input(2) || broadcasts(reader.shape(2), output);
+}
+
+// A constant right operand without batch axes is packed as floats. Gemm's factors and its C become the epilogue.
+void lower_matmul(const Node& node, int lanes, LoweringContext& context) {
+  const Value &a = *node.inputs[0], &b = *node.inputs[1], &output = *node.outputs[0];
+  Product product = product_of(node);
+  product.b_is_packed = can_be_packed(b);
+  KernelCall call;
+  call.inputs = {context.buffer_as(a, Layout::row_major(a.shape->size()), node.origin),
+                 product.b_is_packed ? add_constant(context.program(), b.name, packed_matrix(b, product, lanes), true)
+                                     : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
+  call.epilogue = product_epilogue(node, context);
+  KernelOperands operands{
+      {row_major_operand(a), product.b_is_packed ? KernelOperand{.is_packed = true} : row_major_operand(b)},
+      row_major_operand(output)};
+  call.spec = std::make_shared<MatmulSpec>(std::move(product), std::move(operands));
+  context.emit_kernel(std::move(call), output, Layout::row_major(output.shape->size()), node.origin);
+}
+
 }  // namespace
 
 const Product* find_product(const KernelCall& call) {
@@ -125,34 +157,14 @@ std::string matrix_batch(const KernelText& text, const Shape& batch) {
   return braced(extents);
 }
 
-bool takes_matmul(const Node& node, const CpuMachine&) {
-  if (!is_matrix_product(node)) return false;
-  const Value &a = *node.inputs[0], &b = *node.inputs[1];
-  const Shape& output = *node.outputs[0]->shape;
-  if (!is_kernel_type(a.dtype) || a.shape->size() < 2 || b.shape->size() < 2) return false;
-  if (output.size() > most_batch_axes + 2) return false;
-  const std::span<const Expr> batch(output.begin(), output.end() - 2);
-  for (const Value* operand : {&a, &b})
-    if (!broadcasts({operand->shape->begin(), operand->shape->end() - 2}, batch)) return false;
-  const NodeReader reader(node);
-  return !is_gemm(node) || !reader.has_input(2) || broadcasts(reader.shape(2), output);
-}
-
-void lower_matmul(const Node& node, const CpuMachine& machine, LoweringContext& context) {
-  const Value &a = *node.inputs[0], &b = *node.inputs[1], &output = *node.outputs[0];
-  Product product = product_of(node);
-  product.b_is_packed = can_be_packed(b);
-  KernelCall call;
-  call.inputs = {context.buffer_as(a, Layout::row_major(a.shape->size()), node.origin),
-                 product.b_is_packed
-                     ? add_constant(context.program(), b.name, packed_matrix(b, product, machine.lanes()), true)
-                     : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
-  call.epilogue = product_epilogue(node, context);
-  KernelOperands operands{
-      {row_major_operand(a), product.b_is_packed ? KernelOperand{.is_packed = true} : row_major_operand(b)},
-      row_major_operand(output)};
-  call.spec = std::make_shared<MatmulSpec>(std::move(product), std::move(operands));
-  context.emit_kernel(std::move(call), output, Layout::row_major(output.shape->size()), node.origin);
+// MatMul and Gemm.
+void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!supports(node)) return;
+  offers.push_back(
+      {.kernel = "matmul",
+       .gives = LayoutDemand::rows,
+       .lower = [&node, lanes = machine.lanes()](LoweringContext& context) { lower_matmul(node, lanes, context); }});
 }
 
 }  // namespace onnxc

@@ -1,11 +1,9 @@
-// MatMul and Gemm by the matrix-product kernel (kernels/cpu/matmul/matmul.h).
+// Calls of the matrix-product kernel (kernels/cpu/matmul/matmul.h), as attention sees them. Its offer: kernel_rows.h.
 #pragma once
 
 #include <string>
-#include "machine/cpu_machine.h"
 
 #include "codegen/call/kernel_text.h"
-#include "passes/lowering/lower.h"
 
 namespace onnxc {
 
@@ -16,11 +14,6 @@ struct Product {
   bool a_is_transposed = false, b_is_transposed = false;
   bool b_is_packed = false;
 };
-
-// Supports operands of two axes or more, of float32 or a half type, whose batch axes are known to be equal or 1.
-bool takes_matmul(const Node& node, const CpuMachine& machine);
-// A constant right operand without batch axes is packed as floats. Gemm's factors and its C become the epilogue.
-void lower_matmul(const Node& node, const CpuMachine& machine, LoweringContext& context);
 
 // The product that a call computes; null for the call of another kernel.
 const Product* find_product(const KernelCall& call);

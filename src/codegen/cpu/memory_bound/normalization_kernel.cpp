@@ -1,27 +1,37 @@
-#include "codegen/cpu/memory_bound/normalization_kernel.h"
-
+// InstanceNormalization and GroupNormalization: kernels compute the statistics (channel_moments.h), the nests of the
+// definition do the rest.
+#include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/memory_bound/channel_moments.h"
 #include "kernels/cpu/conv_nchw/conv_planar_geometry.h"
 #include "ops/network/normalization_spec.h"
 #include "ops/node_reader.h"
 
 namespace onnxc {
+namespace {
 
-bool takes_normalization(const Node& node, const CpuMachine&) {
-  return is_instance_normalization(node) && is_kernel_type(node.inputs[0]->dtype) && is_within_rank(*node.inputs[0]);
-}
-
-bool takes_normalization_of_few_channels(const Node& node, const CpuMachine& machine) {
-  if (!takes_normalization(node, machine)) return false;
-  const std::optional<int64_t> channels = (*node.inputs[0]->shape)[1].constant();
-  return channels && *channels <= kernels::most_planar_channels;
-}
-
-void lower_normalization(const Node& node, const CpuMachine& machine, LoweringContext& context) {
+void lower_normalization(const Node& node, int lanes, LoweringContext& context) {
   const Expr groups = resolve_instance_normalization(NodeReader(node)).groups;
   const BufferId input = context.buffer(*node.inputs[0]);
-  const int block_lanes = context.program().buffer(input).layout.is_row_major() ? 1 : machine.lanes();
+  const int block_lanes = context.program().buffer(input).layout.is_row_major() ? 1 : lanes;
   define_by_moments(node, groups, emit_moments({input, groups, block_lanes, node.origin}, context.program()), context);
+}
+
+}  // namespace
+
+void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!is_instance_normalization(node) || !is_kernel_type(node.inputs[0]->dtype) || !is_within_rank(*node.inputs[0]))
+    return;
+  // Of few channels NCHWc blocks would be mostly padding: NCHW is as good.
+  const std::optional<int64_t> channels = (*node.inputs[0]->shape)[1].constant();
+  const bool takes_any_layout = channels && *channels <= kernels::most_planar_channels;
+  offers.push_back({.kernel = "normalization",
+                    .reads = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
+                    .gives = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
+                    .needs_blocks = !takes_any_layout,
+                    .lower = [&node, lanes = machine.lanes()](LoweringContext& context) {
+                      lower_normalization(node, lanes, context);
+                    }});
 }
 
 }  // namespace onnxc

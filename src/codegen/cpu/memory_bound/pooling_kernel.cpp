@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/call/kernel_convolution.h"
+#include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/memory_bound/channel_moments.h"
 #include "kernels/cpu/memory_bound/pooling_geometry.h"
 #include "ops/op.h"
@@ -78,23 +79,31 @@ bool is_on_kernel_type(const Node& node) {
   return is_kernel_type(node.inputs[0]->dtype) && is_within_rank(*node.inputs[0]);
 }
 
-}  // namespace
-
-bool takes_pool(const Node& node, const CpuMachine&) {
-  if (node.op->name != "MaxPool" && node.op->name != "AveragePool") return false;
-  const bool gives_indices = node.outputs.size() > 1 && node.outputs[1] != nullptr;
-  return !gives_indices && is_on_kernel_type(node);
-}
-
-void lower_pool(const Node& node, const CpuMachine& machine, LoweringContext& context) {
+void lower_pool(const Node& node, int lanes, LoweringContext& context) {
   const NodeReader reader(node);
   const Value& output = *node.outputs[0];
   KernelCall call;
   call.inputs = {context.buffer(*node.inputs[0])};
-  const Layout layout = Layout::channel_blocked(output.shape->size(), machine.lanes());
+  const Layout layout = Layout::channel_blocked(output.shape->size(), lanes);
   call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout);
   call.epilogue = plain_epilogue(output);
   context.emit_kernel(std::move(call), output, layout, node.origin);
+}
+
+}  // namespace
+
+// MaxPool without indices, and AveragePool: pooling.h.
+void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!is_operator(&node, "MaxPool") && !is_operator(&node, "AveragePool")) return;
+  const bool gives_indices = node.outputs.size() > 1 && node.outputs[1] != nullptr;
+  if (gives_indices || !is_on_kernel_type(node)) return;
+  offers.push_back(
+      {.kernel = "pool",
+       .reads = LayoutDemand::blocks,
+       .gives = LayoutDemand::blocks,
+       .needs_blocks = true,
+       .lower = [&node, lanes = machine.lanes()](LoweringContext& context) { lower_pool(node, lanes, context); }});
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
@@ -107,13 +116,19 @@ std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCa
   return are_separate ? std::optional(spec->axes()) : std::nullopt;
 }
 
-bool takes_global_average_pool(const Node& node, const CpuMachine&) {
-  return node.op->name == "GlobalAveragePool" && is_on_kernel_type(node);
-}
-
-void lower_global_average_pool(const Node& node, const CpuMachine& machine, LoweringContext& context) {
-  const Value& input = *node.inputs[0];
-  emit_means({context.buffer(input), (*input.shape)[1], machine.lanes(), node.origin}, *node.outputs[0], context);
+// The means of channels: channel_moments.h.
+void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!is_operator(&node, "GlobalAveragePool") || !is_on_kernel_type(node)) return;
+  offers.push_back({.kernel = "global_average_pool",
+                    .reads = LayoutDemand::blocks,
+                    .gives = LayoutDemand::blocks,
+                    .needs_blocks = true,
+                    .lower = [&node, lanes = machine.lanes()](LoweringContext& context) {
+                      const Value& input = *node.inputs[0];
+                      const MomentsCall call{context.buffer(input), (*input.shape)[1], lanes, node.origin};
+                      emit_means(call, *node.outputs[0], context);
+                    }});
 }
 
 }  // namespace onnxc

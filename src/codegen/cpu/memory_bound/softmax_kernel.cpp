@@ -1,6 +1,7 @@
 #include "codegen/cpu/memory_bound/softmax_kernel.h"
 
 #include "codegen/call/kernel_call.h"
+#include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "kernels/cpu/memory_bound/softmax_geometry.h"
 #include "ops/network/softmax_spec.h"
@@ -70,22 +71,22 @@ bool is_softmax_of_rows(const KernelCall& call) {
   return spec != nullptr && spec->is_softmax_of_rows();
 }
 
-bool takes_softmax(const Node& node, const CpuMachine&) {
-  if (!is_softmax(node)) return false;
+// Softmax and LogSoftmax of rows: softmax.h.
+void offer_softmax(const CpuProblem& problem, const CpuMachine& /*machine*/, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!is_softmax(node)) return;
   const NodeReader reader(node);
-  if (!is_kernel_type(reader.dtype(0)) || reader.rank(0) == 0) return false;
+  if (!is_kernel_type(reader.dtype(0)) || reader.rank(0) == 0) return;
   const SoftmaxSpec spec = resolve_softmax(reader);
-  return spec.is_of_rows() && spec.first_axis <= most_row_axes;
-}
-
-void lower_softmax(const Node& node, const CpuMachine&, LoweringContext& context) {
-  const NodeReader reader(node);
-  const Shape& shape = reader.shape(0);
-  const Layout layout = Layout::row_major(shape.size());
-  KernelCall call;
-  call.inputs = {context.buffer_as(reader.input(0), layout, node.origin)};
-  call.spec = std::make_shared<SoftmaxCallSpec>(shape, resolve_softmax(reader));
-  context.emit_kernel(std::move(call), *node.outputs[0], layout, node.origin);
+  if (!spec.is_of_rows() || spec.first_axis > most_row_axes) return;
+  offers.push_back({.kernel = "softmax", .gives = LayoutDemand::rows, .lower = [&node, spec](LoweringContext& context) {
+                      const Value& input = *node.inputs[0];
+                      const Layout layout = Layout::row_major(input.shape->size());
+                      KernelCall call;
+                      call.inputs = {context.buffer_as(input, layout, node.origin)};
+                      call.spec = std::make_shared<SoftmaxCallSpec>(*input.shape, spec);
+                      context.emit_kernel(std::move(call), *node.outputs[0], layout, node.origin);
+                    }});
 }
 
 }  // namespace onnxc

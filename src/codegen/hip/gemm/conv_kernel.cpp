@@ -1,6 +1,7 @@
 #include "codegen/hip/gemm/conv_kernel.h"
 
 #include "codegen/call/kernel_convolution.h"
+#include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
 #include "support/diagnostics.h"
 
@@ -54,27 +55,14 @@ Tensor pack(const GemmPlan& plan, const std::vector<float>& weights) {
   });
 }
 
-}  // namespace
-
-bool may_count_positions(const KernelConvolution& convolution) {
-  return may_count_positions(three(convolution.axes, &WindowAxis::input)) &&
-         may_count_positions(three(convolution.axes, &WindowAxis::output));
-}
-
-bool takes_implicit_gemm(const Node& node) {
-  const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  if (!convolution || !may_count_positions(*convolution)) return false;
-  if (cuts_blocks(convolution->shape)) return true;
-  return !convolution->spec.transposed && convolution->shape.group_output_channels() >= fewest_group_columns;
-}
-
-void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringContext& context) {
-  const KernelConvolution convolution = *as_kernel_convolution(node);
+void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
+  const Node& node = *problem.node;
+  const KernelConvolution& convolution = *problem.convolution;
   const Value& input = *node.inputs[0];
   const size_t rank = input.shape->size();
   GemmPlan plan{.shape = convolution.shape,
                 .transposed = convolution.spec.transposed,
-                .products = products_for(input.dtype, products)};
+                .products = products_for(input.dtype, problem.products)};
   const BufferId own = context.buffer(input);
   const bool is_row_major = context.program().buffer(own).layout.is_row_major();
   const bool is_planar = reads_elements(convolution, is_row_major);
@@ -102,6 +90,27 @@ void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringC
   const Layout& own_layout = context.program().buffer(context.buffer(*node.outputs[0])).layout;
   const Layout output_layout = own_layout.is_row_major() ? own_layout : blocked;
   lower_gemm(node, operation, x, weights, bias_epilogue(node, context), output_layout, context);
+}
+
+}  // namespace
+
+bool may_count_positions(const KernelConvolution& convolution) {
+  return may_count_positions(three(convolution.axes, &WindowAxis::input)) &&
+         may_count_positions(three(convolution.axes, &WindowAxis::output));
+}
+
+bool is_for_implicit_gemm(const KernelConvolution& convolution) {
+  if (!may_count_positions(convolution)) return false;
+  if (cuts_blocks(convolution.shape)) return true;
+  return !convolution.spec.transposed && convolution.shape.group_output_channels() >= fewest_group_columns;
+}
+
+// Convolutions and transposed convolutions on MFMA.
+void offer_implicit_gemm(const HipProblem& problem, Offers& offers) {
+  if (!problem.convolution || !is_for_implicit_gemm(*problem.convolution)) return;
+  offers.push_back({.kernel = "implicit_gemm",
+                    .gives = LayoutDemand::blocks,
+                    .lower = [problem](LoweringContext& context) { lower_implicit_gemm(problem, context); }});
 }
 
 }  // namespace onnxc

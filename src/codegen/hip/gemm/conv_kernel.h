@@ -1,17 +1,13 @@
-// Convolutions and transposed convolutions on MFMA: which nodes the implicit-GEMM kernel supports, their weights and
-// calls.
+// What the kernels of convolutions ask of a convolution: conv_kernel.cpp and channelwise_kernel.cpp.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"
-#include "kernels/hip/gemm/gemm_geometry.h"
-#include "passes/lowering/lower.h"
 
 namespace onnxc {
 
-// Whether the kernels of convolutions count that many positions.
+// Whether the kernels count that many positions.
 bool may_count_positions(const KernelConvolution& convolution);
-bool takes_implicit_gemm(const Node& node);
-// `products`: how float32 is multiplied.
-void lower_implicit_gemm(const Node& node, kernels::Products products, LoweringContext& context);
+// Whether the implicit GEMM supports a convolution.
+bool is_for_implicit_gemm(const KernelConvolution& convolution);
 
 }  // namespace onnxc

@@ -3,8 +3,8 @@
 #include <Eigen/Core>
 #include <cstring>
 
-#include "codegen/call/usual_size.h"
 #include "codegen/hip/call/kernel_spec.h"
+#include "passes/lowering/usual_size.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

@@ -1,5 +1,9 @@
-#include "codegen/hip/gemm/matmul_kernel.h"
-
+// Matrix products (MatMul, Gemm) on MFMA: which nodes the implicit-GEMM kernel supports, their weights and calls.
+//
+// The first operand's rows are the kernel's voxels, its columns the channels. The second operand is a packed constant,
+// or a matrix made at run time, one for each element of a batch; the second batch axis is then the kernel's groups and
+// must be static. Columns of both operands must be static; rows and the batch may be dynamic.
+#include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
 #include "ops/algebra/product_spec.h"
 #include "ops/node_reader.h"
@@ -100,15 +104,8 @@ Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& ma
   });
 }
 
-}  // namespace
-
-bool takes_matrix_product(const Node& node) {
-  const std::optional<MatrixProduct> product = as_matrix_product(node);
-  return product && may_count_positions(product->positions);
-}
-
-void lower_matrix_product(const Node& node, kernels::Products products, LoweringContext& context) {
-  const MatrixProduct product = *as_matrix_product(node);
+void lower_matrix_product(const Node& node, const MatrixProduct& product, kernels::Products products,
+                          LoweringContext& context) {
   const Value &a = *node.inputs[0], &b = *node.inputs[1];
   const bool is_constant = b.constant && b.shape->size() == 2;
   // Whole blocks of columns, next to each other, are read as blocks of channels.
@@ -141,6 +138,19 @@ void lower_matrix_product(const Node& node, kernels::Products products, Lowering
   };
   lower_gemm(node, operation, row_major(a), weights, product_epilogue(node, context),
              Layout::row_major(node.outputs[0]->shape->size()), context);
+}
+
+}  // namespace
+
+// MatMul and Gemm on MFMA.
+void offer_matrix_product(const HipProblem& problem, Offers& offers) {
+  const std::optional<MatrixProduct> product = as_matrix_product(*problem.node);
+  if (!product || !may_count_positions(product->positions)) return;
+  offers.push_back({.kernel = "matrix_product",
+                    .gives = LayoutDemand::rows,
+                    .lower = [problem, product = *product](LoweringContext& context) {
+                      lower_matrix_product(*problem.node, product, problem.products, context);
+                    }});
 }
 
 }  // namespace onnxc

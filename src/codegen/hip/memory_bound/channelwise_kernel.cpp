@@ -1,6 +1,6 @@
-#include "codegen/hip/memory_bound/channelwise_kernel.h"
 
 #include "codegen/call/kernel_convolution.h"
+#include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/gemm/conv_kernel.h"
 #include "codegen/hip/gemm/gemm_choice.h"
@@ -110,19 +110,18 @@ std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& w
   return packed;
 }
 
-}  // namespace
-
-bool takes_channelwise(const Node& node) {
-  const std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  if (!convolution || convolution->spec.transposed || convolution->shape.groups == 1) return false;
-  if (!may_count_positions(*convolution)) return false;
-  const ChannelwisePlan plan{.shape = convolution->shape, .lanes = kernels::block_channels};
+// Supports convolutions that the implicit GEMM does not.
+bool supports(const KernelConvolution& convolution) {
+  if (convolution.spec.transposed || convolution.shape.groups == 1) return false;
+  if (is_for_implicit_gemm(convolution) || !may_count_positions(convolution)) return false;
+  const ChannelwisePlan plan{.shape = convolution.shape, .lanes = kernels::block_channels};
   return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= most_lds_bytes &&
          plan.span() <= most_span;
 }
 
-void lower_channelwise(const Node& node, LoweringContext& context) {
-  const KernelConvolution convolution = *as_kernel_convolution(node);
+void lower_channelwise(const HipProblem& problem, LoweringContext& context) {
+  const Node& node = *problem.node;
+  const KernelConvolution& convolution = *problem.convolution;
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
   const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
   auto layout_of = [&](const Value& value) { return context.program().buffer(context.buffer(value)).layout; };
@@ -138,6 +137,16 @@ void lower_channelwise(const Node& node, LoweringContext& context) {
   const Layout input_layout = context.program().buffer(call.inputs[0]).layout;
   call.spec = std::make_shared<ChannelwiseSpec>(convolution, plan, input_layout, output_layout);
   context.emit_kernel(std::move(call), output, output_layout, node.origin);
+}
+
+}  // namespace
+
+// Convolutions with few channels a group, depthwise among them.
+void offer_channelwise(const HipProblem& problem, Offers& offers) {
+  if (!problem.convolution || !supports(*problem.convolution)) return;
+  offers.push_back({.kernel = "channelwise",
+                    .gives = LayoutDemand::blocks,
+                    .lower = [problem](LoweringContext& context) { lower_channelwise(problem, context); }});
 }
 
 }  // namespace onnxc

@@ -5,7 +5,7 @@
 
 namespace onnxc {
 
-// The rows as they lie in memory; sizes that only a run knows are size hints (codegen/call/usual_size.h).
+// The rows as they lie in memory; sizes that only a run knows are size hints (passes/lowering/usual_size.h).
 struct RowShape {
   kernels::RowKind kind;
   int outer_axes, row_axes;

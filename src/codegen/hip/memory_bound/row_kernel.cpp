@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "codegen/call/kernel_call.h"
-#include "codegen/call/usual_size.h"
+#include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/gemm/gemm_choice.h"
 #include "codegen/hip/memory_bound/row_choice.h"
 #include "ops/network/normalization_spec.h"
 #include "ops/network/softmax_spec.h"
 #include "ops/op.h"
+#include "passes/lowering/usual_size.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -209,16 +210,11 @@ Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) 
 
 // ------------------------------------------------------------------------------------------- softmax
 
-bool lower_softmax(const Node& node, LoweringContext& context) {
-  const NodeReader reader(node);
-  const Shape& shape = reader.shape(0);
-  const size_t rank = shape.size();
-  if (rank == 0 || rank > RowSizes::most_axes) return false;
-  const SoftmaxSpec spec = resolve_softmax(reader);
+void lower_softmax(const Node& node, const SoftmaxSpec& spec, LoweringContext& context) {
+  const Shape& shape = *node.inputs[0]->shape;
   Rows rows = row_major_rows(spec.takes_logarithm() ? RowKind::log_softmax : RowKind::softmax, shape, spec.first_axis,
                              spec.end_axis);
-  emit_rows(node, std::move(rows), Layout::row_major(rank), plain_epilogue(*node.outputs[0]), context);
-  return true;
+  emit_rows(node, std::move(rows), Layout::row_major(shape.size()), plain_epilogue(*node.outputs[0]), context);
 }
 
 // ------------------------------------------------------------------------------------------- over the last axes
@@ -241,19 +237,13 @@ Epilogue scaled_epilogue(const Node& node, LoweringContext& context,
   return epilogue;
 }
 
-bool lower_last_axes(const Node& node, LoweringContext& context) {
-  const NodeReader reader(node);
-  const Shape& shape = reader.shape(0);
-  if (shape.empty() || shape.size() > RowSizes::most_axes || !reader.has_output(0)) return false;
-  if (reader.has_output(1) || reader.has_output(2)) return false;
-  const LayerNormalizationSpec spec = resolve_layer_normalization(reader);
+void lower_last_axes(const Node& node, const LayerNormalizationSpec& spec, LoweringContext& context) {
+  const Shape& shape = *node.inputs[0]->shape;
   Rows rows = row_major_rows(spec.subtracts_mean ? RowKind::moments : RowKind::mean_square, shape, spec.first_axis,
                              shape.size());
   rows.epsilon = spec.epsilon;
-  if (!std::isfinite(rows.epsilon)) return false;
   auto broadcast = [](const Operand& operand, const std::vector<Expr>& i) { return operand.broadcast_indices(i); };
   emit_rows(node, std::move(rows), Layout::row_major(shape.size()), scaled_epilogue(node, context, broadcast), context);
-  return true;
 }
 
 // ------------------------------------------------------------------------------------------- by instance
@@ -326,29 +316,35 @@ void lower_long_rows(const Node& node, InstanceRows instances, const RowShape& s
   define_by_moments(node, groups, output, context);
 }
 
-bool lower_instances(const Node& node, LoweringContext& context) {
-  const NodeReader reader(node);
-  const InstanceNormalizationSpec spec = resolve_instance_normalization(reader);
-  if (spec.has_parameters_by_group) return false;
-  if (!is_within_rank(*node.inputs[0])) return false;
-  const Shape& shape = reader.shape(0);
-  const BufferId input = context.buffer(*node.inputs[0]);
+// In blocks or row-major, as the input is.
+void lower_instances(const Node& node, const InstanceNormalizationSpec& spec, LoweringContext& context) {
+  const Value& value = *node.inputs[0];
+  const Shape& shape = *value.shape;
+  const BufferId input = context.buffer(value);
   const Layout layout = context.program().buffer(input).layout;
   const bool is_blocked = layout == Layout::channel_blocked(shape.size(), block_channels);
-  if (!is_blocked && !layout.is_row_major()) return false;
+  internal_check(is_blocked || layout.is_row_major(), "a layout of this target");
   const Expr& groups = spec.groups;
   InstanceRows instances = is_blocked ? blocked_rows(shape, groups) : planar_rows(shape, groups);
   instances.rows.epsilon = spec.epsilon;
-  if (!std::isfinite(instances.rows.epsilon)) return false;
   const RowShape row_shape =
-      shape_of(instances.rows, context.program(), larger_size(reader.dtype(0), node.outputs[0]->dtype));
-  if (!instances.is_one_kernel || are_few_and_long(row_shape)) {
-    lower_long_rows(node, std::move(instances), row_shape, groups, input, context);
-  } else {
-    auto channel = [](const Operand&, const std::vector<Expr>& i) { return std::vector<Expr>{i[1]}; };
-    emit_rows(node, std::move(instances.rows), layout, scaled_epilogue(node, context, channel), context);
-  }
-  return true;
+      shape_of(instances.rows, context.program(), larger_size(value.dtype, node.outputs[0]->dtype));
+  if (!instances.is_one_kernel || are_few_and_long(row_shape))
+    return lower_long_rows(node, std::move(instances), row_shape, groups, input, context);
+  auto channel = [](const Operand&, const std::vector<Expr>& i) { return std::vector<Expr>{i[1]}; };
+  emit_rows(node, std::move(instances.rows), layout, scaled_epilogue(node, context, channel), context);
+}
+
+// Whether the kernels have the types of a node's first input and output.
+bool has_kernel_types(const Node& node) {
+  if (node.inputs.empty() || node.inputs[0] == nullptr || node.outputs.empty() || node.outputs[0] == nullptr)
+    return false;
+  return is_kernel_type(node.inputs[0]->dtype) && is_kernel_type(node.outputs[0]->dtype);
+}
+
+bool has_axes_for_rows(const Node& node) {
+  const size_t rank = node.inputs[0]->shape->size();
+  return rank > 0 && rank <= RowSizes::most_axes;
 }
 
 }  // namespace
@@ -361,13 +357,38 @@ bool is_softmax_over_last_axis(const KernelCall& call) {
          (value->op == ScalarOp::cast && value->operands[0]->op == ScalarOp::accumulator);
 }
 
-bool lower_rows(const Node& node, LoweringContext& context) {
-  if (!node.op->domain.empty() || node.inputs.empty() || node.inputs[0] == nullptr) return false;
-  if (!is_kernel_type(node.inputs[0]->dtype) || node.outputs.empty() || node.outputs[0] == nullptr) return false;
-  if (!is_kernel_type(node.outputs[0]->dtype)) return false;
-  if (is_softmax(node)) return lower_softmax(node, context);
-  if (is_layer_normalization(node)) return lower_last_axes(node, context);
-  return is_instance_normalization(node) && lower_instances(node, context);
+// Softmax and LogSoftmax.
+void offer_softmax(const HipProblem& problem, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!is_softmax(node) || !has_kernel_types(node) || !has_axes_for_rows(node)) return;
+  const SoftmaxSpec spec = resolve_softmax(NodeReader(node));
+  offers.push_back({.kernel = "softmax", .gives = LayoutDemand::rows, .lower = [&node, spec](LoweringContext& context) {
+                      lower_softmax(node, spec, context);
+                    }});
+}
+
+// LayerNormalization and RMSNormalization, unless their statistics are outputs as well.
+void offer_layer_normalization(const HipProblem& problem, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!is_layer_normalization(node) || !has_kernel_types(node) || !has_axes_for_rows(node)) return;
+  const NodeReader reader(node);
+  if (reader.has_output(1) || reader.has_output(2)) return;
+  const LayerNormalizationSpec spec = resolve_layer_normalization(reader);
+  if (!std::isfinite(spec.epsilon)) return;
+  offers.push_back({.kernel = "layer_normalization",
+                    .gives = LayoutDemand::rows,
+                    .lower = [&node, spec](LoweringContext& context) { lower_last_axes(node, spec, context); }});
+}
+
+// InstanceNormalization and GroupNormalization.
+void offer_instance_normalization(const HipProblem& problem, Offers& offers) {
+  const Node& node = *problem.node;
+  if (!is_instance_normalization(node) || !has_kernel_types(node) || !is_within_rank(*node.inputs[0])) return;
+  const InstanceNormalizationSpec spec = resolve_instance_normalization(NodeReader(node));
+  if (spec.has_parameters_by_group || !std::isfinite(spec.epsilon)) return;
+  offers.push_back({.kernel = "instance_normalization",
+                    .gives = LayoutDemand::none,
+                    .lower = [&node, spec](LoweringContext& context) { lower_instances(node, spec, context); }});
 }
 
 }  // namespace onnxc

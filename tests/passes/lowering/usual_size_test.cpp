@@ -1,4 +1,4 @@
-#include "codegen/call/usual_size.h"
+#include "passes/lowering/usual_size.h"
 
 #include <gtest/gtest.h>
 

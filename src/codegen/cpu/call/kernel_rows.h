@@ -1,0 +1,71 @@
+// The CPU's kernels: a row each. To add one is to write its header, its geometry, its offer and its test, and a line
+// here.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "codegen/cpu/call/convolution_problem.h"
+#include "passes/lowering/offer.h"
+
+namespace onnxc {
+
+// A node, with what several kernels ask of it resolved once.
+struct CpuProblem {
+  const Node* node = nullptr;
+  std::shared_ptr<const ConvolutionProblem> convolution = {};  // null where the node is none, or not for kernels
+};
+
+struct CpuKernelRow {
+  std::string_view name;
+  // Adds the ways in which the kernel would compute the node; none where it does not support it.
+  void (*offer)(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+};
+
+void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_stem(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_planar(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_planar_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_to_rows(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_transpose(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_transpose_packed(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_softmax(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+
+// Of two offers with equal cost the first is taken.
+inline constexpr CpuKernelRow cpu_kernel_rows[] = {
+    // NCHWc to NCHWc
+    {"conv_depthwise", offer_conv_depthwise},
+    {"conv_direct", offer_conv_direct},
+    {"conv_winograd", offer_conv_winograd},
+    // NCHW with few channels to NCHWc
+    {"conv_stem", offer_conv_stem},
+    {"conv_stem_winograd", offer_conv_stem_winograd},
+    // NCHW with few channels to NCHW
+    {"conv_planar", offer_conv_planar},
+    {"conv_planar_winograd", offer_conv_planar_winograd},
+    // NCHWc to NCHW with few channels
+    {"conv_to_rows", offer_conv_to_rows},
+    // transposed, NCHWc to NCHWc
+    {"conv_transpose", offer_conv_transpose},
+    {"conv_transpose_packed", offer_conv_transpose_packed},
+    // bound by memory, in the layout of their input
+    {"pool", offer_pool},
+    {"global_average_pool", offer_global_average_pool},
+    {"normalization", offer_normalization},
+    // row-major
+    {"matmul", offer_matmul},
+    {"softmax", offer_softmax},
+};
+
+// What all kernels offer for a node.
+Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine);
+
+}  // namespace onnxc

@@ -1,0 +1,65 @@
+// Transposed convolutions: NCHWc to NCHWc, by conv_transpose.h, or with few output channels by conv_transpose_packed.h.
+// Where both support a node the packed one has fewer products, so that alone is offered.
+#include "codegen/cpu/call/kernel_rows.h"
+#include "codegen/cpu/conv/convolution_call.h"
+#include "kernels/cpu/conv_transpose/conv_transpose_packing.h"
+
+namespace onnxc {
+namespace {
+
+// Fraction of the peak that the multiply-adds reach: that of conv_direct.h, which computes the residues.
+constexpr double share = 0.72;
+
+bool supports(const CpuProblem& problem, const CpuMachine& machine) {
+  return problem.convolution && problem.convolution->is_transposed() &&
+         kernels::transposed_supports(problem.convolution->shape(), machine.lanes());
+}
+
+// `products`: vectors multiplied for each input channel, for as many outputs as the stride has residues.
+double cost_of(const ConvolutionProblem& problem, int64_t products) {
+  const kernels::ConvShape& shape = problem.shape();
+  return as_real(problem.output.product()) / as_real(shape.stride.product()) *
+         as_real(shape.group_input_channels() * products) / share;
+}
+
+}  // namespace
+
+void offer_conv_transpose(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
+  if (!supports(problem, machine)) return;
+  const kernels::ConvShape& shape = problem.convolution->shape();
+  if (kernels::packs_transposed(shape, machine.lanes())) return;
+  offers.push_back(
+      {.kernel = "conv_transpose",
+       .reads = LayoutDemand::blocks,
+       .gives = LayoutDemand::blocks,
+       .cost = cost_of(*problem.convolution,
+                       shape.kernel.product() * kernels::divide_up(shape.output_channels, machine.lanes())),
+       .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
+         const KernelConvolution& convolution = problem.convolution->convolution;
+         lower_convolution(*problem.node, convolution,
+                           {"conv_transpose", "kernels/cpu/conv_transpose/conv_transpose.h", "TransposedConvolution"},
+                           lanes, blocked_input(*problem.node, lanes),
+                           pack_transposed_weights(convolution.shape, lanes, weights_of(*problem.node)), context);
+       }});
+}
+
+void offer_conv_transpose_packed(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
+  if (!supports(problem, machine)) return;
+  if (!kernels::packs_transposed(problem.convolution->shape(), machine.lanes())) return;
+  const kernels::PackedTransposedPacking packing{problem.convolution->shape(), machine.lanes()};
+  offers.push_back({.kernel = "conv_transpose_packed",
+                    .reads = LayoutDemand::blocks,
+                    .gives = LayoutDemand::blocks,
+                    .cost = cost_of(*problem.convolution, packing.taps().product() * packing.vectors()),
+                    .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
+                      const KernelConvolution& convolution = problem.convolution->convolution;
+                      lower_convolution(
+                          *problem.node, convolution,
+                          {"conv_transpose_packed", "kernels/cpu/conv_transpose/conv_transpose_packed.h",
+                           "PackedTransposedConvolution"},
+                          lanes, blocked_input(*problem.node, lanes),
+                          pack_packed_transposed_weights(convolution.shape, lanes, weights_of(*problem.node)), context);
+                    }});
+}
+
+}  // namespace onnxc

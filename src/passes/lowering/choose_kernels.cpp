@@ -1,0 +1,183 @@
+#include "passes/lowering/choose_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ops/op.h"
+#include "passes/lowering/usual_size.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+bool takes_part(const Offer& offer) { return offer.declined.empty(); }
+
+// The layout in which the kernels of a node read input 0: all of its offers agree.
+LayoutDemand reads(const NodeChoice* choice) {
+  return choice == nullptr || choice->offers.empty() ? LayoutDemand::none : choice->offers.front().reads;
+}
+
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const Target& target) : graph_(graph), target_(target) {}
+
+  KernelChoices run() {
+    for (const auto& node : graph_.nodes())
+      if (Offers offers = target_.offers(*node, graph_); !offers.empty())
+        choices_.nodes[node.get()].offers = std::move(offers);
+    const auto& nodes = graph_.nodes();
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) pass_on_demands(**node);
+    for (const auto& node : nodes) choose(*node);
+    return std::move(choices_);
+  }
+
+ private:
+  NodeChoice* find(const Node& node) {
+    const auto found = choices_.nodes.find(&node);
+    return found == choices_.nodes.end() ? nullptr : &found->second;
+  }
+
+  // Backwards: what a node's kernels read, its input shall have. An operator that follows any layout passes on what the
+  // readers of its outputs want. One reader that wants blocks decides for all: otherwise it alone would need a copy.
+  void pass_on_demands(const Node& node) {
+    const LayoutDemand own = reads(find(node));
+    LayoutDemand demand = own;
+    if (own == LayoutDemand::none && node.op->layout == LayoutRule::follows)
+      for (const Value* output : node.outputs)
+        if (output != nullptr && !graph_.is_output(output)) demand = std::max(demand, demands_[output]);
+    for (const Value* input : node.inputs) {
+      LayoutDemand& of_input = demands_[input];
+      of_input = std::max(of_input, demand);
+      if (own != LayoutDemand::none) break;  // the others are its weights
+    }
+  }
+
+  // Whether a value of this rank can be in blocks.
+  static bool has_blocks(const Value* value) { return value != nullptr && value->shape && value->shape->size() >= 3; }
+
+  // Forwards: the kernel of a node, and the layouts of its outputs.
+  void choose(const Node& node) {
+    NodeChoice* choice = find(node);
+    if (choice != nullptr) {
+      const Value& output = *node.outputs[0];
+      const bool wants_blocks = !graph_.is_output(&output) && demands_[&output] == LayoutDemand::blocks;
+      choice->output_wanted = wants_blocks ? LayoutDemand::blocks : LayoutDemand::rows;
+      choice->copy_cost = copy_cost(output);
+      choice->chosen = cheapest(node, *choice);
+    }
+    const Offer* offer = choices_.chosen(node);
+    // A kernel that needs its input in blocks follows the layout, like an operator without a kernel.
+    const bool decides = offer != nullptr && offer->gives != LayoutDemand::none && !offer->needs_blocks;
+    if (decides ? offer->gives == LayoutDemand::blocks : follows_blocks(node)) put_outputs_in_blocks(node, decides);
+  }
+
+  // Whether an operator that follows any layout has an input in blocks.
+  bool follows_blocks(const Node& node) const {
+    if (node.op->layout != LayoutRule::follows || node.outputs.empty() || !has_blocks(node.outputs[0])) return false;
+    return std::ranges::any_of(node.inputs, [&](const Value* input) {
+      return choices_.layouts.contains(input) && input->shape->size() == node.outputs[0]->shape->size();
+    });
+  }
+
+  void put_outputs_in_blocks(const Node& node, bool is_decided_by_kernel) {
+    for (const Value* output : node.outputs) {
+      if (!has_blocks(output) || graph_.is_output(output)) continue;
+      if (is_decided_by_kernel || demands_[output] != LayoutDemand::rows)
+        choices_.layouts.emplace(output, target_.blocked_layout(output->shape->size()));
+    }
+  }
+
+  // One image of the value, copied from blocks to rows.
+  double copy_cost(const Value& value) const {
+    if (!has_blocks(&value)) return 0;
+    const Shape& shape = *value.shape;
+    auto usual = [&](const Expr& size) { return static_cast<double>(usual_size(graph_, size).value_or(0)); };
+    double vectors = usual(ceil_div(shape[1], target_.block_channels));
+    for (size_t axis = 2; axis < shape.size(); ++axis) vectors *= usual(shape[axis]);
+    return vectors * target_.copy_to_rows_cost;
+  }
+
+  std::optional<size_t> cheapest(const Node& node, const NodeChoice& choice) const {
+    const bool is_in_blocks = choices_.layouts.contains(node.inputs[0]);
+    const bool wants_rows = choice.output_wanted == LayoutDemand::rows;
+    std::optional<size_t> best;
+    double least = 0;
+    for (size_t i = 0; i < choice.offers.size(); ++i) {
+      const Offer& offer = choice.offers[i];
+      if (!takes_part(offer) || (offer.needs_blocks && !is_in_blocks)) continue;
+      const bool gives_rows = offer.gives == LayoutDemand::rows;
+      if (gives_rows && !wants_rows && has_blocks_alternative(choice)) continue;
+      const double cost = offer.cost + (wants_rows && !gives_rows ? choice.copy_cost : 0);
+      if (best && cost >= least) continue;
+      best = i;
+      least = cost;
+    }
+    return best;
+  }
+
+  static bool has_blocks_alternative(const NodeChoice& choice) {
+    return std::ranges::any_of(
+        choice.offers, [](const Offer& offer) { return takes_part(offer) && offer.gives == LayoutDemand::blocks; });
+  }
+
+  const Graph& graph_;
+  const Target& target_;
+  KernelChoices choices_;
+  std::map<const Value*, LayoutDemand> demands_;
+};
+
+std::string_view name_of(LayoutDemand layout) {
+  switch (layout) {
+    case LayoutDemand::none:
+      return "any";
+    case LayoutDemand::rows:
+      return "rows";
+    case LayoutDemand::blocks:
+      return "blocks";
+  }
+  internal_error("a layout");
+}
+
+std::string why_not(const NodeChoice& choice, const Offer& offer) {
+  if (!offer.declined.empty()) return offer.declined;
+  if (offer.needs_blocks) return "the input is not in blocks";
+  if (offer.gives != choice.output_wanted)
+    return offer.gives == LayoutDemand::blocks
+               ? fmt::format("{:.3g} with the copy to rows", offer.cost + choice.copy_cost)
+               : "blocks are wanted";
+  return "costs more";
+}
+
+}  // namespace
+
+const Offer* KernelChoices::chosen(const Node& node) const {
+  const auto found = nodes.find(&node);
+  return found == nodes.end() || !found->second.chosen ? nullptr : &found->second.offers[*found->second.chosen];
+}
+
+KernelChoices choose_kernels(const Graph& graph, const Target& target) { return Chooser(graph, target).run(); }
+
+std::string to_string(const Graph& graph, const KernelChoices& choices) {
+  std::string text =
+      "# each node: the kernels that offer to compute it, the layouts that they read and give,\n"
+      "# and the cost for one image, in vector multiply-adds at the peak rate\n";
+  for (const auto& node : graph.nodes()) {
+    text += node->describe() + "\n";
+    const auto found = choices.nodes.find(node.get());
+    if (found == choices.nodes.end()) {
+      text += "  loops: no kernel supports it\n";
+      continue;
+    }
+    const NodeChoice& choice = found->second;
+    for (size_t i = 0; i < choice.offers.size(); ++i) {
+      const Offer& offer = choice.offers[i];
+      text += fmt::format("  {:<28} {:>6} -> {:<6} {:>10.3g}  {}\n", offer.kernel, name_of(offer.reads),
+                          name_of(offer.gives), offer.cost, i == choice.chosen ? "taken" : why_not(choice, offer));
+    }
+    if (!choice.chosen) text += "  loops\n";
+  }
+  return text;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,33 @@
+// Offers: the ways in which the kernels of a target would compute a node, and what each costs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace onnxc {
+
+class LoweringContext;
+
+// A layout that a kernel reads or writes: rows are row-major (NCHW), blocks are NCHWc.
+enum class LayoutDemand : uint8_t { none, rows, blocks };
+
+struct Offer {
+  std::string kernel;  // "conv_winograd 2x2x4": with the tile of outputs
+  // The layout in which it reads input 0, the activations; none where the kernel reads any layout, or copies as it
+  // likes.
+  LayoutDemand reads = LayoutDemand::none;
+  // The layout in which it writes output 0, another one costs a copy; none where it writes that of its input.
+  LayoutDemand gives = LayoutDemand::rows;
+  // Whether it is an offer only where input 0 is in blocks already: a copy to blocks would cost what the kernel gains.
+  bool needs_blocks = false;
+  // Of one image, in vector multiply-adds at the peak rate; 0 for a kernel that has no rival.
+  double cost = 0;
+  // Why it takes no part in the choice although the kernel supports the node; empty where it does.
+  std::string declined = {};
+  // Adds the step of the kernel's call to the program.
+  std::function<void(LoweringContext&)> lower = {};
+};
+using Offers = std::vector<Offer>;
+
+}  // namespace onnxc

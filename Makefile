@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-bench build demo test test-all asan tsan bench microbench picture install format check-format clean
+.PHONY: help setup setup-test setup-bench setup-wheel build demo test test-all asan tsan bench microbench picture install wheel format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -17,6 +17,7 @@ help:
 	@echo 'make microbench  each CPU kernel on layers of real networks, on one thread (BENCH="--benchmark_filter=winograd")'
 	@echo 'make picture  draw the README'"'"'s picture again'
 	@echo 'make install  both commands, the header, the runtime and a CMake package, under PREFIX ($(PREFIX))'
+	@echo 'make wheel    dist/onnxc-*.whl, for pip install on any Linux with glibc 2.28 or newer'
 	@echo 'make format   format every source file'
 
 setup:
@@ -28,6 +29,9 @@ setup-test:
 setup-bench:
 	@scripts/setup.sh bench
 
+setup-wheel:
+	@scripts/setup.sh wheel
+
 build: setup
 	@scripts/build.sh release onnxc onnxc_compiler_shared onnxc-run run_model
 
@@ -37,7 +41,7 @@ demo: build
 test: setup-test
 	@scripts/test.sh
 
-test-all: setup-test
+test-all: setup-test setup-wheel
 	@scripts/test.sh --all
 
 asan: setup
@@ -58,6 +62,9 @@ picture: setup-bench build
 install: build
 	@$(ENVIRONMENT) && $$ONNXC_CMAKE --install build --prefix $(PREFIX)
 
+wheel: setup-wheel
+	@scripts/wheel.sh
+
 format: setup-test
 	@$(ENVIRONMENT) && git ls-files $(SOURCES) | xargs clang-format-19 -i && $$ONNXC_TEST_VENV/bin/ruff format -q .
 
@@ -67,4 +74,4 @@ check-format: setup-test
 	  $$ONNXC_TEST_VENV/bin/mypy --no-error-summary
 
 clean:
-	rm -rf build build-asan build-tsan build-debug
+	rm -rf build build-asan build-tsan build-debug build-wheel dist

@@ -1,8 +1,10 @@
 # What `cmake --install` puts under a prefix: both commands, the C header, what onnxc compiles models with (kernels'
 # headers, the runtime), and a CMake package. onnxc finds its parts relative to itself.
 install(TARGETS onnxc onnxc-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS onnxc_compiler_shared LIBRARY DESTINATION lib)
-install(FILES src/library/onnxc_compiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(NOT ONNXC_PORTABLE)  # Debian's static protobuf is not made for shared libraries
+  install(TARGETS onnxc_compiler_shared LIBRARY DESTINATION lib)
+  install(FILES src/library/onnxc_compiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(TARGETS onnxc_runtime_cpu ARCHIVE DESTINATION lib/onnxc)

@@ -1,6 +1,6 @@
 # find_package(onnxc) gives
 #
-#   onnxc::compiler                    the compiler as a library (onnxc_compiler.h)
+#   onnxc::compiler                    the compiler as a library (onnxc_compiler.h); a wheel has none
 #   onnxc::runtime                     the C ABI's header, and the loader to open a model.so with
 #   onnxc_add_model(NAME MODEL.onnx [OPTIONS --march x86-64-v3 ...])
 #                                      a target that compiles MODEL.onnx to NAME.so in the current build folder, and again
@@ -11,9 +11,11 @@ if(NOT TARGET onnxc::runtime)
   add_library(onnxc::runtime INTERFACE IMPORTED)
   set_target_properties(onnxc::runtime PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${onnxc_prefix}/include"
                                                   INTERFACE_LINK_LIBRARIES "${CMAKE_DL_LIBS}")
-  add_library(onnxc::compiler SHARED IMPORTED)
-  set_target_properties(onnxc::compiler PROPERTIES IMPORTED_LOCATION "${onnxc_prefix}/lib/libonnxc_compiler.so"
-                                                   INTERFACE_INCLUDE_DIRECTORIES "${onnxc_prefix}/include")
+  if(EXISTS "${onnxc_prefix}/lib/libonnxc_compiler.so")
+    add_library(onnxc::compiler SHARED IMPORTED)
+    set_target_properties(onnxc::compiler PROPERTIES IMPORTED_LOCATION "${onnxc_prefix}/lib/libonnxc_compiler.so"
+                                                     INTERFACE_INCLUDE_DIRECTORIES "${onnxc_prefix}/include")
+  endif()
   add_executable(onnxc::onnxc IMPORTED)
   set_target_properties(onnxc::onnxc PROPERTIES IMPORTED_LOCATION "${onnxc_prefix}/bin/onnxc")
 endif()

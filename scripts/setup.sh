@@ -4,6 +4,7 @@
 #
 #   scripts/setup.sh build   packages and ONNX's C++ library (make build, make demo)
 #   scripts/setup.sh test    the same, and a Python environment with PyTorch and onnxruntime (make test)
+#   scripts/setup.sh wheel   packages, ONNX's C++ library and what makes a wheel (make wheel)
 #   scripts/setup.sh bench   the same, and OpenVINO and matplotlib in that environment (make bench)
 #
 # Everything of ours lives under $ONNXC_CACHE (default ~/.cache/onnxc): nothing is put into the user's Python.
@@ -96,6 +97,9 @@ fi
 if [ "$goal" = test ] || [ "$goal" = bench ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-test.txt
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-nnunet.txt --no-deps
+fi
+if [ "$goal" = wheel ]; then
+  make_venv "$ONNXC_WHEEL_VENV" scripts/requirements-wheel.txt
 fi
 if [ "$goal" = bench ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-bench.txt

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "outcome.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -39,6 +40,13 @@ const CLI::Validator not_negative(
     },
     "");
 
+// The compiler that a compile would use is part of it.
+std::string version_text() {
+  std::string compiler;
+  const Outcome found = outcome_of([&] { compiler = find_compiler().describe(); });
+  return fmt::format("onnxc {}\ncompiles with {}", ONNXC_VERSION, found.succeeded() ? compiler : found.message);
+}
+
 // The options as they are written, before their parts are read.
 struct Words {
   CommandLine& command;
@@ -47,7 +55,7 @@ struct Words {
   std::string emit = "so";
 
   void add_to(CLI::App& app) {
-    app.set_version_flag("--version", "onnxc " ONNXC_VERSION);
+    app.set_version_flag("--version", version_text);
     app.add_option("MODEL", options.model, "the ONNX file")->required()->option_text(" ");
     app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
 
@@ -63,6 +71,12 @@ struct Words {
         ->option_text("KIND");
     app.add_option("--march", options.march, "CPU: native (default), x86-64-v3, x86-64-v4 or another that clang knows")
         ->option_text("NAME");
+    app.add_option("--compiler", options.compiler.compiler,
+                   "the C++ compiler: a command such as clang++-20, or zig (default: clang 19 or newer, else zig)")
+        ->option_text("NAME");
+    app.add_option("--glibc", options.compiler.glibc,
+                   "the oldest C library that the result runs with, such as 2.28; compiled by zig")
+        ->option_text("VERSION");
     app.add_option("--dim", dims, "a symbolic dim's value (N=4) or range (N=1..8); may be repeated")
         ->option_text("NAME=SIZE");
     app.add_option("--outputs", options.outputs, "compile for these outputs only")->delimiter(',')->option_text("A,B");
@@ -109,7 +123,7 @@ struct Words {
     app.add_flag("-q,--quiet", command.quiet, "say only errors")->group(messages);
     app.footer(
         "Exit codes: 0 done; 1 the model, the input or the machine is at fault; 2 the command line is;\n"
-        "3 a bug of onnxc. Environment: NO_COLOR, TMPDIR.");
+        "3 a bug of onnxc. Environment: ONNXC_CXX (the C++ compiler), NO_COLOR, TMPDIR.");
   }
 
   void check() {

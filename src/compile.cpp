@@ -128,7 +128,8 @@ void check_outputs(const Options& options) {
   for (const char* suffix : source_suffixes) check_not_read(options.output.string() + suffix);
 }
 
-void compile_model(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
+void compile_model(const CompileRequest& request, const Compiler& compiler, PassRunner& passes,
+                   const ImportedModel& model) {
   const Options& options = request.options;
   check_outputs(options);
   Graph& graph = *model.graph;
@@ -140,7 +141,7 @@ void compile_model(const CompileRequest& request, PassRunner& passes, const Impo
   if (only_shows_shapes(options)) return;
   optimize_graph(options, passes, graph);
 
-  CpuMachine architecture = resolve_march(options.march);
+  CpuMachine architecture = resolve_march(options.march, options.compiler);
   const Target target = cpu_target(architecture);
   Program program = lower_graph(options, passes, graph, target);
   passes.check_dump();
@@ -178,20 +179,31 @@ void compile_model(const CompileRequest& request, PassRunner& passes, const Impo
     emitted = emit_cpu(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr});
   });
   emitted.device = std::move(device);
-  ToolchainOptions toolchain{architecture, options.jobs, options.optimization, reports_kernels, options.keep_refused};
+  const ToolchainOptions toolchain{architecture,    options.jobs,         options.optimization,
+                                   reports_kernels, options.keep_refused, compiler};
   std::string said;
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
   if (reports_kernels) report.add_kernels(device_kernels, parse_resources(said));
   report.finish();
 }
 
+// Before any work: a machine without one is told so at once.
+Compiler choose_compiler(const CompileRequest& request) {
+  const Options& options = request.options;
+  if (options.output.empty() || options.emit == Emit::source || options.emit == Emit::ir) return {};
+  Compiler compiler = find_compiler(options.compiler);
+  request.messages(MessageKind::detail, "compiler: " + compiler.describe());
+  return compiler;
+}
+
 void run(const CompileRequest& request) {
   const Options& options = request.options;
+  const Compiler compiler = choose_compiler(request);
   PassRunner passes(options, request.messages);
   ImportedModel model;
   passes.time("import", [&] { model = import(request); });
   try {
-    compile_model(request, passes, model);
+    compile_model(request, compiler, passes, model);
   } catch (const UserError& error) {
     // The import names the file itself.
     throw UserError(fmt::format("{}: {}", quote(options.model.string()), error.what()));

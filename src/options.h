@@ -10,6 +10,7 @@
 #include "ir/expr/expr.h"
 #include "machine/gpu_machine.h"
 #include "support/limits.h"
+#include "toolchain/compiler.h"
 
 namespace onnxc {
 
@@ -22,6 +23,7 @@ struct Options {
   std::string march = "native";
   std::string gpu_arch = machine::target_gpu.name;
   std::string fp32 = "ieee";  // how a GPU makes products of float32: ieee, xf32 or bf16x3
+  CompilerRequest compiler;
   Emit emit = Emit::shared_object;
   std::map<std::string, Bounds> dims;  // --dim N=4 and N=1..8
   std::vector<std::string> outputs;    // --outputs; empty means all

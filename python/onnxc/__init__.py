@@ -16,8 +16,8 @@ from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError, RunError
 from onnxc.session import InferenceSession, ValueInfo
 from onnxc.sliding_window import SlidingWindow
+from onnxc.version import VERSION as __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "CompileError",
     "InferenceSession",

@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,9 +43,11 @@ def version() -> str:
 
 
 def _find_command() -> str:
-    """$ONNXC_BIN/onnxc, else build/bin of the source tree that this file is in, else onnxc on the PATH."""
+    """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH."""
     folder = os.environ.get("ONNXC_BIN")
-    places = [Path(folder)] if folder else [Path(__file__).resolve().parents[2] / "build" / "bin"]
+    source_tree = Path(__file__).resolve().parents[2] / "build" / "bin"
+    environments = [Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user")]
+    places = [Path(folder)] if folder else [source_tree, *environments]
     for place in places:
         if (place / "onnxc").is_file():
             return str(place / "onnxc")

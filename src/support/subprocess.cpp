@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <system_error>
 
 #include "support/diagnostics.h"
 #include "support/file_descriptor.h"
@@ -44,22 +47,35 @@ class FileActions {
   posix_spawn_file_actions_t actions_;
 };
 
+// Ended by a null. What is added comes first, and what it replaces is left out.
+std::vector<char*> environment_with(const std::vector<std::string>& added) {
+  std::vector<char*> result;
+  for (const std::string& assignment : added) result.push_back(const_cast<char*>(assignment.c_str()));
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view name = std::string_view(*each).substr(0, std::string_view(*each).find('=') + 1);
+    if (std::ranges::none_of(added, [&](const std::string& assignment) { return assignment.starts_with(name); }))
+      result.push_back(*each);
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
 pid_t start(const std::vector<std::string>& arguments, const ProcessOptions& options, int output, int errors) {
   FileActions actions;
   posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(actions.get(), output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(actions.get(), errors, STDERR_FILENO);
-  if (options.folder) posix_spawn_file_actions_addchdir_np(actions.get(), options.folder->c_str());
 
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  const std::vector<char*> environment = environment_with(options.environment);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &signals_of_children());
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t process = 0;
-  const int error = posix_spawnp(&process, argv[0], actions.get(), &attributes, argv.data(), environ);
+  const int error = posix_spawnp(&process, argv[0], actions.get(), &attributes, argv.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
     const std::string hint = options.install_hint.empty() ? "" : "; " + options.install_hint;
@@ -111,6 +127,19 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   return result;
+}
+
+std::optional<std::filesystem::path> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "";
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    const std::filesystem::path file = std::filesystem::path(rest.substr(0, end)) / name;
+    std::error_code error;
+    if (end > 0 && access(file.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(file, error)) return file;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return std::nullopt;
 }
 
 }  // namespace onnxc

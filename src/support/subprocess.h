@@ -19,15 +19,18 @@ struct ProcessResult {
 };
 
 struct ProcessOptions {
-  // Where it runs; here when absent.
-  std::optional<std::filesystem::path> folder = {};
   // Said when the program is missing: "install it with: apt-get install clang-19".
   std::string install_hint = {};
+  // "NAME=value", on top of this process's own.
+  std::vector<std::string> environment = {};
 };
 
 // Runs arguments[0], found in PATH unless it holds a '/', and waits. Its input is empty; its output and errors are
 // captured, the first 16 MiB of each. May be called from many threads at once.
 // UserError where it cannot be started, naming the program and the hint.
 ProcessResult run_process(const std::vector<std::string>& arguments, const ProcessOptions& options = {});
+
+// Where a program of this name is on the PATH; nothing where there is none.
+std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace onnxc

@@ -9,54 +9,57 @@ namespace onnxc {
 
 namespace fs = std::filesystem;
 
-BuildParts installed_parts(const fs::path& prefix) {
-  return {{prefix / "share/onnxc/include"}, prefix / "lib/onnxc/libonnxc_runtime_cpu.a"};
+namespace {
+
+// Without a map of the output file: a full disk would end lld by a signal instead of a message.
+std::vector<std::string> linking(const Compiler& compiler) {
+  std::vector<std::string> command = compiler.command;
+  if (!compiler.is_zig()) command.insert(command.end(), {"-fuse-ld=" + compiler.linker, "-Wl,--no-mmap-output-file"});
+  return command;
 }
 
-std::vector<std::string> compile_command(const std::string& compiler, const CpuMachine& architecture,
+}  // namespace
+
+std::vector<std::string> compile_command(const Compiler& compiler, const CpuMachine& architecture,
                                          const BuildParts& parts, const std::string& source,
                                          const std::string& object) {
-  std::vector<std::string> command{compiler, "-c", source, "-o", object, "-march=" + architecture.march};
+  std::vector<std::string> command = compiler.command;
+  command.insert(command.end(), {"-c", source, "-o", object, compiler.cpu_option(architecture.march)});
   if (architecture.vectors.lanes == machine::avx512.lanes) command.emplace_back("-mprefer-vector-width=512");
   for (const char* argument : {"-std=c++20", "-O3", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
                                "-ffp-contract=on", "-fno-math-errno", "-fno-trapping-math", "-ffunction-sections",
                                "-fno-asynchronous-unwind-tables", "-fno-ident", "-Wno-everything"})
     command.emplace_back(argument);
+  // What zig adds unless it is told.
+  if (compiler.is_zig()) command.insert(command.end(), {"-fno-sanitize=all", "-fno-stack-protector", "-g0"});
   for (const fs::path& include : parts.include_folders) command.push_back("-I" + include.string());
   return command;
 }
 
-std::vector<std::string> assemble_command(const std::string& compiler, const std::string& assembly,
+std::vector<std::string> assemble_command(const Compiler& compiler, const std::string& assembly,
                                           const std::string& object) {
-  return {compiler, "-c", assembly, "-o", object};
+  std::vector<std::string> command = compiler.command;
+  command.insert(command.end(), {"-c", assembly, "-o", object});
+  if (compiler.is_zig()) command.emplace_back("-g0");  // the name of a temporary file
+  return command;
 }
 
-// Without a map of the output file: a full disk would end lld by a signal instead of a message.
-std::vector<std::string> link_command(const std::string& compiler, const std::vector<std::string>& objects,
+std::vector<std::string> link_command(const Compiler& compiler, const std::vector<std::string>& objects,
                                       const std::string& output) {
-  std::vector<std::string> command{compiler, "-fuse-ld=lld-19", "-Wl,--no-mmap-output-file", "-nostdlib", "-r"};
+  std::vector<std::string> command = linking(compiler);
+  command.insert(command.end(), {"-nostdlib", "-r"});
   command.insert(command.end(), objects.begin(), objects.end());
   command.insert(command.end(), {"-o", output});
   return command;
 }
 
-std::vector<std::string> link_shared_command(const std::string& compiler, const std::vector<std::string>& objects,
+std::vector<std::string> link_shared_command(const Compiler& compiler, const std::vector<std::string>& objects,
                                              const BuildParts& parts, const std::string& output) {
-  std::vector<std::string> command{compiler,
-                                   "-fuse-ld=lld-19",
-                                   "-Wl,--no-mmap-output-file",
-                                   "-shared",
-                                   "-nostdlib++",
-                                   "-Wl,--as-needed",
-                                   "--rtlib=compiler-rt",
-                                   "--unwindlib=none",
-                                   "-Wl,--no-undefined",
-                                   "-Wl,-z,relro",
-                                   "-Wl,-z,now",
-                                   "-Wl,-z,noexecstack",
-                                   "-Wl,--gc-sections",
-                                   "-Wl,--undefined=onnxc_get_api",
-                                   "-Wl,--build-id=none"};
+  std::vector<std::string> command = linking(compiler);
+  for (const char* argument : {"-shared", "-nostdlib++", "-Wl,--as-needed", "--rtlib=compiler-rt", "--unwindlib=none",
+                               "-Wl,--no-undefined", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack",
+                               "-Wl,--gc-sections", "-Wl,-u,onnxc_get_api", "-Wl,--build-id=none"})
+    command.emplace_back(argument);
   command.insert(command.end(), objects.begin(), objects.end());
   command.insert(command.end(), {parts.runtime.string(), "-lm", "-o", output});
   return command;
@@ -102,12 +105,12 @@ std::string data_assembly(const std::string& symbol, const std::string& file) {
 
 std::vector<std::string> build_lines(const CpuMachine& architecture) {
   const BuildParts parts = installed_parts("$PREFIX");
+  const Compiler compiler;
   const std::vector<std::string> objects{"$SOURCE.o", "$SOURCE.data.o"};
   std::vector<std::string> lines;
-  for (const std::vector<std::string>& command :
-       {compile_command(default_compiler, architecture, parts, "$SOURCE", objects[0]),
-        assemble_command(default_compiler, "$SOURCE.data.s", objects[1]),
-        link_shared_command(default_compiler, objects, parts, "model.so")})
+  for (const std::vector<std::string>& command : {compile_command(compiler, architecture, parts, "$SOURCE", objects[0]),
+                                                  assemble_command(compiler, "$SOURCE.data.s", objects[1]),
+                                                  link_shared_command(compiler, objects, parts, "model.so")})
     lines.push_back(fmt::format("{}", fmt::join(command, " ")));
   return lines;
 }

@@ -5,30 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "toolchain/compiler.h"
+#include "toolchain/installation.h"
 #include "toolchain/toolchain.h"
 
 namespace onnxc {
 
-constexpr const char* default_compiler = "clang++-19";
-
-// The parts of onnxc itself that a build uses.
-struct BuildParts {
-  std::vector<std::filesystem::path> include_folders;
-  std::filesystem::path runtime;  // the library
-};
-
-// Looked for beside this command once installed, before that in the source and build trees. UserError when missing.
-BuildParts find_parts();
-BuildParts installed_parts(const std::filesystem::path& prefix);
-
-std::vector<std::string> compile_command(const std::string& compiler, const CpuMachine& architecture,
+std::vector<std::string> compile_command(const Compiler& compiler, const CpuMachine& architecture,
                                          const BuildParts& parts, const std::string& source, const std::string& object);
-std::vector<std::string> assemble_command(const std::string& compiler, const std::string& assembly,
+std::vector<std::string> assemble_command(const Compiler& compiler, const std::string& assembly,
                                           const std::string& object);
 // Compiles into one object.
-std::vector<std::string> link_command(const std::string& compiler, const std::vector<std::string>& objects,
+std::vector<std::string> link_command(const Compiler& compiler, const std::vector<std::string>& objects,
                                       const std::string& output);
-std::vector<std::string> link_shared_command(const std::string& compiler, const std::vector<std::string>& objects,
+std::vector<std::string> link_shared_command(const Compiler& compiler, const std::vector<std::string>& objects,
                                              const BuildParts& parts, const std::string& output);
 
 // A command of clang's driver that only prints, on standard error, what it would run; and the last command printed

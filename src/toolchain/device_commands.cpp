@@ -48,19 +48,14 @@ std::vector<std::string> device_libraries(const std::string& architecture) {
   return options;
 }
 
-std::vector<std::string> device_compile_command(const std::string& compiler, const std::string& architecture,
+std::vector<std::string> device_compile_command(const Compiler& compiler, const std::string& architecture,
                                                 const std::vector<std::string>& libraries,
                                                 const std::vector<fs::path>& include_folders, const std::string& source,
                                                 const std::string& output) {
-  std::vector<std::string> command{compiler,
-                                   "-x",
-                                   "hip",
-                                   "--cuda-device-only",
-                                   "--no-gpu-bundle-output",
-                                   "--offload-arch=" + architecture,
-                                   "-nogpuinc",
-                                   "-nogpulib",
-                                   "-fuse-ld=lld-19"};
+  std::vector<std::string> command = compiler.command;
+  command.insert(command.end(),
+                 {"-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "--offload-arch=" + architecture,
+                  "-nogpuinc", "-nogpulib", "-fuse-ld=" + compiler.linker});
   for (const char* argument : {"-std=c++20", "-O3", "-ffp-contract=on", "-fno-exceptions", "-fno-rtti", "-fno-ident",
                                // No symbol that is a hash of the source's path.
                                "-fuse-cuid=none", "-Wno-everything", "-Werror=pass-failed"})
@@ -73,7 +68,7 @@ std::vector<std::string> device_compile_command(const std::string& compiler, con
 
 std::vector<std::string> device_build_lines(const std::string& architecture) {
   const std::vector<std::string> command =
-      device_compile_command(default_compiler, architecture, {"$LIBRARIES"}, installed_parts("$PREFIX").include_folders,
+      device_compile_command(Compiler(), architecture, {"$LIBRARIES"}, installed_parts("$PREFIX").include_folders,
                              "$SOURCE.device.hip", "$SOURCE.device.co");
   return {"To build its code object, SOURCE being the host file's name, PREFIX the folder that onnxc is installed",
           "under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for AMD's device libraries",

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "toolchain/compiler.h"
+
 namespace onnxc {
 
 // AMD's device libraries that kernels link, in the order that clang wants, without ".bc".
@@ -13,7 +15,7 @@ std::vector<std::string> device_library_names(const std::string& architecture);
 std::vector<std::string> device_libraries(const std::string& architecture);
 
 // The command that compiles `source` for a GPU into the code object `output`.
-std::vector<std::string> device_compile_command(const std::string& compiler, const std::string& architecture,
+std::vector<std::string> device_compile_command(const Compiler& compiler, const std::string& architecture,
                                                 const std::vector<std::string>& libraries,
                                                 const std::vector<std::filesystem::path>& include_folders,
                                                 const std::string& source, const std::string& output);

@@ -1,8 +1,6 @@
 #include "toolchain/toolchain.h"
 
-#include <dlfcn.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -22,13 +20,6 @@ namespace onnxc {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* install_hint = "onnxc compiles with clang 19 and lld 19: apt-get install clang-19 lld-19";
-
-std::string compiler() {
-  const char* chosen = std::getenv("ONNXC_CXX");
-  return chosen != nullptr && *chosen != '\0' ? chosen : default_compiler;
-}
 
 // --------------------------------------------------------------------------------------------------- architecture
 
@@ -88,7 +79,7 @@ class Build {
     add_data("onnxc_model_weights", model_.weights);
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
-      commands_.push_back(device_compile_command(compiler(), model_.device->architecture,
+      commands_.push_back(device_compile_command(options_.compiler, model_.device->architecture,
                                                  device_libraries(model_.device->architecture), parts_.include_folders,
                                                  path("device.hip").string(), path("device.co").string()));
       if (options_.reports_kernels) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
@@ -101,7 +92,11 @@ class Build {
       add_assembly("onnxc_device_code", path("device.co"));
     }
     // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
-    // its inputs.
+    // its inputs. Zig does not show it.
+    if (options_.compiler.is_zig()) {
+      said_ += fmt::format("{}", fmt::join(run_all(), ""));
+      return;
+    }
     for (const std::string& object : objects_)
       if (!fs::exists(object)) write_file(object, "");
     commands_.push_back(dry_run(link_command_of(shared)));
@@ -114,13 +109,14 @@ class Build {
   // What the link command calls its output until that has a name.
   std::string linked_path() const { return path("linked").string(); }
   std::vector<std::string> link_command_of(bool shared) const {
-    return shared ? link_shared_command(compiler(), objects_, parts_, linked_path())
-                  : link_command(compiler(), objects_, linked_path());
+    return shared ? link_shared_command(options_.compiler, objects_, parts_, linked_path())
+                  : link_command(options_.compiler, objects_, linked_path());
   }
 
   void compile(const fs::path& source, int part) {
     objects_.push_back(path(fmt::format("model{}.o", part)).string());
-    commands_.push_back(compile_command(compiler(), options_.architecture, parts_, source.string(), objects_.back()));
+    commands_.push_back(
+        compile_command(options_.compiler, options_.architecture, parts_, source.string(), objects_.back()));
     if (model_.parts > 1) commands_.back().push_back(fmt::format("-DONNXC_PART={}", part));
   }
 
@@ -128,7 +124,7 @@ class Build {
     const fs::path assembly = path(symbol + ".s");
     write_file(assembly, data_assembly(symbol, file.string()));
     objects_.push_back(path(symbol + ".o").string());
-    commands_.push_back(assemble_command(compiler(), assembly.string(), objects_.back()));
+    commands_.push_back(assemble_command(options_.compiler, assembly.string(), objects_.back()));
   }
 
   void add_data(const std::string& symbol, const WeightBytes& bytes) {
@@ -138,9 +134,19 @@ class Build {
     add_assembly(symbol, path(symbol + ".bin"));
   }
 
+  // Zig keeps what it compiles; only its own libraries are worth that.
+  std::vector<std::string> environment() const {
+    if (!options_.compiler.is_zig()) return {};
+    std::vector<std::string> result{"ZIG_LOCAL_CACHE_DIR=" + path("zig").string()};
+    if (std::getenv("HOME") == nullptr && std::getenv("XDG_CACHE_HOME") == nullptr &&
+        std::getenv("ZIG_GLOBAL_CACHE_DIR") == nullptr)
+      result.push_back("ZIG_GLOBAL_CACHE_DIR=" + path("zig").string());
+    return result;
+  }
+
   // Returns what the compiler said.
   std::string run(const std::vector<std::string>& command) {
-    ProcessResult result = run_process(command, {std::nullopt, install_hint});
+    ProcessResult result = run_process(command, {.environment = environment()});
     if (result.succeeded()) return std::move(result.errors);
     if (result.errors.find("No space left on device") != std::string::npos)
       user_error("the disk is full: {}", printable_message(result.errors));
@@ -176,37 +182,19 @@ class Build {
   std::string said_;                 // by the compilers, in the order of their commands
 };
 
-// Where this code is: the command, or the library that another program has loaded.
-fs::path own_file() {
-  Dl_info found{};
-  const bool is_known = dladdr(reinterpret_cast<const void*>(&find_parts), &found) != 0 && found.dli_fname != nullptr;
-  const fs::path file = is_known ? found.dli_fname : "";
-  if (file.filename().string().find(".so") != std::string::npos) return fs::canonical(file);
-  return fs::read_symlink("/proc/self/exe");
-}
-
 }  // namespace
 
-BuildParts find_parts() {
-  BuildParts installed = installed_parts(own_file().parent_path().parent_path());
-  if (fs::exists(installed.runtime)) return installed;
-  fs::path source = ONNXC_SOURCE_FOLDER;
-  BuildParts built{{source / "src", source / "runtime/include", source / "runtime"}, ONNXC_RUNTIME_LIBRARY};
-  user_check(fs::exists(built.runtime), "the runtime library {} is missing; build or install onnxc again",
-             quote(built.runtime.string()));
-  return built;
-}
-
-CpuMachine resolve_march(const std::string& march) {
+CpuMachine resolve_march(const std::string& march, const CompilerRequest& request) {
   const std::string resolved = march == "native" ? native_level() : march;
   // Asking clang would take a tenth of a small model's compile.
   const std::optional<CpuMachine> known = find_cpu_machine(resolved);
-  return known ? *known : ask_compiler(resolved);
+  return known ? *known : ask_compiler(resolved, find_compiler(request));
 }
 
-CpuMachine ask_compiler(const std::string& march) {
-  ProcessResult result =
-      run_process({compiler(), "-march=" + march, "-dM", "-E", "-x", "c++", "/dev/null"}, {std::nullopt, install_hint});
+CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {
+  std::vector<std::string> command = compiler.command;
+  command.insert(command.end(), {compiler.cpu_option(march), "-dM", "-E", "-x", "c++", "/dev/null"});
+  const ProcessResult result = run_process(command);
   user_check(result.succeeded(), "--march {}: clang does not know this CPU: {}", quote(march),
              printable_message(result.errors));
   auto defines = [&](std::string_view macro) {

@@ -10,15 +10,16 @@
 #include "codegen/hip/emit.h"
 #include "codegen/host/weights.h"
 #include "machine/cpu_machine.h"
+#include "toolchain/compiler.h"
 
 namespace onnxc {
 
 // "native" becomes x86-64-v4 or x86-64-v3, whichever this machine has, so that the result does not depend on finer
 // differences. UserError when the CPU, or the architecture asked for, lacks AVX2, FMA or F16C, or when clang does not
 // know the name.
-CpuMachine resolve_march(const std::string& march);
+CpuMachine resolve_march(const std::string& march, const CompilerRequest& request = {});
 // The same for a name that only clang knows, by clang's own macros.
-CpuMachine ask_compiler(const std::string& march);
+CpuMachine ask_compiler(const std::string& march, const Compiler& compiler = {});
 
 struct EmittedModel {
   std::string source;  // one C++ file
@@ -34,6 +35,7 @@ struct ToolchainOptions {
   int optimization = 3;
   bool reports_kernels = false;
   bool keeps_refused = false;  // the sources, where a compiler refuses them
+  Compiler compiler = {};
 };
 
 // Writes `output` through a temporary file and a rename. UserError when there is no compiler or the disk is full;

@@ -16,9 +16,9 @@ namespace {
 std::vector<std::byte> run_clang(std::vector<std::string> arguments, const std::string& source, const char* file_name) {
   const onnxc::TemporaryFolder folder("gfx942sim-tests");
   onnxc::write_file(folder.path() / file_name, source);
-  arguments.insert(arguments.begin(), "clang-19");
+  arguments.insert(arguments.begin(), {"env", "-C", folder.path().string(), "clang-19"});
   arguments.insert(arguments.end(), {"-o", "kernel.co", file_name});
-  const onnxc::ProcessResult result = onnxc::run_process(arguments, {.folder = folder.path()});
+  const onnxc::ProcessResult result = onnxc::run_process(arguments);
   if (!result.succeeded()) throw std::runtime_error(result.errors);
   const auto file = onnxc::map_file(folder.path() / "kernel.co");
   return {file->bytes().begin(), file->bytes().end()};
@@ -76,8 +76,8 @@ std::vector<std::string> assembler_errors(const std::vector<std::string>& lines)
   const onnxc::TemporaryFolder folder("gfx942sim-tests");
   onnxc::write_file(folder.path() / "lines.s", fmt::format("{}\n", fmt::join(lines, "\n")));
   const onnxc::ProcessResult result =
-      onnxc::run_process({"llvm-mc-19", "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-filetype=null", "lines.s"},
-                         {.folder = folder.path()});
+      onnxc::run_process({"env", "-C", folder.path().string(), "llvm-mc-19", "-triple=amdgcn-amd-amdhsa",
+                          "-mcpu=gfx942", "-filetype=null", "lines.s"});
   std::vector<std::string> errors(lines.size());
   std::istringstream stream(result.errors);
   for (std::string line; std::getline(stream, line);) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "support/diagnostics.h"
+#include "support/safe_file.h"
 #include "support/temporary_folder.h"
 
 namespace onnxc {
@@ -41,15 +42,28 @@ TEST(RunProcess, DrainsMoreThanAPipeHoldsOnBothStreams) {
 
 TEST(RunProcess, GivesAnEmptyInput) { EXPECT_EQ(run_process({"cat"}).output, ""); }
 
-TEST(RunProcess, RunsInTheFolderItIsTold) {
-  TemporaryFolder folder("test");
-  EXPECT_EQ(run_process({"pwd", "-P"}, {.folder = folder.path(), .install_hint = ""}).output,
-            std::filesystem::canonical(folder.path()).string() + "\n");
+TEST(RunProcess, AddsToTheEnvironmentAndReplacesThere) {
+  setenv("ONNXC_TEST_OLD", "old", 1);
+  setenv("ONNXC_TEST_OTHER", "other", 1);
+  const ProcessOptions options{.environment = {"ONNXC_TEST_OLD=new", "ONNXC_TEST_ADDED=a=b"}};
+  EXPECT_EQ(run_process({"sh", "-c", "echo $ONNXC_TEST_OLD $ONNXC_TEST_OTHER $ONNXC_TEST_ADDED"}, options).output,
+            "new other a=b\n");
+  EXPECT_EQ(run_process({"sh", "-c", "env | grep -c ^ONNXC_TEST_OLD"}, options).output, "1\n");
+}
+
+TEST(FindProgram, OnThePathAndExecutable) {
+  EXPECT_TRUE(find_program("sh").has_value());
+  EXPECT_EQ(find_program("no-such-program-19"), std::nullopt);
+  const TemporaryFolder folder("test");
+  write_file(folder.path() / "plain-file", "");
+  const std::string path = std::string(getenv("PATH")) + ":" + folder.path().string();
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(find_program("plain-file"), std::nullopt);
 }
 
 TEST(RunProcess, NamesAMissingProgramAndWhatInstallsIt) {
   try {
-    run_process({"no-such-compiler-19"}, {.folder = {}, .install_hint = "install it with: apt-get install clang-19"});
+    run_process({"no-such-compiler-19"}, {.install_hint = "install it with: apt-get install clang-19"});
     FAIL() << "a program that is not there was run";
   } catch (const UserError& error) {
     EXPECT_STREQ(

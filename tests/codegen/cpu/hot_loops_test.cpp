@@ -255,7 +255,7 @@ std::string compile_to_assembly(const std::string& march) {
   const std::filesystem::path input = folder.path() / "kernels.cpp", output = folder.path() / "kernels.s";
   write_file(input, source);
   std::vector<std::string> command =
-      compile_command(default_compiler, resolve_march(march), find_parts(), input.string(), output.string());
+      compile_command(Compiler(), resolve_march(march), find_parts(), input.string(), output.string());
   std::ranges::replace(command, "-c", "-S");
   const ProcessResult result = run_process(command);
   EXPECT_TRUE(result.succeeded()) << result.errors;

@@ -6,6 +6,7 @@
 #include "onnxc_run/reports/json.h"
 #include "onnxc_run/steps.h"
 #include "support/text.h"
+#include "toolchain/library_needs.h"
 
 namespace onnxc {
 namespace {
@@ -61,6 +62,7 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
                {"onnxc_version", api.onnxc_version},
                {"abi_version", api.abi_version},
                {"weights_bytes", api.weights_bytes},
+               {"glibc", needs_of(library.path()).glibc},
                {"memory", memory ? memory_json(*memory) : Json()},
                {"model", Json::parse(api.information, nullptr, false)},
                {"steps", steps}};
@@ -80,6 +82,9 @@ void print_information(const ModelLibrary& library, const RunOptions& options) {
     fmt::print("  {}\n", memory_text(*memory));
   else
     fmt::print("  memory: depends on the dims; give each symbol a size with --dim\n");
+  const LibraryNeeds needs = needs_of(library.path());
+  fmt::print("  needs: glibc {} or newer ({}), a CPU of its target\n", needs.glibc.empty() ? "2.2.5" : needs.glibc,
+             printable(fmt::format("{}", fmt::join(needs.libraries, ", "))));
   Json information = Json::parse(api.information, nullptr, false);
   if (!information.is_object()) return;
   for (const auto& [key, value] : information.items())

@@ -1,0 +1,134 @@
+#include "toolchain/compiler.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "support/diagnostics.h"
+#include "support/subprocess.h"
+#include "support/text.h"
+#include "toolchain/installation.h"
+
+namespace onnxc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int oldest_clang = 19, newest_clang = 39;
+// What a model.so of zig runs with where nobody asks: RHEL 8, Debian 10 and Ubuntu 18.10 have it.
+constexpr const char* usual_glibc = "2.28";
+
+// "clang++-19" is 19; 0 where the name ends in no number.
+int version_in_name(const std::string& name) {
+  const size_t begin = name.find_last_not_of("0123456789") + 1;
+  return begin < name.size() && name.size() - begin < 4 ? std::stoi(name.substr(begin)) : 0;
+}
+
+std::string linker_of(int version) {
+  if (version > 0) return fmt::format("lld-{}", version);
+  return find_program("ld.lld-19") ? "lld-19" : "lld";
+}
+
+Compiler clang(const std::string& command) {
+  return {.command = {command}, .linker = linker_of(version_in_name(fs::path(command).filename().string()))};
+}
+
+Compiler zig(const std::string& program, const std::string& glibc) {
+  const std::string version = glibc.empty() ? usual_glibc : glibc;
+  return {Compiler::Kind::zig, {program, "c++", "-target", "x86_64-linux-gnu." + version}, "", version};
+}
+
+// Clang without a number in its name is asked for it.
+bool is_new_enough(const std::string& command) {
+  const ProcessResult result = run_process({command, "-dumpversion"});
+  const std::string major = result.output.substr(0, result.output.find('.'));
+  return result.succeeded() && !major.empty() && major.size() < 4 &&
+         std::ranges::all_of(major, [](char c) { return c >= '0' && c <= '9'; }) && std::stoi(major) >= oldest_clang;
+}
+
+std::optional<Compiler> find_clang() {
+  for (int version = oldest_clang; version <= newest_clang; ++version) {
+    const std::string command = fmt::format("clang++-{}", version);
+    if (find_program(command) && find_program("ld." + linker_of(version))) return clang(command);
+  }
+  if (find_program("clang++") && find_program("ld.lld") && is_new_enough("clang++")) return clang("clang++");
+  return std::nullopt;
+}
+
+// Where pip puts the program of the package ziglang under the prefix of a Python.
+std::optional<fs::path> zig_under(const fs::path& prefix) {
+  std::error_code error;
+  for (fs::directory_iterator folder(prefix / "lib", error), end; !error && folder != end; folder.increment(error)) {
+    if (!folder->path().filename().string().starts_with("python3")) continue;
+    for (const char* packages : {"site-packages", "dist-packages"})
+      if (const fs::path file = folder->path() / packages / "ziglang" / "zig"; fs::exists(file, error)) return file;
+  }
+  return std::nullopt;
+}
+
+std::optional<fs::path> find_zig() {
+  const char* environment = std::getenv("VIRTUAL_ENV");
+  for (const fs::path& prefix : {installation_prefix(), fs::path(environment != nullptr ? environment : "")})
+    if (!prefix.empty())
+      if (const std::optional<fs::path> found = zig_under(prefix)) return found;
+  return find_program("zig");
+}
+
+bool is_glibc_version(const std::string& text) {
+  return text.starts_with("2.") && text.size() > 2 && text.size() < 5 &&
+         text.find_first_not_of("0123456789", 2) == std::string::npos;
+}
+
+// As it was asked for by name or by $ONNXC_CXX.
+Compiler named_compiler(const CompilerRequest& request, const std::string& name) {
+  if (name == "zig") {
+    const std::optional<fs::path> found = find_zig();
+    user_check(found.has_value(), "--compiler zig: there is none: pip install ziglang");
+    return zig(found->string(), request.glibc);
+  }
+  if (fs::path(name).filename() == "zig") return zig(name, request.glibc);
+  if (!request.glibc.empty())
+    throw UsageError(
+        fmt::format("--glibc {}: only zig can compile for another glibc than the system's; leave out "
+                    "the compiler {}, or choose --compiler zig",
+                    request.glibc, quote(name)));
+  return clang(name);
+}
+
+}  // namespace
+
+std::string Compiler::cpu_option(const std::string& march) const {
+  if (!is_zig()) return "-march=" + march;
+  std::string name = march;
+  std::ranges::replace(name, '-', '_');
+  return "-mcpu=" + name;
+}
+
+std::string Compiler::describe() const {
+  if (is_zig()) return fmt::format("{} c++ (clang of zig), glibc {}", command.front(), glibc);
+  return fmt::format("{} with {}", command.front(), linker);
+}
+
+Compiler find_compiler(const CompilerRequest& request) {
+  if (!request.glibc.empty() && !is_glibc_version(request.glibc))
+    throw UsageError(fmt::format("--glibc {}: a version such as 2.28 is expected", printable(request.glibc)));
+  if (!request.compiler.empty()) return named_compiler(request, request.compiler);
+  const char* chosen = std::getenv("ONNXC_CXX");
+  if (chosen != nullptr && *chosen != '\0') return named_compiler(request, chosen);
+  if (request.glibc.empty())
+    if (const std::optional<Compiler> found = find_clang()) return *found;
+  if (const std::optional<fs::path> found = find_zig()) return zig(found->string(), request.glibc);
+  user_check(request.glibc.empty(), "--glibc {} is compiled by zig, which is not there: pip install 'onnxc[compiler]'",
+             request.glibc);
+  user_error(
+      "no C++ compiler is found. onnxc compiles with clang 19 or newer and its lld on the PATH (Debian: apt-get "
+      "install "
+      "clang-19 lld-19), or with zig: pip install 'onnxc[compiler]'");
+}
+
+}  // namespace onnxc

@@ -1,0 +1,36 @@
+// Which C++ compiler makes a model.so of generated source, and how its options are spelled.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace onnxc {
+
+// What the user asks for; empty: whatever is there.
+struct CompilerRequest {
+  std::string compiler;  // a command or a path, such as clang++-20; or zig
+  std::string glibc;     // the oldest that model.so must run with, such as 2.28
+};
+
+struct Compiler {
+  enum class Kind { clang, zig };
+
+  Kind kind = Kind::clang;
+  std::vector<std::string> command = {"clang++-19"};  // what stands before its options
+  std::string linker = "lld-19";                      // as -fuse-ld has it; zig brings its own
+  std::string glibc = {};                             // that the result needs at most; empty: the system's own
+
+  bool is_zig() const { return kind == Kind::zig; }
+  // The option for a CPU that clang calls `march`.
+  std::string cpu_option(const std::string& march) const;
+  // For people: "clang++-19 with lld-19".
+  std::string describe() const;
+};
+
+// $ONNXC_CXX is asked where the request is silent, then clang 19 and newer on the PATH, then zig: the Python package
+// ziglang beside an installed onnxc or in the active virtual environment, or zig on the PATH. A request for a glibc
+// takes zig, which has every version's. UserError where there is none, saying what to install; UsageError for a request
+// that nothing can meet.
+Compiler find_compiler(const CompilerRequest& request = {});
+
+}  // namespace onnxc

@@ -95,6 +95,9 @@ struct Words {
         ->transform(CLI::AsSizeValue(false))
         ->check(not_negative)
         ->option_text("SIZE");
+    app.add_option("--max-seconds", options.limits.max_seconds, "end a compile that takes longer (default: 3600)")
+        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+        ->option_text("N");
     app.add_option("--max-nodes", options.limits.max_nodes, "refuse a model of more nodes")
         ->check(not_negative)
         ->option_text("N");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/hip/emit.h"
@@ -179,8 +180,14 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
     emitted = emit_cpu(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr});
   });
   emitted.device = std::move(device);
-  const ToolchainOptions toolchain{architecture,    options.jobs,         options.optimization,
-                                   reports_kernels, options.keep_refused, compiler};
+  const ToolchainOptions toolchain{architecture,
+                                   options.jobs,
+                                   options.optimization,
+                                   reports_kernels,
+                                   options.keep_refused,
+                                   compiler,
+                                   options.limits.process_memory(),
+                                   passes.deadline()};
   std::string said;
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
   if (reports_kernels) report.add_kernels(device_kernels, parse_resources(said));
@@ -214,7 +221,14 @@ void run(const CompileRequest& request) {
 }  // namespace
 
 Outcome compile(const CompileRequest& request) {
-  return outcome_of([&] { run(request); });
+  return outcome_of([&] {
+    try {
+      run(request);
+    } catch (const std::bad_alloc&) {
+      user_error("{}: out of memory; a process of the compile may use {} bytes (--max-memory)",
+                 quote(request.options.model.string()), request.options.limits.process_memory());
+    }
+  });
 }
 
 }  // namespace onnxc

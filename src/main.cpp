@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "command_line.h"
 #include "compile.h"
 #include "outcome.h"
@@ -23,6 +25,15 @@ void set_up_messages(const CommandLine& command) {
   spdlog::set_default_logger(logger);
   auto usual = isatty(STDERR_FILENO) != 0 ? spdlog::level::info : spdlog::level::warn;
   spdlog::set_level(command.quiet ? spdlog::level::err : (command.verbosity > 0 ? spdlog::level::debug : usual));
+}
+
+// Also where nothing looks at the time. The compile has half a second to say which stage it was.
+void hold_to_limits(const onnxc::Limits& limits) {
+  using namespace std::chrono_literals;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(limits.max_seconds) + 500ms;
+  onnxc::end_at(end,
+                fmt::format("onnxc: error: the compile takes longer than {} s (--max-seconds)\n", limits.max_seconds));
+  onnxc::limit_process_memory(limits.process_memory());
 }
 
 void print(MessageKind kind, std::string_view text) {
@@ -48,7 +59,9 @@ std::optional<int> run(int argc, char** argv, Outcome& outcome) {
     onnxc::keep_standard_streams();
     onnxc::tidy_up_on_signals();
     ended = onnxc::parse_command_line(argc, argv, command);
-    if (!ended) set_up_messages(command);
+    if (ended) return;
+    set_up_messages(command);
+    hold_to_limits(command.options.limits);
   });
   if (ended || !outcome.succeeded()) return ended;
   outcome = command.options.run_pass ? onnxc::outcome_of([&] { onnxc::run_pass(command.options, print); })

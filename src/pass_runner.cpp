@@ -30,7 +30,7 @@ std::string keep_input(const std::string& pass, const Program& program) {
 void PassRunner::run(const GraphPass& pass, Graph& graph) {
   const std::string name(pass.name);
   const auto run_and_verify = [&] {
-    pass.run(graph);
+    pass.run(graph, options_.limits);
     verify(graph);
   };
   run(name, run_and_verify, [&] { return to_string(graph); }, [&] { return compile_up_to(name); });
@@ -92,6 +92,7 @@ void PassRunner::time(const std::string& name, const std::function<void()>& stag
 
 void PassRunner::measure(const std::string& name, const std::function<void()>& stage) {
   auto start = std::chrono::steady_clock::now();
+  user_check(start < deadline_, "the compile takes longer than {} s (--max-seconds)", options_.limits.max_seconds);
   stage();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   times_.emplace_back(name, seconds);

@@ -17,7 +17,13 @@ namespace onnxc {
 
 class PassRunner {
  public:
-  PassRunner(const Options& options, MessageSink messages) : options_(options), messages_(std::move(messages)) {}
+  PassRunner(const Options& options, MessageSink messages)
+      : options_(options),
+        messages_(std::move(messages)),
+        deadline_(std::chrono::steady_clock::now() + std::chrono::seconds(options.limits.max_seconds)) {}
+
+  // When --max-seconds are over. No stage begins after it.
+  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
 
   // Where the pass fails, the command that repeats it is the compile itself, up to there: a graph has no text that is
   // read back.
@@ -48,6 +54,7 @@ class PassRunner {
 
   const Options& options_;
   MessageSink messages_;
+  std::chrono::steady_clock::time_point deadline_;
   std::vector<std::string> passes_;  // that have run
   std::vector<std::pair<std::string, std::chrono::duration<double>>> times_;
 };

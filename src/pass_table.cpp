@@ -26,20 +26,28 @@ void for_any_target(Program& program, const Target& /*target*/) {
   pass(program);
 }
 
-void fold_all_constants(Graph& graph) { fold_constants(graph); }
+// A pass that makes nothing of a size to speak of.
+template <void (*pass)(Graph&)>
+void within_any_limits(Graph& graph, const Limits& /*limits*/) {
+  pass(graph);
+}
+
+void fold_all_constants(Graph& graph, const Limits& limits) {
+  fold_constants(graph, {.all_constants_bytes = limits.max_memory});
+}
 
 constexpr std::array shape_rows = {
-    GraphPass{"infer_shapes", When::always, infer_shapes},
-    GraphPass{"apply_size_rules", When::always, apply_size_rules},
+    GraphPass{"infer_shapes", When::always, within_any_limits<infer_shapes>},
+    GraphPass{"apply_size_rules", When::always, within_any_limits<apply_size_rules>},
 };
 
 constexpr std::array graph_rows = {
     GraphPass{"fold_constants", When::always, fold_all_constants},
-    GraphPass{"simplify", When::always, simplify},
-    GraphPass{"recognize_operators", When::optimizing, recognize_operators},
+    GraphPass{"simplify", When::always, within_any_limits<simplify>},
+    GraphPass{"recognize_operators", When::optimizing, within_any_limits<recognize_operators>},
     // After constants are folded, since it multiplies weights.
-    GraphPass{"fold_batch_normalization", When::optimizing, fold_batch_normalization},
-    GraphPass{"trim_kernels", When::optimizing, trim_kernels},
+    GraphPass{"fold_batch_normalization", When::optimizing, within_any_limits<fold_batch_normalization>},
+    GraphPass{"trim_kernels", When::optimizing, within_any_limits<trim_kernels>},
 };
 
 constexpr std::array program_rows = {

@@ -8,6 +8,7 @@
 #include "ir/graph.h"
 #include "ir/program/program.h"
 #include "passes/lowering/target.h"
+#include "support/limits.h"
 
 namespace onnxc {
 
@@ -16,7 +17,7 @@ enum class When : uint8_t { always, optimizing, optimizing_for_gpu };
 struct GraphPass {
   std::string_view name;
   When when;
-  void (*run)(Graph&);
+  void (*run)(Graph&, const Limits&);
 };
 
 struct ProgramPass {

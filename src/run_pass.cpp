@@ -62,8 +62,8 @@ void run_on_model(const GraphPass& pass, const Options& options, const MessageSi
   import_options.outputs = options.outputs;
   const ImportedModel model = import_model(options.model, import_options);
   const GraphPass& shapes = shape_passes().front();
-  if (pass.name != shapes.name) shapes.run(*model.graph);
-  run<Graph>(pass.name, *model.graph, pass.run, messages);
+  if (pass.name != shapes.name) shapes.run(*model.graph, options.limits);
+  run<Graph>(pass.name, *model.graph, [&](Graph& graph) { pass.run(graph, options.limits); }, messages);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_F(FailingPass, OfAGraphIsRepeatedFromTheModel) {
   options.model = "unet.onnx";
   try {
     PassRunner(options, ignore_message)
-        .run({"simplify", When::always, [](Graph&) { internal_error("it went wrong"); }}, *graph);
+        .run({"simplify", When::always, [](Graph&, const Limits&) { internal_error("it went wrong"); }}, *graph);
     ADD_FAILURE() << "no error";
   } catch (const InternalError& error) {
     EXPECT_THAT(error.what(), HasSubstr("it went wrong\nIt works on the graph, which has no text that is read back; "

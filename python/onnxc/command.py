@@ -31,9 +31,17 @@ def execute(model: Path, output: Path, options: Sequence[str]) -> None:
     # "./" keeps a file whose name starts with a dash from being read as an option.
     words = [str(path) if path.is_absolute() else os.path.join(".", path) for path in (model, output)]
     command = [_find_command(), words[0], "-o", words[1], *options]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode != 0:
-        raise CompileError(done.stderr.strip() or f"onnxc ended with code {done.returncode}", done.returncode)
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as process:
+        try:
+            _, errors = process.communicate()
+        except BaseException:  # such as Ctrl-C: the command removes what it has made before it ends
+            process.terminate()
+            process.wait()
+            raise
+    if process.returncode != 0:
+        raise CompileError(errors.strip() or f"onnxc ended with code {process.returncode}", process.returncode)
 
 
 def version() -> str:

@@ -24,15 +24,11 @@ class Array {
   [[nodiscard]] bool allocate(int64_t size) {
     release();
     if (size == 0) return true;
-    if (alignof(T) > alignof(max_align_t)) {
-      size_t bytes;
-      if (__builtin_mul_overflow(static_cast<size_t>(size), sizeof(T), &bytes)) return false;
-      data_ = static_cast<T*>(aligned_alloc(alignof(T), bytes));
-      if (data_ != nullptr) __builtin_memset(static_cast<void*>(data_), 0, bytes);
-    } else {
-      data_ = static_cast<T*>(calloc(static_cast<size_t>(size), sizeof(T)));
-    }
+    size_t bytes;
+    if (__builtin_mul_overflow(static_cast<size_t>(size), sizeof(T), &bytes)) return false;
+    data_ = static_cast<T*>(aligned_alloc(alignof(T), bytes));
     if (data_ == nullptr) return false;
+    __builtin_memset(static_cast<void*>(data_), 0, bytes);
     size_ = size;
     return true;
   }

@@ -1,7 +1,6 @@
 // clang's __builtin_cpu_supports would do, but it links a global constructor in.
 #include "host/cpu_features.h"
 
-#include <string.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -86,11 +85,16 @@ unsigned saved_state() {
   return low;
 }
 
+bool are_equal(const char* a, const char* b) {
+  while (*a != 0 && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
 }  // namespace
 
 bool cpu_has(const char* name) {
   for (const Feature& feature : features) {
-    if (strcmp(feature.name, name) != 0) continue;
+    if (!are_equal(feature.name, name)) continue;
     unsigned registers[4];
     if (!__get_cpuid_count(feature.leaf, feature.subleaf, &registers[eax], &registers[ebx], &registers[ecx],
                            &registers[edx]))
@@ -106,7 +110,7 @@ void cpu_name(char* name) {
     unsigned* words = text + part * 4;
     if (!__get_cpuid(0x80000002 + part, &words[0], &words[1], &words[2], &words[3])) break;
   }
-  memcpy(name, text, sizeof text);
+  __builtin_memcpy(name, text, sizeof text);
   name[sizeof text] = 0;
 }
 

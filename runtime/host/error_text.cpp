@@ -9,7 +9,8 @@ namespace {
 
 // The longest part of `text`, at most `limit` bytes, that does not end inside a UTF-8 character.
 size_t whole_characters(const char* text, size_t limit) {
-  size_t length = strnlen(text, limit + 1);
+  size_t length = 0;
+  while (length <= limit && text[length] != 0) ++length;
   if (length <= limit) return length;
   length = limit;
   while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;

@@ -1,10 +1,9 @@
 #include "threads/thread_count.h"
 
 #include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,20 +21,62 @@ bool read_text(const char* path, char* text, size_t size) {
   return length > 0;
 }
 
+// Few functions of libc are called: a model.so asks its process for as little as it can.
+
+// The number that the text begins with, after spaces, and moves the text behind it; nothing there, and it stays.
+int64_t take_number(const char*& text) {
+  const char* at = text;
+  while (*at == ' ' || *at == '\t' || *at == '\n') ++at;
+  const bool is_negative = *at == '-';
+  if (is_negative || *at == '+') ++at;
+  if (*at < '0' || *at > '9') return 0;
+  constexpr int64_t most = int64_t{1} << 58;
+  int64_t number = 0;
+  for (; *at >= '0' && *at <= '9'; ++at) number = std::min(number * 10 + (*at - '0'), most);
+  text = at;
+  return is_negative ? -number : number;
+}
+
+// Text of a bounded length; what does not fit is cut.
+template <size_t size>
+class ShortText {
+ public:
+  ShortText& add(const char* text, char end = 0) {
+    while (*text != 0 && *text != end && length_ < size - 1) text_[length_++] = *text++;
+    text_[length_] = 0;
+    return *this;
+  }
+  // Drops the last part of a path; false where it has but one.
+  bool to_parent() {
+    while (length_ > 0 && text_[length_ - 1] != '/') --length_;
+    if (length_ == 0) return false;
+    text_[--length_] = 0;
+    return true;
+  }
+  const char* text() const { return text_; }
+
+ private:
+  char text_[size] = {};
+  size_t length_ = 0;
+};
+
+using Path = ShortText<1024>;
+
 // A positive number in an environment variable; of "4,2" (OpenMP's nested form) the first. 0 when there is none.
 int environment_number(const char* name) {
   const char* text = getenv(name);
   if (text == nullptr) return 0;
-  char* end;
-  long number = strtol(text, &end, 10);
-  if (end == text || (*end != 0 && *end != ',') || number < 1) return 0;
-  return static_cast<int>(std::min<long>(number, most_threads));
+  const int64_t number = take_number(text);
+  if ((*text != 0 && *text != ',') || number < 1) return 0;
+  return static_cast<int>(std::min<int64_t>(number, most_threads));
 }
 
 int affinity_count() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  uint64_t set[128] = {};  // 8,192 CPUs, the most that Linux has
+  if (syscall(SYS_sched_getaffinity, 0, sizeof set, set) < 0) return 1;
+  int count = 0;
+  for (uint64_t part : set) count += __builtin_popcountll(part);
+  return std::max(1, count);
 }
 
 void limit(int& count, int quota) {
@@ -43,34 +84,30 @@ void limit(int& count, int quota) {
 }
 
 // The quotas of the cgroup at `path` and of those around it.
-void limit_by_cgroup2(int& count, char* path) {
-  for (;;) {
-    char file[1200], text[64];
-    snprintf(file, sizeof file, "/sys/fs/cgroup%s/cpu.max", path);
-    if (read_text(file, text, sizeof text)) limit(count, cgroup_quota(text));
-    char* slash = strrchr(path, '/');
-    if (slash == nullptr) return;
-    *slash = 0;
-  }
+void limit_by_cgroup2(int& count, Path path) {
+  do {
+    char text[64];
+    ShortText<1200> file;
+    file.add("/sys/fs/cgroup").add(path.text()).add("/cpu.max");
+    if (read_text(file.text(), text, sizeof text)) limit(count, cgroup_quota(text));
+  } while (path.to_parent());
 }
 
 void limit_by_cgroup1(int& count) {
-  char quota[32], period[32], text[80];
+  char quota[32], period[32];
   if (!read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota, sizeof quota)) return;
   if (!read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof period)) return;
-  snprintf(text, sizeof text, "%s %s", quota, period);
-  limit(count, cgroup_quota(text));
+  limit(count, cgroup_quota(ShortText<80>().add(quota).add(" ").add(period).text()));
 }
 
 }  // namespace
 
 int cgroup_quota(const char* text) {
-  char* end;
-  long long quota = strtoll(text, &end, 10);
-  if (end == text || quota <= 0) return 0;  // "max", or -1 in cgroup 1
-  long long period = strtoll(end, &end, 10);
+  const int64_t quota = take_number(text);
+  if (quota <= 0) return 0;  // "max", or -1 in cgroup 1
+  const int64_t period = take_number(text);
   if (period <= 0) return 0;
-  return static_cast<int>(std::clamp<long long>(quota / period + (quota % period != 0 ? 1 : 0), 1, most_threads));
+  return static_cast<int>(std::clamp<int64_t>(quota / period + (quota % period != 0 ? 1 : 0), 1, most_threads));
 }
 
 int default_thread_count() {
@@ -81,12 +118,12 @@ int default_thread_count() {
   char groups[4096];
   if (read_text("/proc/self/cgroup", groups, sizeof groups)) {
     // The line of cgroup 2 is "0::/path".
-    for (char* line = groups; line != nullptr; line = strchr(line, '\n'), line = line != nullptr ? line + 1 : nullptr) {
-      if (strncmp(line, "0::/", 4) != 0) continue;
-      char path[1024];
-      snprintf(path, sizeof path, "%.*s", static_cast<int>(strcspn(line + 3, "\n")), line + 3);
-      limit_by_cgroup2(count, path);
-      break;
+    for (const char* line = groups; *line != 0;) {
+      if (line[0] == '0' && line[1] == ':' && line[2] == ':' && line[3] == '/') {
+        limit_by_cgroup2(count, Path().add(line + 3, '\n'));
+        break;
+      }
+      while (*line != 0 && *line++ != '\n') continue;
     }
   }
   limit_by_cgroup1(count);

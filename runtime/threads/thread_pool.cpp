@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,7 +80,7 @@ bool ThreadPool::start() {
 
   // Signals are the host application's business.
   sigset_t all, before;
-  sigfillset(&all);
+  __builtin_memset(&all, 0xff, sizeof all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   while (workers_ < threads_ - 1) {
     Worker& worker = worker_[workers_];
@@ -159,8 +158,10 @@ void ThreadPool::serve(int thread) {
 
 void* ThreadPool::worker_main(void* argument) {
   Worker* worker = static_cast<Worker*>(argument);
-  char name[16];
-  snprintf(name, sizeof name, "onnxc-%d", worker->index);
+  char name[] = "onnxc-0000";
+  int index = worker->index;
+  for (char* digit = name + sizeof name - 2; digit >= name + 6; --digit, index /= 10)
+    *digit = static_cast<char>('0' + index % 10);
   pthread_setname_np(pthread_self(), name);
   DefaultFloatingPoint floating_point;
   worker->pool->serve(worker->index);

@@ -10,6 +10,29 @@ using onnx::AttributeProto;
 
 std::string type_name(AttributeProto::AttributeType type) { return AttributeProto::AttributeType_Name(type); }
 
+// The types whose fields hold something.
+std::vector<AttributeProto::AttributeType> filled_fields(const AttributeProto& attribute) {
+  std::vector<AttributeProto::AttributeType> filled;
+  const auto add = [&](bool is_filled, AttributeProto::AttributeType type) {
+    if (is_filled) filled.push_back(type);
+  };
+  add(attribute.has_f(), AttributeProto::FLOAT);
+  add(attribute.has_i(), AttributeProto::INT);
+  add(attribute.has_s(), AttributeProto::STRING);
+  add(attribute.has_t(), AttributeProto::TENSOR);
+  add(attribute.has_g(), AttributeProto::GRAPH);
+  add(attribute.has_sparse_tensor(), AttributeProto::SPARSE_TENSOR);
+  add(attribute.has_tp(), AttributeProto::TYPE_PROTO);
+  add(attribute.floats_size() != 0, AttributeProto::FLOATS);
+  add(attribute.ints_size() != 0, AttributeProto::INTS);
+  add(attribute.strings_size() != 0, AttributeProto::STRINGS);
+  add(attribute.tensors_size() != 0, AttributeProto::TENSORS);
+  add(attribute.graphs_size() != 0, AttributeProto::GRAPHS);
+  add(attribute.sparse_tensors_size() != 0, AttributeProto::SPARSE_TENSORS);
+  add(attribute.type_protos_size() != 0, AttributeProto::TYPE_PROTOS);
+  return filled;
+}
+
 // Nothing for the types that no operator of ours has.
 std::optional<Attribute> read_primitive(const AttributeProto& attribute) {
   switch (attribute_type(attribute)) {
@@ -47,15 +70,15 @@ std::string describe_attribute(const std::string& name, const std::string& what)
 
 AttributeProto::AttributeType attribute_type(const AttributeProto& attribute) {
   if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
-  if (attribute.has_f()) return AttributeProto::FLOAT;
-  if (attribute.has_i()) return AttributeProto::INT;
-  if (attribute.has_s()) return AttributeProto::STRING;
-  if (attribute.has_t()) return AttributeProto::TENSOR;
-  if (attribute.has_g()) return AttributeProto::GRAPH;
-  if (attribute.floats_size() != 0) return AttributeProto::FLOATS;
-  if (attribute.ints_size() != 0) return AttributeProto::INTS;
-  if (attribute.strings_size() != 0) return AttributeProto::STRINGS;
-  return AttributeProto::UNDEFINED;
+  const std::vector<AttributeProto::AttributeType> filled = filled_fields(attribute);
+  return filled.empty() ? AttributeProto::UNDEFINED : filled.front();
+}
+
+void check_filled_field(const AttributeProto& attribute, const std::string& what) {
+  const AttributeProto::AttributeType expected = attribute_type(attribute);
+  for (AttributeProto::AttributeType found : filled_fields(attribute))
+    user_check(found == expected, "{} is of type {}, and has a value of type {}",
+               describe_attribute(attribute.name(), what), type_name(expected), type_name(found));
 }
 
 AttributeMap resolve_attributes(const onnx::NodeProto& node, const AttributeMap& caller, const std::string& what) {

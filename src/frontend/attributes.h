@@ -24,6 +24,10 @@ AttributeMap resolve_attributes(const onnx::NodeProto& node, const AttributeMap&
 // The type of an attribute. Before IR version 2 files did not write it: the field that is filled tells it.
 onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& attribute);
 
+// Checks that no field is filled but that of the type which the attribute says it has. `what` names the node. A file
+// may leave out a number that is 0.
+void check_filled_field(const onnx::AttributeProto& attribute, const std::string& what);
+
 // Checks the attributes against those that the operator has: unknown and missing ones, and types. UserError naming the
 // node (`what`) and the attribute.
 void check_attributes(const AttributeMap& attributes, const onnx::OpSchema& schema, const std::string& what);

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "frontend/attributes.h"
 #include "frontend/file/onnx_names.h"
 #include "onnx/defs/schema.h"
 #include "support/diagnostics.h"
@@ -102,6 +103,7 @@ void ModelChecker::check_attributes(const onnx::NodeProto& node, const std::vect
     user_check(!attribute.name().empty(), "{} has an attribute without a name", describe(node));
     user_check(names.insert(attribute.name()).second, "{} has the attribute {} twice", describe(node),
                quote(attribute.name()));
+    check_filled_field(attribute, describe(node));
     const std::string what = fmt::format("the subgraph {} of {}", quote(attribute.name()), describe(node));
     if (attribute.has_g()) check_graph(attribute.g(), what, scopes);
     for (const onnx::GraphProto& graph : attribute.graphs()) check_graph(graph, what, scopes);

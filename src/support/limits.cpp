@@ -1,5 +1,6 @@
 #include "support/limits.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,20 @@ int64_t available_memory() {
     if (std::ifstream(name) >> limit && limit > 0) result = std::min(result, limit);
   }
   return result;
+}
+
+void limit_process_memory(int64_t bytes) {
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // their own memory has no bound
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min({static_cast<rlim_t>(bytes), limit.rlim_cur, limit.rlim_max});
+  setrlimit(RLIMIT_DATA, &limit);
+#endif
+}
+
+int64_t Limits::process_memory() const {
+  constexpr int64_t clang_starts_with = int64_t{1} << 30;
+  return std::max(max_memory, clang_starts_with);
 }
 
 }  // namespace onnxc

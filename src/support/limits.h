@@ -11,12 +11,20 @@ int64_t available_memory();
 struct Limits {
   // Nodes of a graph once its functions are inlined, subgraphs included.
   int64_t max_nodes = 1'000'000;
-  // Bytes, of one tensor and of all constants together.
+  // Bytes, of one tensor and of all constants together, those that are computed when the model is compiled among them.
+  // Each process of a compile may have as much, and no less than it needs to start (process_memory).
   int64_t max_memory = available_memory();
+  // Of the whole compile, clang's part included.
+  int64_t max_seconds = 3600;
   // Subgraphs within subgraphs, and calls of functions within functions.
   int64_t max_nesting = 64;
   // Axes of a tensor.
   static constexpr int64_t max_rank = 64;
+
+  int64_t process_memory() const;
 };
+
+// What this process, and those that it starts, may each write to: an allocation beyond fails.
+void limit_process_memory(int64_t bytes);
 
 }  // namespace onnxc

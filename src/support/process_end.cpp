@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,11 +40,26 @@ Remains& remains() {
   return *the_one;
 }
 
+bool has_ended(pid_t process) {
+  siginfo_t information{};
+  return waitid(P_PID, static_cast<id_t>(process), &information, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+         information.si_pid != 0;
+}
+
+// Each may first remove what it has made itself.
+void end_processes(const std::set<pid_t>& processes) {
+  for (pid_t process : processes) kill(process, SIGTERM);
+  constexpr auto pause = std::chrono::milliseconds(5), most = std::chrono::milliseconds(2000);
+  for (auto waited = pause; waited < most && !std::ranges::all_of(processes, has_ended); waited += pause)
+    std::this_thread::sleep_for(pause);
+  for (pid_t process : processes) kill(process, SIGKILL);
+}
+
 // The lock stays taken: nothing may start or be made any more.
 void remove_remains() {
   Remains& all = remains();
   all.mutex.lock();
-  for (pid_t process : all.processes) kill(process, SIGKILL);
+  end_processes(all.processes);
   // A program that was ended a moment ago may still have made a file.
   constexpr int tries = 3;
   for (const std::filesystem::path& path : all.paths) {
@@ -103,6 +119,15 @@ void tidy_up_on_signals() {
   bus.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &bus, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void end_at(std::chrono::steady_clock::time_point time, std::string message) {
+  std::thread([time, message = std::move(message)] {
+    std::this_thread::sleep_until(time);
+    write_error(message);
+    remove_remains();
+    _exit(1);
+  }).detach();
 }
 
 EndsWithProcess::EndsWithProcess(std::filesystem::path path) : path_(std::move(path)) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
@@ -16,6 +17,10 @@ namespace onnxc {
 // another program shortens while it is mapped (SIGBUS) is an error that names it and ends in exit code 1; one that
 // grows past the limit on sizes (SIGXFSZ) an error where it is written.
 void tidy_up_on_signals();
+
+// Ends the process at that time as such a signal would, but with a message and exit code 1. For a command that has to
+// stop wherever it is; `message` is complete.
+void end_at(std::chrono::steady_clock::time_point time, std::string message);
 
 // A file or folder that goes when the process is ended; it lives as long as the object.
 class EndsWithProcess {

@@ -3,16 +3,21 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "support/diagnostics.h"
 #include "support/file_descriptor.h"
@@ -21,6 +26,8 @@
 
 namespace onnxc {
 namespace {
+
+using Time = std::chrono::steady_clock::time_point;
 
 constexpr size_t longest_capture = size_t{16} << 20;
 
@@ -60,6 +67,23 @@ std::vector<char*> environment_with(const std::vector<std::string>& added) {
   return result;
 }
 
+// The program has begun to run, and has not yet asked for much. What it starts inherits the limits, and so ends by
+// itself some time after the deadline.
+void limit(pid_t process, const ProcessOptions& options) {
+  const auto set = [&](__rlimit_resource resource, rlim_t value) {
+    rlimit now{};
+    if (prlimit(process, resource, nullptr, &now) != 0) return;  // it has ended
+    now.rlim_cur = std::min({value, now.rlim_cur, now.rlim_max});
+    prlimit(process, resource, &now, nullptr);
+  };
+  if (options.memory) set(RLIMIT_DATA, static_cast<rlim_t>(*options.memory));
+  if (!options.deadline) return;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(*options.deadline - std::chrono::steady_clock::now());
+  // All threads count, so that no program is ended before the deadline.
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  set(RLIMIT_CPU, static_cast<rlim_t>((std::max<int64_t>(left.count(), 0) + 1) * cores));
+}
+
 pid_t start(const std::vector<std::string>& arguments, const ProcessOptions& options, int output, int errors) {
   FileActions actions;
   posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -81,16 +105,29 @@ pid_t start(const std::vector<std::string>& arguments, const ProcessOptions& opt
     const std::string hint = options.install_hint.empty() ? "" : "; " + options.install_hint;
     user_error("cannot run {}: {}{}", quote(arguments[0]), std::strerror(error), hint);
   }
+  limit(process, options);
   return process;
 }
 
-// Reads both ends until the writers have closed them; both at once, so that neither pipe fills up.
-void drain(std::array<FileDescriptor, 2>& sources, const std::array<std::string*, 2>& captures) {
+// What poll takes: milliseconds, or -1 for no end.
+int until(const std::optional<Time>& deadline) {
+  if (!deadline) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, std::numeric_limits<int>::max()));
+}
+
+// Reads both ends until the writers have closed them; both at once, so that neither pipe fills up. False where the
+// deadline comes first.
+bool drain(std::array<FileDescriptor, 2>& sources, const std::array<std::string*, 2>& captures,
+           const std::optional<Time>& deadline) {
   std::array<char, 65536> buffer;
   while (sources[0].is_open() || sources[1].is_open()) {
     // poll skips negative descriptors: the closed ones.
     std::array<pollfd, 2> polled = {pollfd{sources[0].get(), POLLIN, 0}, pollfd{sources[1].get(), POLLIN, 0}};
-    if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) user_error("poll: {}", std::strerror(errno));
+    const int ready = poll(polled.data(), polled.size(), until(deadline));
+    if (ready == 0) return false;
+    if (ready < 0 && errno != EINTR) user_error("poll: {}", std::strerror(errno));
+    if (ready < 0) continue;
     for (size_t i = 0; i < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
       const ssize_t count = read(sources[i].get(), buffer.data(), buffer.size());
@@ -103,6 +140,7 @@ void drain(std::array<FileDescriptor, 2>& sources, const std::array<std::string*
       captures[i]->append(buffer.data(), std::min(room, static_cast<size_t>(count)));
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -122,7 +160,8 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
 
   ProcessResult result;
   std::array<FileDescriptor, 2> sources = {std::move(output.read_end), std::move(errors.read_end)};
-  drain(sources, {&result.output, &result.errors});
+  result.timed_out = !drain(sources, {&result.output, &result.errors}, options.deadline);
+  if (result.timed_out) kill(process, SIGKILL);
   const int status = wait_with_process(process);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);

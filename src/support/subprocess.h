@@ -1,6 +1,7 @@
 // Running another program: a list of arguments, never a shell.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,8 +10,9 @@
 namespace onnxc {
 
 struct ProcessResult {
-  int exit_code = 0;  // of a program that ended by itself
-  int signal = 0;     // what killed it, or 0
+  int exit_code = 0;       // of a program that ended by itself
+  int signal = 0;          // what killed it, or 0
+  bool timed_out = false;  // it was ended at the deadline
   std::string output;
   std::string errors;
   bool succeeded() const { return exit_code == 0 && signal == 0; }
@@ -23,6 +25,10 @@ struct ProcessOptions {
   std::string install_hint = {};
   // "NAME=value", on top of this process's own.
   std::vector<std::string> environment = {};
+  // When it is ended, if it still runs.
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
+  // The bytes that it and programs that it starts may each write to (RLIMIT_DATA).
+  std::optional<int64_t> memory = {};
 };
 
 // Runs arguments[0], found in PATH unless it holds a '/', and waits. Its input is empty; its output and errors are

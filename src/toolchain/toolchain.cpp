@@ -146,7 +146,10 @@ class Build {
 
   // Returns what the compiler said.
   std::string run(const std::vector<std::string>& command) {
-    ProcessResult result = run_process(command, {.environment = environment()});
+    ProcessResult result =
+        run_process(command, {.environment = environment(), .deadline = options_.deadline, .memory = options_.memory});
+    user_check(!result.timed_out,
+               "the compile takes longer than is allowed (--max-seconds): clang did not end in time");
     if (result.succeeded()) return std::move(result.errors);
     if (result.errors.find("No space left on device") != std::string::npos)
       user_error("the disk is full: {}", printable_message(result.errors));

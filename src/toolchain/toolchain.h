@@ -1,6 +1,7 @@
 // From emitted source to an object or a shared object, with clang and lld.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -36,6 +37,9 @@ struct ToolchainOptions {
   bool reports_kernels = false;
   bool keeps_refused = false;  // the sources, where a compiler refuses them
   Compiler compiler = {};
+  // Of each compiler: its memory in bytes, and when all must have ended.
+  std::optional<int64_t> memory = {};
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
 };
 
 // Writes `output` through a temporary file and a rename. UserError when there is no compiler or the disk is full;

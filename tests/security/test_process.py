@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -168,6 +169,37 @@ def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None
     assert list(temporary.iterdir()) == []
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     assert not (tmp_path / "out.so").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_a_command_that_compiles_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    """onnxc-run --verify runs onnxc, which runs clang."""
+    model, temporary = save(tmp_path), tmp_path / "temporary"
+    temporary.mkdir()
+    assert run(model, "-o", tmp_path / "out.so").returncode == 0
+    command = [str(BINARIES / "onnxc-run"), str(tmp_path / "out.so"), "--random", "0", "--verify", str(model)]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as process:
+        while process.poll() is None and not list(temporary.glob("onnxc-build*/model.cpp")):
+            time.sleep(0.001)
+        process.send_signal(number)
+        assert process.wait(timeout=60) == -number
+    assert list(temporary.iterdir()) == []
+
+
+def test_an_interrupted_program_in_python_leaves_nothing(tmp_path: Path) -> None:
+    model, temporary = save(tmp_path), tmp_path / "temporary"
+    temporary.mkdir()
+    package = str(Path(__file__).resolve().parents[2] / "python")
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": package, "ONNXC_BIN": str(BINARIES)}
+    script = "import sys, onnxc; onnxc.InferenceSession(sys.argv[1])"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(model)], env=environment, stderr=subprocess.PIPE
+    ) as process:
+        while process.poll() is None and not list(temporary.glob("onnxc-build*/model.cpp")):
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        assert b"KeyboardInterrupt" in process.communicate(timeout=60)[1]
+    assert list(temporary.iterdir()) == []
 
 
 def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:

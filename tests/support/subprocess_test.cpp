@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "support/diagnostics.h"
@@ -59,6 +60,23 @@ TEST(FindProgram, OnThePathAndExecutable) {
   const std::string path = std::string(getenv("PATH")) + ":" + folder.path().string();
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(find_program("plain-file"), std::nullopt);
+}
+
+TEST(RunProcess, EndsAProgramAtTheDeadline) {
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult result =
+      run_process({"sh", "-c", "echo begun; sleep 100"}, {.deadline = start + std::chrono::milliseconds(300)});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50));
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_FALSE(result.succeeded());
+  EXPECT_EQ(result.output, "begun\n");
+  EXPECT_FALSE(run_process({"true"}, {.deadline = start + std::chrono::hours(1)}).timed_out);
+}
+
+TEST(RunProcess, LimitsTheMemoryOfAProgram) {
+  const std::vector<std::string> command{"python3", "-c", "import time; time.sleep(0.2); x = bytearray(1 << 29)"};
+  EXPECT_NE(run_process(command, {.memory = int64_t{1} << 28}).exit_code, 0);
+  EXPECT_EQ(run_process(command, {.memory = int64_t{1} << 31}).exit_code, 0);
 }
 
 TEST(RunProcess, NamesAMissingProgramAndWhatInstallsIt) {

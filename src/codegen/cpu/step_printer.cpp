@@ -146,10 +146,17 @@ class StepPrinter {
     return spec->describe();
   }
 
+  // Of a vector it is among the functions, though it is as light as a sum.
+  static bool negates(const Scalar& value) {
+    bool found = false;
+    visit(value, [&](const ScalarNode& node) { found |= node.op == ScalarOp::negate; });
+    return found;
+  }
+
   // The type of an epilogue, and the initializer of its members; nothing for a call without one.
   std::pair<std::string, std::string> share_epilogue(const Epilogue& epilogue, EpilogueForm form) {
     if (!epilogue.value) return {};
-    if (!is_light(epilogue.value, form)) result_.calls_functions = true;
+    if (!is_light(epilogue.value, form) || negates(epilogue.value)) result_.calls_functions = true;
     TextWriter unnamed;
     const std::string members = print_epilogue(unnamed, context_, epilogue, form, lanes_, "Epilogue");
     auto [known, is_new] = epilogues_.try_emplace(unnamed.take(), fmt::format("Epilogue{}", epilogues_.size()));

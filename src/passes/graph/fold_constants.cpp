@@ -51,10 +51,34 @@ void replace_by_constant(Graph& graph, Value* value, Tensor tensor) {
   graph.replace_uses(value, graph.add_constant(value->name, std::move(tensor)));
 }
 
-void fold_node(Graph& graph, const Node& node, const FoldLimits& limits, int64_t& steps_left) {
+int64_t bytes_of_constants(const Graph& graph) {
+  int64_t sum = 0;
+  for (const auto& value : graph.values())
+    if (value->constant) sum = checked_add(sum, static_cast<int64_t>(value->constant->bytes().size()));
+  return sum;
+}
+
+// What all nodes may still use.
+struct Left {
+  int64_t steps, bytes;
+};
+
+// Before they are computed.
+void take_bytes_of_results(const Node& node, const FoldLimits& limits, Left& left) {
+  int64_t bytes = 0;
+  for (const Value* output : distinct_outputs(node)) bytes = checked_add(bytes, byte_size(*output).value());
+  user_check(bytes <= left.bytes,
+             "{}: its constant result needs {} bytes, the constants before it {}, and the limit "
+             "is {} (--max-memory)",
+             node.describe(), bytes, limits.all_constants_bytes - left.bytes, limits.all_constants_bytes);
+  left.bytes -= bytes;
+}
+
+void fold_node(Graph& graph, const Node& node, const FoldLimits& limits, Left& left) {
   std::vector<Value*> outputs = distinct_outputs(node);
   if (is_worth_folding(node, limits)) {
-    if (std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, limits.maximum_steps, steps_left)) {
+    take_bytes_of_results(node, limits, left);
+    if (std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, limits.maximum_steps, left.steps)) {
       for (size_t i = 0; i < outputs.size(); ++i) replace_by_constant(graph, outputs[i], (*results)[i]);
       return;
     }
@@ -66,8 +90,8 @@ void fold_node(Graph& graph, const Node& node, const FoldLimits& limits, int64_t
 }  // namespace
 
 void fold_constants(Graph& graph, const FoldLimits& limits) {
-  int64_t steps_left = limits.total_steps;
-  for (const auto& node : graph.nodes()) fold_node(graph, *node, limits, steps_left);
+  Left left{limits.total_steps, limits.all_constants_bytes - bytes_of_constants(graph)};
+  for (const auto& node : graph.nodes()) fold_node(graph, *node, limits, left);
   graph.erase_unused();
 }
 

@@ -9,6 +9,8 @@
 // compute, are left to the run.
 #pragma once
 
+#include <limits>
+
 #include "ir/graph.h"
 
 namespace onnxc {
@@ -19,11 +21,12 @@ struct FoldLimits {
   // become a float64.
   int64_t maximum_growth = 8;
   int64_t always_bytes = int64_t{64} << 10;
-  int64_t maximum_steps = int64_t{1} << 26;  // rounds of a node's loops: some seconds
-  int64_t total_steps = int64_t{1} << 27;    // of all nodes' together
+  int64_t maximum_steps = int64_t{1} << 26;                           // rounds of a node's loops: some seconds
+  int64_t total_steps = int64_t{1} << 27;                             // of all nodes' together
+  int64_t all_constants_bytes = std::numeric_limits<int64_t>::max();  // of the model's and the results together
 };
 
-// Shapes must have been inferred.
+// Shapes must have been inferred. UserError naming the node whose results pass the limit on all constants.
 void fold_constants(Graph& graph, const FoldLimits& limits = {});
 
 }  // namespace onnxc

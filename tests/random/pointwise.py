@@ -1,5 +1,7 @@
 """Operators that work element by element, drawn."""
 
+from onnx import TensorProto
+
 from tests.random.drawing import Drawing, Tensor, fixed, is_fixed
 
 # A function that does not jump, by how much it lets a magnitude grow at most beyond it, and since when it is there.

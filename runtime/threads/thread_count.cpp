@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "host/number_text.h"
+
 namespace onnxc::runtime {
 namespace {
 
@@ -19,22 +21,6 @@ bool read_text(const char* path, char* text, size_t size) {
   close(file);
   text[std::max<ssize_t>(length, 0)] = 0;
   return length > 0;
-}
-
-// Few functions of libc are called: a model.so asks its process for as little as it can.
-
-// The number that the text begins with, after spaces, and moves the text behind it; nothing there, and it stays.
-int64_t take_number(const char*& text) {
-  const char* at = text;
-  while (*at == ' ' || *at == '\t' || *at == '\n') ++at;
-  const bool is_negative = *at == '-';
-  if (is_negative || *at == '+') ++at;
-  if (*at < '0' || *at > '9') return 0;
-  constexpr int64_t most = int64_t{1} << 58;
-  int64_t number = 0;
-  for (; *at >= '0' && *at <= '9'; ++at) number = std::min(number * 10 + (*at - '0'), most);
-  text = at;
-  return is_negative ? -number : number;
 }
 
 // Text of a bounded length; what does not fit is cut.

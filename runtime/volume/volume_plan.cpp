@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/instance.h"
+#include "host/number_text.h"
 #include "host/options.h"
 #include "host/value_check.h"
 #include "volume/volume_run.h"
@@ -98,7 +99,8 @@ onnxc_status VolumeRun::choose_batch() {
   batch_ = volume_.batch;
   for (int32_t i = 0; i < model.input_count; ++i) {
     if (!is_windowed(i) || !isdigit(model.inputs[i].dims[0][0])) continue;
-    const int64_t own = strtoll(model.inputs[i].dims[0], nullptr, 10);
+    const char* text = model.inputs[i].dims[0];
+    const int64_t own = take_number(text);
     if (own == 1 && batch_ == 0) batch_ = 1;
     if (own == 1 && batch_ == 1) continue;
     error_.append("input ");

@@ -26,7 +26,7 @@ IMPORTS = {
 # Of what the linker's own start files may ask for, where it is there.
 WEAK = {"__cxa_finalize", "__gmon_start__", "__register_frame_info", "__deregister_frame_info"}
 # Functions of numbers alone, for the operators that onnxc has no code of its own for.
-OF_MATH = re.compile(r"(a?(sin|cos|tan)h?|exp|log|log1p|expm1|pow|fmod|erf)f?")
+OF_MATH = re.compile(r"(a?(sin|cos|tan)h?|exp|log|log1p|expm1|pow|fmod|erf|ceil|floor|rint)f?")
 # With code for a GPU: AMD's library is opened when an instance asks for one.
 OF_GPU = {
     "dlopen", "dlsym", "dlerror", "dl_iterate_phdr", "calloc", "snprintf", "strlen", "strncmp", "strrchr",

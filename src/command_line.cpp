@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "command_words.h"
 #include "outcome.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -47,6 +48,9 @@ std::string version_text() {
   return fmt::format("onnxc {}\ncompiles with {}", ONNXC_VERSION, found.succeeded() ? compiler : found.message);
 }
 
+// "-" is standard output's.
+constexpr std::array optional_values = {OptionalValue{"--dump-shapes", "-"}, OptionalValue{"--dump-ir", "all"}};
+
 // The options as they are written, before their parts are read.
 struct Words {
   CommandLine& command;
@@ -78,8 +82,12 @@ struct Words {
                    "the oldest C library that the result runs with, such as 2.28; compiled by zig")
         ->option_text("VERSION");
     app.add_option("--dim", dims, "a symbolic dim's value (N=4) or range (N=1..8); may be repeated")
+        ->allow_extra_args(false)
         ->option_text("NAME=SIZE");
-    app.add_option("--outputs", options.outputs, "compile for these outputs only")->delimiter(',')->option_text("A,B");
+    app.add_option("--outputs", options.outputs, "compile for these outputs only")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->option_text("A,B");
     app.add_option("--emit", emit, "what to write: so (default), source, obj or ir")
         ->check(CLI::IsMember(emits))
         ->option_text("KIND");
@@ -132,6 +140,7 @@ struct Words {
   void check() {
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
     options.emit = emits.at(emit);
+    if (options.dump_shapes == "-") options.dump_shapes = "";
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only) throw UsageError("nothing to do: give -o FILE, or --dump-shapes");
     if (options.run_pass && !options.output.empty())
@@ -149,7 +158,8 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   Words words{command};
   words.add_to(app);
   try {
-    app.parse(argc, argv);
+    const std::vector<std::string> given(argv + 1, argv + std::max(argc, 1));
+    parse_words(app, given, optional_values);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
@@ -163,7 +173,7 @@ CommandLine parse_command_line(std::span<const std::string> given) {
   Words words{command};
   words.add_to(app);
   try {
-    app.parse(std::vector<std::string>(given.rbegin(), given.rend()));  // CLI11 takes the last word first
+    parse_words(app, given, optional_values);
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }

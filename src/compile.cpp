@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <map>
 #include <new>
+#include <system_error>
 
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/hip/emit.h"
@@ -20,6 +23,7 @@
 #include "support/safe_file.h"
 #include "support/text.h"
 #include "toolchain/device_commands.h"
+#include "toolchain/library_needs.h"
 #include "toolchain/model_source.h"
 #include "toolchain/toolchain.h"
 
@@ -129,6 +133,40 @@ void check_outputs(const Options& options) {
   for (const char* suffix : source_suffixes) check_not_read(options.output.string() + suffix);
 }
 
+// Which file, how large, where it runs and with which sizes: "wrote unet.so: 21.8 MB, cpu x86-64-v4 (of this machine),
+// ...".
+std::string result_line(const Options& options, const Program& program, const CpuMachine& architecture) {
+  std::error_code error;
+  const double megabytes = static_cast<double>(std::filesystem::file_size(options.output, error)) / 1e6;
+  const std::string glibc = needs_of(options.output).glibc;
+  std::string line = fmt::format(
+      "wrote {}: {:.1f} MB, cpu {}{}, glibc {} or newer", quote(options.output.string()), megabytes, architecture.march,
+      options.march == "native" ? " (this machine's; --march chooses)" : "", glibc.empty() ? "2.2.5" : glibc);
+  if (options.target == "hip") line += ", GPU " + options.gpu_arch;
+  std::map<std::string, std::string> symbols_of_rule;  // one entry for D, H and W alike
+  for (const SizeRule& rule : program.size_rules)
+    symbols_of_rule[printable(rule.legal)] +=
+        (symbols_of_rule[printable(rule.legal)].empty() ? "" : ", ") + printable(rule.symbol.name());
+  for (const auto& [legal, symbols] : symbols_of_rule) line += fmt::format("; {} = {}", symbols, legal);
+  return line;
+}
+
+// Sizes that an export wrote down as numbers hold for one size of the inputs alone, which is seen in production.
+void warn_of_baked_sizes(const Graph& graph, const MessageSink& messages) {
+  for (const Guard& guard : graph.guards) {
+    // Equal to 0 are the rules that sizes must be multiples, or equal to each other.
+    const bool is_fixed = guard.kind == Guard::Kind::equal && guard.condition.is_constant(1) &&
+                          !guard.left.is_constant(0) && !guard.right.is_constant(0) &&
+                          guard.left.constant().has_value() != guard.right.constant().has_value();
+    if (!is_fixed) continue;
+    messages(
+        MessageKind::warning,
+        fmt::format("a size is baked into the model: {} must be {} ({}). Export it with dynamic shapes, or give the "
+                    "inputs' dims their values with --dim",
+                    printable(guard.left.to_string()), printable(guard.right.to_string()), printable(guard.reason)));
+  }
+}
+
 void compile_model(const CompileRequest& request, const Compiler& compiler, PassRunner& passes,
                    const ImportedModel& model) {
   const Options& options = request.options;
@@ -139,6 +177,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   // Everything after asks for shapes.
   infer_and_dump_shapes(request, passes, model);
   warn_of_empty_windows(graph, request.messages);
+  warn_of_baked_sizes(graph, request.messages);
   if (only_shows_shapes(options)) return;
   optimize_graph(options, passes, graph);
 
@@ -192,6 +231,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
   if (reports_kernels) report.add_kernels(device_kernels, parse_resources(said));
   report.finish();
+  if (options.emit == Emit::shared_object)
+    request.messages(MessageKind::progress, result_line(options, program, architecture));
 }
 
 // Before any work: a machine without one is told so at once.

@@ -5,13 +5,15 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import ml_dtypes  # noqa: F401  (numpy then knows bfloat16 by its name)
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
-from tests.onnxc_commands import BINARIES
+from tests.onnxc_commands import BINARIES, compile_model
 
 MODEL = BINARIES.parent / "tests" / "fake_model.so"
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -42,6 +44,63 @@ def test_writes_outputs(inputs: list[str], tmp_path: Path) -> None:
     assert done.stderr == ""
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), Y)
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "z.npy"), Z)
+
+
+def test_random_inputs_need_no_dims(tmp_path: Path) -> None:
+    run("--random", "1", "--output", tmp_path)
+    assert np.load(tmp_path / "y.npy").shape == (1, 4)
+
+
+def test_an_element_near_zero_is_judged_by_the_tensor(inputs: list[str], tmp_path: Path) -> None:
+    for off, code in ((0.5e-4 * np.abs(Y).max(), 0), (3e-4 * np.abs(Y).max(), 4)):
+        np.save(tmp_path / "y.npy", np.where(np.abs(Y) == np.abs(Y).min(), Y + off, Y).astype(np.float32))
+        run(*inputs, "--expect", f"y={tmp_path / 'y.npy'}", code=code)
+
+
+def compiled(nodes: list[onnx.NodeProto], x: int, y: int, dims: list[int], folder: Path, **constants: Any) -> Path:
+    """A model.so from x to y, beside its model.onnx."""
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", x, dims)],
+        [helper.make_tensor_value_info("y", y, dims)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), folder / "model.onnx")
+    return compile_model(folder / "model.onnx", folder / "model.so")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_files_of_float32_are_rounded_to_the_input(dtype: str, tmp_path: Path) -> None:
+    number = {"bfloat16": TensorProto.BFLOAT16, "float16": TensorProto.FLOAT16, "float64": TensorProto.DOUBLE}[dtype]
+    cast = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)
+    model = compiled([cast], number, TensorProto.FLOAT, [64], tmp_path)
+    x = (np.random.default_rng(0).standard_normal(64) * 10).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    run("--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path, model=model)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), x.astype(np.dtype(dtype)).astype(np.float32))
+
+
+def test_verifies_a_group_normalization_that_is_written_as_nodes(tmp_path: Path) -> None:
+    """What PyTorch exports; the compiler finds the operator in it, and keeps other sums than the nodes do."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "groups"], ["grouped"]),
+        helper.make_node("InstanceNormalization", ["grouped", "ones", "zeros"], ["normal"], name="norm"),
+        helper.make_node("Reshape", ["normal", "sizes"], ["whole"]),
+        helper.make_node("Mul", ["whole", "scale"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "bias"], ["y"]),
+    ]
+    dims = [1, 16, 3, 4, 5]
+    scale = np.linspace(1, 2, 16, dtype=np.float32).reshape(16, 1, 1, 1)
+    constants: dict[str, Any] = {
+        "groups": np.array([0, 8, -1]),
+        "sizes": np.array(dims),
+        "scale": scale,
+        "bias": -scale,
+    }
+    constants |= {"ones": np.ones(8, np.float32), "zeros": np.zeros(8, np.float32)}
+    model = compiled(nodes, TensorProto.FLOAT, TensorProto.FLOAT, dims, tmp_path, **constants)
+    assert "PASSED" in run("--random", "0", "--verify", tmp_path / "model.onnx", model=model).stdout
 
 
 def test_reads_fortran_order_and_tensor_protos(tmp_path: Path) -> None:
@@ -173,14 +232,14 @@ def test_memory_of_given_dims() -> None:
     ("arguments", "code", "message"),
     [
         ([], 2, "input 'x' has no value: give --input x=FILE.npy, or --random SEED"),
-        (["--random", "1"], 2, "dim 0 of 'x' is N: give it a size with --dim N=SIZE, or all dims with --shapes"),
         (["--input", "w=a.npy"], 2, "--input w=a.npy: expected NAME=FILE with one of the names"),
         (["--input", "x=missing.npy"], 1, "missing.npy"),
         (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for device 1"),
         (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device hip as well"),
         (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
         (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dims are given"),
-        (["--no-such-option"], 2, "--no-such-option"),
+        (["--no-such-option"], 2, "there is no option '--no-such-option'"),
+        (["--randon", "1"], 2, "there is no option '--randon'; did you mean --random?"),
     ],
 )
 def test_mistakes(arguments: list[str], code: int, message: str, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 
+#include "command_words.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -29,6 +31,8 @@ std::optional<Number> parse_number(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
+
+constexpr std::array optional_values = {OptionalValue{"--bench", "10", true}};
 
 [[noreturn]] void usage_error(std::string_view option, std::string_view text, std::string_view expected) {
   throw UsageError(fmt::format("{} {}: expected {}", option, printable(text), expected));
@@ -93,16 +97,26 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   app.add_option("TESTS", options.tests,
                  "a folder that holds input_0.pb, output_0.pb, ... or such folders named "
                  "test_data_set_N: runs each and compares");
-  app.add_option("--input", options.inputs, "NAME=FILE: an input from a .npy, or from a TensorProto in a .pb");
+  app.add_option("--input", options.inputs, "NAME=FILE: an input from a .npy, or from a TensorProto in a .pb")
+      ->allow_extra_args(false);
   app.add_option("--random", options.random_seed, "SEED: fills the inputs that no file gives with random values");
-  app.add_option("--dim", dims, "NAME=SIZE: the size of a symbolic dim of random inputs");
-  app.add_option("--shapes", shapes, "NAME:DIMS: the dims of a random input, as x:1x1x96x96x96");
+  app.add_option(
+         "--dim", dims,
+         "NAME=SIZE: the size of a symbolic dim of random inputs (default: 1 for a batch, else a legal size near 64)")
+      ->allow_extra_args(false);
+  app.add_option("--shapes", shapes, "NAME:DIMS: the dims of a random input, as x:1x1x96x96x96")
+      ->allow_extra_args(false);
   app.add_option("--output", options.output, "DIR: writes each output to DIR/NAME.npy");
-  app.add_option("--expect", options.expected, "NAME=FILE: compares an output with a .npy or .pb");
-  app.add_option("--rtol", relative,
-                 "relative tolerance, for all outputs or NAME:VALUE (default by dtype: 1e-4, half types 1e-2)");
+  app.add_option("--expect", options.expected, "NAME=FILE: compares an output with a .npy or .pb")
+      ->allow_extra_args(false);
+  app.add_option(
+         "--rtol", relative,
+         "tolerance relative to the largest magnitude of the tensor, for all outputs or NAME:VALUE (default by dtype: "
+         "1e-4, half types 1e-2)")
+      ->allow_extra_args(false);
   app.add_option("--atol", absolute,
-                 "absolute tolerance, for all outputs or NAME:VALUE (default by dtype: 1e-5, half types 1e-2)");
+                 "absolute tolerance, for all outputs or NAME:VALUE (default by dtype: 1e-5, half types 1e-2)")
+      ->allow_extra_args(false);
   app.add_flag("--equal-nan", options.tolerance.equal_nan, "NaN equals NaN, and an infinity itself");
   app.add_option(
       "--verify", options.verify,
@@ -121,7 +135,8 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   app.add_flag("--info", options.information, "prints what the model is");
   app.add_flag("--json", options.json, "prints --info, --bench, --profile, --trace, comparisons as JSON");
   try {
-    app.parse(argc, argv);
+    const std::vector<std::string> given(argv + 1, argv + std::max(argc, 1));
+    parse_words(app, given, optional_values);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

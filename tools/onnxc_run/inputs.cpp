@@ -1,10 +1,14 @@
 #include "onnxc_run/inputs.h"
 
+#include <spdlog/spdlog.h>
+
 #include <Eigen/Core>
+#include <algorithm>
 #include <optional>
 
 #include "ir/expr/parser.h"
 #include "onnxc_run/files/tensor_files.h"
+#include "onnxc_run/reports/json.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -30,6 +34,30 @@ template <class T, class Generate>
 void fill(Tensor& tensor, Generate generate) {
   T* to = reinterpret_cast<T*>(tensor.mutable_bytes());
   for (int64_t i = 0; i < tensor.size(); ++i) to[i] = static_cast<T>(generate());
+}
+
+// Float32 rounded to the nearest value of another floating type: numpy has no bfloat16 to write into a file.
+Tensor rounded_to(const Tensor& tensor, DType dtype) {
+  Tensor result = Tensor::zeros(dtype, tensor.dims());
+  const auto* from = reinterpret_cast<const float*>(tensor.bytes().data());
+  const auto copy = [&]<class T>(T* to) {
+    for (int64_t i = 0; i < tensor.size(); ++i) to[i] = static_cast<T>(from[i]);
+  };
+  if (dtype == DType::bfloat16) copy(reinterpret_cast<Eigen::bfloat16*>(result.mutable_bytes()));
+  if (dtype == DType::float16) copy(reinterpret_cast<Eigen::half*>(result.mutable_bytes()));
+  if (dtype == DType::float64) copy(reinterpret_cast<double*>(result.mutable_bytes()));
+  return result;
+}
+
+bool takes_float32(DType dtype) {
+  return dtype == DType::bfloat16 || dtype == DType::float16 || dtype == DType::float64;
+}
+
+// The value of a file, of the input's type.
+Tensor read_input(const onnxc_value_info& info, const std::filesystem::path& file) {
+  Tensor tensor = read_tensor(file);
+  const DType dtype = dtype_of(info);
+  return tensor.dtype() == DType::float32 && takes_float32(dtype) ? rounded_to(tensor, dtype) : tensor;
 }
 
 void check_fit(const onnxc_value_info& info, const Tensor& tensor, const std::string& file) {
@@ -58,6 +86,39 @@ std::map<std::string, int64_t> known_symbols(const ModelLibrary& library, const 
     for (size_t axis = 0; axis < dims.size(); ++axis) symbols.emplace(info.dims[axis], dims[axis]);
   }
   return symbols;
+}
+
+// "16*n or 16*n + 15" is 16; 1 where a rule says no multiple.
+int64_t multiple_of_rule(const std::string& legal) {
+  const size_t star = legal.find("*n");
+  if (star == std::string::npos || star == 0 || star > 9) return 1;
+  const std::string digits = legal.substr(0, star);
+  return digits.find_first_not_of("0123456789") == std::string::npos ? std::max<int64_t>(1, std::stoll(digits)) : 1;
+}
+
+// Sizes for the symbols that nobody gave one: a batch of 1, and around 64 what the model's rules allow.
+void invent_sizes(const onnxc_api& api, std::map<std::string, int64_t>& symbols) {
+  constexpr int64_t usual = 64;
+  std::map<std::string, int64_t> multiples;
+  const Json information = Json::parse(api.information, nullptr, false);
+  if (information.is_object() && information.contains("rules"))
+    for (const Json& rule : information["rules"]) {
+      const std::string text = rule.is_string() ? rule.get<std::string>() : "";
+      const size_t equals = text.find(" = ");
+      if (equals != std::string::npos) multiples[text.substr(0, equals)] = multiple_of_rule(text.substr(equals + 3));
+    }
+  std::string invented;
+  for (int32_t input = 0; input < api.input_count; ++input)
+    for (int32_t axis = 0; axis < api.input(input)->rank; ++axis) {
+      const std::string name = api.input(input)->dims[axis];
+      const bool is_symbol = name.find_first_of(" *+-/()0123456789") != 0 && name.find_first_of(" *+/(") > name.size();
+      if (!is_symbol || symbols.contains(name)) continue;
+      const auto found = multiples.find(name);
+      const int64_t multiple = found != multiples.end() ? found->second : 1;
+      symbols[name] = axis == 0 ? multiple : multiple * std::max<int64_t>(1, usual / multiple);
+      invented += fmt::format("{}{} = {}", invented.empty() ? "" : ", ", printable(name), symbols[name]);
+    }
+  if (!invented.empty()) spdlog::info("random inputs with {} (--dim chooses)", invented);
 }
 
 bool may_invent(const RunOptions& options) {
@@ -142,10 +203,12 @@ std::vector<Tensor> gather_inputs(const ModelLibrary& library, const RunOptions&
   for (const std::string& text : options.inputs) {
     auto [index, file] = split_assignment("--input", text, names);
     if (values[index]) throw UsageError(fmt::format("--input gives {} twice", quote(names[index])));
-    values[index] = read_tensor(file);
+    values[index] = read_input(*api.input(static_cast<int32_t>(index)), file);
     check_fit(*api.input(static_cast<int32_t>(index)), *values[index], file.string());
   }
   std::map<std::string, int64_t> symbols = known_symbols(library, options);
+  if (may_invent(options) && std::ranges::any_of(values, [](const auto& value) { return !value; }))
+    invent_sizes(api, symbols);
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < names.size(); ++i) {
     const onnxc_value_info& info = *api.input(static_cast<int32_t>(i));

@@ -149,11 +149,40 @@ std::optional<LegalSizes> from_some_size_on(const Samples& samples, Bounds bound
   return LegalSizes{1, {0}, {std::max(bounds.minimum, least), bounds.maximum}};
 }
 
+// Of products of parts that grow evenly: along each residue a polynomial in the number of periods, which is zero
+// everywhere where it is so at more places than its degree. Zeros elsewhere are single sizes, and are left out.
+std::optional<LegalSizes> zeros_of_product(const Expr& expr, const Symbol& symbol) {
+  const Bounds bounds = symbol.info().bounds;
+  std::vector<Growth> parts;
+  size_t degree = 0;
+  for (const Term& term : expr.terms()) {
+    degree = std::max(degree, term.factors.size());
+    for (const Atom& atom : term.factors) {
+      std::optional<Growth> part = growth(*atom);
+      if (!part) return std::nullopt;
+      parts.push_back(*part);
+    }
+  }
+  const std::optional<int64_t> period = shared_period(parts);
+  if (!period) return std::nullopt;
+  LegalSizes result{*period, {}, bounds};
+  for (int64_t i = 0; i < *period; ++i) {
+    bool is_zero = true;
+    for (size_t k = 0; k <= degree && is_zero; ++k) {
+      const int64_t size = bounds.minimum + i + static_cast<int64_t>(k) * *period;
+      is_zero = expr.evaluate({{symbol, size}}) == 0;
+    }
+    if (is_zero) result.residues.push_back((bounds.minimum + i) % *period);
+  }
+  std::ranges::sort(result.residues);
+  return result.residues.empty() ? std::nullopt : std::optional(result);
+}
+
 std::optional<LegalSizes> find(const Expr& expr, Condition condition, const Symbol& symbol) {
   Bounds bounds = symbol.info().bounds;
   if (bounds.minimum < 0) return std::nullopt;
   std::optional<Growth> grows = growth(expr);
-  if (!grows) return std::nullopt;
+  if (!grows) return condition == Condition::zero ? zeros_of_product(expr, symbol) : std::nullopt;
   Samples samples{bounds.minimum, *grows, {}};
   for (int64_t i = 0; i < grows->period; ++i) samples.values.push_back(expr.evaluate({{symbol, samples.start + i}}));
   if (grows->slope == 0)

@@ -99,6 +99,11 @@ Comparison compare(const Tensor& actual, const Tensor& expected, Tolerance toler
   return result;
 }
 
+Tolerance by_magnitude(const Tensor& expected, Tolerance tolerance) {
+  const double largest = compare(expected, expected, {0, 0}, true).largest_magnitude;
+  return {.relative = 0, .absolute = tolerance.absolute + tolerance.relative * largest};
+}
+
 Tolerance tolerance_for(const ToleranceOptions& options, const std::string& name, DType dtype) {
   Tolerance tolerance{0, 0};
   if (is_floating(dtype))

@@ -27,6 +27,10 @@ struct Comparison {
 // unless `equal_nan`.
 Comparison compare(const Tensor& actual, const Tensor& expected, Tolerance tolerance, bool equal_nan);
 
+// The tolerance for every element alike: `relative` counts from the largest finite magnitude of the expected tensor.
+// Two right programs sum in different orders, so that an element near zero has no small error relative to itself.
+Tolerance by_magnitude(const Tensor& expected, Tolerance tolerance);
+
 // What `options` allow for an output; without any, float32 and float64 get 1e-4 relative and 1e-5 absolute, the half
 // types 1e-2 both, integers nothing.
 Tolerance tolerance_for(const ToleranceOptions& options, const std::string& name, DType dtype);

@@ -7,6 +7,7 @@ namespace onnxc {
 
 void Results::compare(const std::string& output, const Tensor& actual, const Tensor& expected, const std::string& set) {
   Tolerance tolerance = tolerance_for(options_.tolerance, output, expected.dtype());
+  if (is_floating(expected.dtype())) tolerance = by_magnitude(expected, tolerance);
   Comparison comparison = onnxc::compare(actual, expected, tolerance, options_.tolerance.equal_nan);
   ++compared_;
   different_ += comparison.equal ? 0 : 1;

@@ -1,0 +1,86 @@
+#include "command_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+// Insertions, deletions and replacements that make one word the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::vector<std::string> with_default_values(std::span<const std::string> words,
+                                             std::span<const OptionalValue> optional_values) {
+  std::vector<std::string> result(words.begin(), words.end());
+  for (size_t i = 0; i < result.size() && result[i] != "--"; ++i) {
+    const auto found = std::ranges::find(optional_values, result[i], &OptionalValue::option);
+    if (found == optional_values.end()) continue;
+    if (found->takes_number && i + 1 < result.size() && is_number(result[i + 1])) continue;
+    result[i] += fmt::format("={}", found->default_value);
+  }
+  return result;
+}
+
+[[noreturn]] void refuse(const CLI::App& app, const std::vector<std::string>& remaining) {
+  const auto option = std::ranges::find_if(remaining, [](const std::string& word) { return word.starts_with("-"); });
+  if (option == remaining.end())
+    throw UsageError(fmt::format("{} is one word too many; an option that begins with a dash is expected",
+                                 quote(remaining.front())));
+  std::vector<std::string> known;
+  for (const CLI::Option* each : app.get_options())
+    for (const std::string& name : each->get_lnames()) known.push_back("--" + name);
+  const std::string nearest = nearest_word(option->substr(0, option->find('=')), known);
+  throw UsageError(fmt::format("there is no option {}{}", quote(*option),
+                               nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
+}
+
+}  // namespace
+
+std::string nearest_word(std::string_view word, std::span<const std::string> known) {
+  std::string nearest;
+  size_t least = word.size() / 3 + 2;  // more than a third of it is another word
+  for (const std::string& each : known) {
+    // What is begun, or has an end too many, is nearer than its letters say.
+    const bool is_begun = word.size() > 3 && (each.starts_with(word) || word.starts_with(each));
+    const size_t steps = is_begun ? 1 : distance(word, each);
+    if (steps < least) {
+      least = steps;
+      nearest = each;
+    }
+  }
+  return nearest;
+}
+
+void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values) {
+  std::vector<std::string> given = with_default_values(words, optional_values);
+  std::ranges::reverse(given);  // CLI11 takes the last word first
+  app.allow_extras();
+  app.parse(std::move(given));
+  std::vector<std::string> remaining = app.remaining();
+  std::erase(remaining, "--");  // which CLI11 keeps
+  if (!remaining.empty()) refuse(app, remaining);
+}
+
+}  // namespace onnxc

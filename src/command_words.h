@@ -1,0 +1,28 @@
+// What both commands do with the words of a command line beyond CLI11: options may stand before or after the model, and
+// a word that is almost an option gets a suggestion.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onnxc {
+
+// An option whose value may be left out. Then the next word is not its value, unless it is a number and the option
+// takes one ("--bench 100").
+struct OptionalValue {
+  std::string_view option;  // "--bench"
+  std::string_view default_value;
+  bool takes_number = false;
+};
+
+// Parses the words after the command's name. Throws CLI::ParseError as CLI11 does (--help and --version too), and
+// UsageError for what is no option: it names the nearest one.
+void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values);
+
+// The known word that is nearest to `word` by edit distance (Levenshtein 1966); empty where none is near.
+std::string nearest_word(std::string_view word, std::span<const std::string> known);
+
+}  // namespace onnxc

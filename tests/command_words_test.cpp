@@ -1,0 +1,53 @@
+#include "command_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "command_line.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+using testing::ElementsAre, testing::StrEq, testing::ThrowsMessage;
+
+Options options_of(std::vector<std::string> words) { return parse_command_line(words).options; }
+
+TEST(CommandWords, OptionsStandBeforeTheModelOrAfterIt) {
+  EXPECT_EQ(options_of({"--dim", "N=1", "m.onnx", "-o", "m.so"}).model, "m.onnx");
+  EXPECT_EQ(options_of({"--dim", "N=1", "--dim", "D=2", "m.onnx", "-o", "m.so"}).dims.size(), 2u);
+  EXPECT_THAT(options_of({"--outputs", "a,b", "m.onnx", "-o", "m.so"}).outputs, ElementsAre("a", "b"));
+  const Options shapes = options_of({"--dump-shapes", "m.onnx"});
+  EXPECT_EQ(shapes.model, "m.onnx");
+  EXPECT_EQ(shapes.dump_shapes, "");
+  EXPECT_EQ(options_of({"--dump-ir", "m.onnx"}).dump_ir, "all");
+  EXPECT_EQ(options_of({"m.onnx", "--dump-shapes=s.json"}).dump_shapes, "s.json");
+  EXPECT_EQ(options_of({"--dump-shapes", "--", "-odd.onnx"}).model, "-odd.onnx");
+}
+
+TEST(CommandWords, ANearMissGetsASuggestion) {
+  const auto refused = [](std::vector<std::string> words) { return [=] { options_of(words); }; };
+  EXPECT_THAT(refused({"m.onnx", "--dims", "N=1"}),
+              ThrowsMessage<UsageError>(StrEq("there is no option '--dims'; did you mean --dim?")));
+  EXPECT_THAT(
+      refused({"m.onnx", "--dumpshapes=x.json"}),
+      ThrowsMessage<UsageError>(StrEq("there is no option '--dumpshapes=x.json'; did you mean --dump-shapes?")));
+  EXPECT_THAT(refused({"m.onnx", "--frobnicate"}),
+              ThrowsMessage<UsageError>(StrEq("there is no option '--frobnicate'")));
+  EXPECT_THAT(refused({"m.onnx", "other", "--report"}),
+              ThrowsMessage<UsageError>(StrEq("'other' is one word too many; an option that begins with a dash is "
+                                              "expected")));
+}
+
+TEST(CommandWords, TheNearestWord) {
+  const std::array<std::string, 3> known = {"--report", "--dim", "--march"};
+  EXPECT_EQ(nearest_word("--reprot", known), "--report");
+  EXPECT_EQ(nearest_word("--mar", known), "--march");
+  EXPECT_EQ(nearest_word("--dimension", known), "--dim");
+  EXPECT_EQ(nearest_word("--xyzzy", known), "");
+}
+
+}  // namespace
+}  // namespace onnxc

@@ -1,8 +1,13 @@
 """What every Python test shares: the commands must have been built, and slow tests run on request."""
 
+import os
+
 import pytest
 
 from tests import onnxc_commands
+
+# Nothing that an earlier run compiled stands in for a compile; test_cache.py has a cache of its own.
+os.environ["ONNXC_MODEL_CACHE"] = ""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,6 +12,14 @@ Sessions are used as onnxruntime's are. Running a model.so needs nothing but num
 """
 
 from onnxc import nnunet
+from onnxc.compatibility import (
+    ExecutionMode,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+    get_available_providers,
+    get_device,
+)
 from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError, RunError
 from onnxc.session import InferenceSession, ValueInfo
@@ -20,12 +28,18 @@ from onnxc.version import VERSION as __version__
 
 __all__ = [
     "CompileError",
+    "ExecutionMode",
+    "GraphOptimizationLevel",
     "InferenceSession",
     "OnnxcError",
     "RunError",
+    "RunOptions",
+    "SessionOptions",
     "SlidingWindow",
     "ValueInfo",
     "__version__",
     "compile",
+    "get_available_providers",
+    "get_device",
     "nnunet",
 ]

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from onnxc import library
+from onnxc import cache, library
 from onnxc.errors import CompileError, OnnxcError
 
 
@@ -18,12 +18,31 @@ def target_options(device: str) -> list[str]:
     return ["--target", "hip"] if device.startswith("hip") else []
 
 
-def compile_and_load(model: Path, options: Sequence[str]) -> ctypes.CDLL:
-    """Compiles into a temporary folder. A loaded library stays whole after its file is removed."""
-    with tempfile.TemporaryDirectory(prefix="onnxc-") as folder:
+def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL:
+    """Compiles a model file, or the bytes of one without external data; nothing, where the cache has the result."""
+    try:
+        content = model.read_bytes() if isinstance(model, Path) else model
+    except OSError as error:
+        raise OnnxcError(f"cannot read {model!r}: {error.strerror}") from error
+    beside = model.parent if isinstance(model, Path) else Path()
+    kept = cache.folder()
+    name = cache.key(content, beside, Path(_find_command()), options) if kept else None
+    if name is not None and (found := cache.find(name)) is not None:
+        return library.load(found)
+    # Beside the cache, so that the result is moved there whole. A loaded library stays whole after its file is removed.
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="onnxc-", dir=kept if name else None) as folder:
+        if isinstance(model, bytes):
+            model = Path(folder) / "model.onnx"
+            model.write_bytes(content)
         shared_object = Path(folder) / f"{model.stem}.so"
         execute(model, shared_object, options)
-        return library.load(shared_object)
+        if name is None or kept is None:
+            return library.load(shared_object)
+        shared_object = shared_object.replace(kept / f"{name}.so")
+    cache.make_room(kept)
+    return library.load(shared_object)
 
 
 def execute(model: Path, output: Path, options: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onnxc import abi, command, dtypes, library
+from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of
 from onnxc.errors import OnnxcError, RunError
 
 Array = NDArray[Any]
@@ -30,34 +32,58 @@ class ValueInfo:
     type: str
 
 
-class InferenceSession:
-    """Runs a model.so, or compiles a model.onnx first.
+class InferenceSession(LikeOnnxruntime):
+    """Runs a model.so; or a model.onnx or its bytes, which are compiled first where onnxc.cache has no result.
 
+    sess_options, providers, provider_options: as onnxruntime has them (onnxc.compatibility); a provider chooses the
+        device, and intra_op_num_threads the threads.
     threads: how many a run may use; 0 leaves it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
     device: "cpu"; or "hip" or "hip:1" (the GPU of that number), for a model compiled with --target hip.
     hip_graph: the kernels of a run are launched as one HIP graph, captured by the first run with its dims; for models
         of many short kernels.
 
     Runs of one session follow one another, from whatever thread they come; several sessions run at the same time.
+    A session is pickled as its path, or its bytes, and opens it again.
     """
 
-    def __init__(self, path: str | Path, *, threads: int = 0, device: str = "cpu", hip_graph: bool = False) -> None:
-        path = Path(path)
-        if library.is_shared_object(path):
-            self._library = library.load(path)
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Provider] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        threads: int = 0,
+        device: str = "cpu",
+        hip_graph: bool = False,
+    ) -> None:
+        device = device_of(providers, device)
+        if sess_options is not None and threads == 0:
+            threads = sess_options.intra_op_num_threads
+        model = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(path_or_bytes)
+        if isinstance(model, Path) and library.is_shared_object(model):
+            self._library = library.load(model)
         else:
-            self._library = command.compile_and_load(path, command.target_options(device))
+            self._library = command.compile_and_load(model, command.target_options(device))
+        self._source = model.absolute() if isinstance(model, Path) else model
         self._open(threads, device, hip_graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._source is None:
+            raise TypeError("a session of onnxc.compile without output= has no file that another process could open")
+        return _open_again, (self._source, self._threads, self._device, self._hip_graph)
 
     @classmethod
     def of_library(cls, loaded: ctypes.CDLL, threads: int, device: str, hip_graph: bool) -> "InferenceSession":
         session = cls.__new__(cls)
         session._library = loaded
+        session._source = None
         session._open(threads, device, hip_graph)
         return session
 
     def _open(self, threads: int, device: str, hip_graph: bool) -> None:
         kind, index = _device(device)
+        self._threads, self._device, self._hip_graph = threads, device, hip_graph
         self._api = library.table_of(self._library)
         self._lock = threading.Lock()
         self._inputs = [_value_info(self._api.input(i)) for i in range(self._api.input_count)]
@@ -116,7 +142,14 @@ class InferenceSession:
         is_known = self._api.table_size > abi.Api.captured_graphs.offset
         return int(self._api.captured_graphs(self._instance)) if is_known else 0
 
-    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, ArrayLike]) -> list[Array]:
+    _source: Path | bytes | None
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, ArrayLike],
+        run_options: RunOptions | None = None,
+    ) -> list[Array]:
         """The named outputs, or all of them for None, as new arrays.
 
         Raises RunError, naming the input and the dim, for values that the model does not take; no array is converted
@@ -173,6 +206,10 @@ class InferenceSession:
         if unknown:
             raise OnnxcError(f"the model gives the outputs {known}; unknown: {unknown}")
         return [known.index(name) for name in names]
+
+
+def _open_again(source: Path | bytes, threads: int, device: str, hip_graph: bool) -> InferenceSession:
+    return InferenceSession(source, threads=threads, device=device, hip_graph=hip_graph)
 
 
 def _device(text: str) -> tuple[int, int]:

@@ -1,0 +1,121 @@
+"""Compiled models, kept by what they were made of, so that opening a model a second time compiles nothing.
+
+The key is the model's bytes, its external data (by name, size and time), the options, the compiler and this CPU. The
+folder is $ONNXC_MODEL_CACHE, by default onnxc/models in $XDG_CACHE_HOME or ~/.cache; an empty $ONNXC_MODEL_CACHE keeps
+nothing. Beyond $ONNXC_MODEL_CACHE_BYTES (4 GiB) what was opened longest ago is removed.
+
+    python -m onnxc.cache            # what is kept
+    python -m onnxc.cache --clear    # removes it
+"""
+
+import argparse
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+USUAL_BYTES = 4 << 30
+# StringStringEntryProto, as protobuf writes it: the key "location", then the value with its length.
+_LOCATION = re.compile(rb"\x0a\x08location\x12([\x01-\x7f])", re.S)
+
+
+def folder() -> Path | None:
+    """Where compiled models are kept; nothing where they are not."""
+    chosen = os.environ.get("ONNXC_MODEL_CACHE")
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(home) / "onnxc" / "models"
+
+
+def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) -> str | None:
+    """The name of a compiled model; nothing where it cannot be told what the model consists of.
+
+    beside: the folder of its external data. compiler: the command's file.
+    """
+    digest = hashlib.sha256(content)
+    names = sorted({content[found.end() : found.end() + found[1][0]] for found in _LOCATION.finditer(content)})
+    if content.count(b"\x08location") > len(_LOCATION.findall(content)):
+        return None  # written in another order than protobuf's own, or with a long name
+    parts = [str(_state(compiler)), *options, os.environ.get("ONNXC_CXX", ""), _this_cpu()]
+    for name in names:
+        try:
+            parts.append(f"{name!r} {_state(beside / os.fsdecode(name))}")
+        except (OSError, ValueError):
+            return None  # the compiler says what is wrong
+    digest.update("\0".join(parts).encode())
+    return digest.hexdigest()
+
+
+def _state(file: Path) -> tuple[int, int, int]:
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def _this_cpu() -> str:
+    with open("/proc/cpuinfo") as file:
+        return next((line for line in file if line.startswith("flags")), "")
+
+
+def find(name: str) -> Path | None:
+    """The compiled model of this key; it then counts as opened just now."""
+    where = folder()
+    if where is None:
+        return None
+    file = where / f"{name}.so"
+    try:
+        os.utime(file)
+    except OSError:
+        return None
+    return file
+
+
+def make_room(where: Path) -> None:
+    """Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size."""
+    most = int(os.environ.get("ONNXC_MODEL_CACHE_BYTES") or USUAL_BYTES)
+    files = _files(where)
+    total = sum(size for _, size, _ in files)
+    for _, size, file in files[:-1]:
+        if total <= most:
+            return
+        file.unlink(missing_ok=True)
+        total -= size
+
+
+def _files(where: Path) -> list[tuple[int, int, Path]]:
+    """Time of the last opening, size and path; the one opened longest ago comes first."""
+    found = []
+    for file in where.glob("*.so") if where.is_dir() else ():
+        try:
+            status = file.stat()
+        except FileNotFoundError:  # another process removed it
+            continue
+        found.append((status.st_mtime_ns, status.st_size, file))
+    return sorted(found)
+
+
+def clear() -> int:
+    """Removes every compiled model; how many there were."""
+    where = folder()
+    files = _files(where) if where else []
+    for _, _, file in files:
+        file.unlink(missing_ok=True)
+    return len(files)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m onnxc.cache", description="The compiled models that are kept.")
+    parser.add_argument("--clear", action="store_true", help="remove them")
+    if parser.parse_args(words).clear:
+        print(f"removed {clear()} models")
+        return
+    where = folder()
+    files = _files(where) if where else []
+    for _, size, file in reversed(files):
+        print(f"{size / 1e6:9.1f} MB  {file.stem}")
+    print(f"{len(files)} models, {sum(size for _, size, _ in files) / 1e6:.1f} MB in {where or 'no folder'}")
+
+
+if __name__ == "__main__":
+    main()

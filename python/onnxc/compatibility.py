@@ -1,0 +1,179 @@
+"""What programs written for onnxruntime use beside InferenceSession, with its names and meanings."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onnxc.errors import OnnxcError
+
+Array = NDArray[Any]
+Provider = str | tuple[str, Mapping[str, Any]]
+
+CPU, HIP = "CPUExecutionProvider", "ROCMExecutionProvider"
+_HIP_NAMES = {HIP, "MIGraphXExecutionProvider"}
+
+
+class GraphOptimizationLevel(IntEnum):
+    """Has no effect: a compile does all it can."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(IntEnum):
+    """Has no effect: the steps of a run follow one another, each on all threads."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+@dataclass
+class SessionOptions:
+    """intra_op_num_threads is the threads of a run; 0 leaves it to the machine. The others have no effect."""
+
+    intra_op_num_threads: int = 0
+    inter_op_num_threads: int = 0
+    graph_optimization_level: GraphOptimizationLevel = GraphOptimizationLevel.ORT_ENABLE_ALL
+    execution_mode: ExecutionMode = ExecutionMode.ORT_SEQUENTIAL
+    enable_mem_pattern: bool = True
+    enable_cpu_mem_arena: bool = True
+    log_severity_level: int = 2
+    config_entries: dict[str, str] = field(default_factory=dict)
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        self.config_entries[key] = value
+
+    def get_session_config_entry(self, key: str) -> str:
+        return self.config_entries[key]
+
+
+@dataclass
+class RunOptions:
+    """Has no effect."""
+
+    log_severity_level: int = 2
+    run_tag: str = ""
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """Of a model.so there is the compiler alone, and in custom_metadata_map what it wrote of the model."""
+
+    producer_name: str
+    custom_metadata_map: dict[str, str]
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    version: int = 0
+
+
+def get_available_providers() -> list[str]:
+    return [HIP, CPU]
+
+
+def get_device() -> str:
+    return "CPU"
+
+
+def device_of(providers: Sequence[Provider] | None, device: str) -> str:
+    """The device of the first provider that onnxc has; `device` where none is named. Others, such as CUDA, are passed
+    over, as onnxruntime does where it lacks one; a list of such alone is an error."""
+    names = [provider if isinstance(provider, str) else provider[0] for provider in providers or ()]
+    for name in names:
+        if name == CPU:
+            return "cpu"
+        if name in _HIP_NAMES:
+            return device if device.startswith("hip") else "hip"
+    if names:
+        raise OnnxcError(f"onnxc has none of the providers {names}; it has {get_available_providers()}")
+    return device
+
+
+class IOBinding:
+    """Inputs and outputs of a run that are given beforehand (InferenceSession.io_binding). On the host; for tensors on
+    a GPU there is DLPack."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._inputs: dict[str, ArrayLike] = {}
+        self._outputs: dict[str, Array | None] = {}
+
+    def bind_cpu_input(self, name: str, array: ArrayLike) -> None:
+        self._inputs[name] = array
+
+    def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0) -> None:
+        if device_type != "cpu":
+            raise OnnxcError(f"outputs are bound on the cpu, not on {device_type!r}")
+        self._outputs[name] = None
+
+    def clear_binding_inputs(self) -> None:
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        self._outputs.clear()
+
+    def execute(self) -> None:
+        names = list(self._outputs)
+        for name, value in zip(names, self._session.run(names, self._inputs), strict=True):
+            self._outputs[name] = value
+
+    def copy_outputs_to_cpu(self) -> list[Array]:
+        """In the order in which they were bound. Raises OnnxcError before a run."""
+        values = [value for value in self._outputs.values() if value is not None]
+        if len(values) != len(self._outputs):
+            raise OnnxcError("the outputs have no values yet: call run_with_iobinding first")
+        return [np.asarray(value) for value in values]
+
+
+Callback = Callable[[list[Array] | None, Any, str], None]
+
+
+class LikeOnnxruntime:
+    """The methods of onnxruntime's InferenceSession that the others suffice for."""
+
+    def get_providers(self) -> list[str]:
+        return [HIP, CPU] if self._device.startswith("hip") else [CPU]
+
+    def get_modelmeta(self) -> ModelMetadata:
+        texts = {name: value if isinstance(value, str) else repr(value) for name, value in self.information.items()}
+        return ModelMetadata("onnxc", texts)
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        iobinding.execute()
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, ArrayLike],
+        callback: Callback,
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Calls callback(outputs, user_data, error) from another thread; `error` is empty, or `outputs` None."""
+
+        def work() -> None:
+            try:
+                outputs = self.run(output_names, input_feed)
+            except OnnxcError as error:
+                callback(None, user_data, str(error))
+            else:
+                callback(outputs, user_data, "")
+
+        threading.Thread(target=work).start()
+
+    # Of the class that derives from this one.
+    _device: str
+    information: Any
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, ArrayLike]) -> list[Array]:
+        raise NotImplementedError

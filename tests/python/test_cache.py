@@ -1,0 +1,119 @@
+"""The cache of compiled models: what makes another key, what is evicted, and that a second opening compiles nothing."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxc
+from onnxc import cache
+
+pytestmark = pytest.mark.usefixtures("commands")
+
+X = np.arange(6, dtype=np.float32)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ONNXC_MODEL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def model(addend: float) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "k"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N"])],
+        [numpy_helper.from_array(np.full(6, addend, np.float32), "k")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def result(source: Path | bytes) -> list[float]:
+    with onnxc.InferenceSession(source) as session:
+        return list(session.run(None, {"x": X})[0])
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir())
+
+
+def test_a_second_opening_compiles_nothing(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    onnx.save(model(1), tmp_path / "model.onnx")
+    assert result(tmp_path / "model.onnx") == list(X + 1)
+    assert len(files(kept)) == 1
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it was compiled again")
+
+    monkeypatch.setattr("onnxc.command.execute", fail)
+    start = time.process_time()
+    assert result(tmp_path / "model.onnx") == list(X + 1)
+    assert time.process_time() - start < 0.05
+    assert result(model(1).SerializeToString()) == list(X + 1), "bytes and a file of the same content are one model"
+
+
+def test_another_content_is_another_model(kept: Path, tmp_path: Path) -> None:
+    for addend in (1, 2):
+        onnx.save(model(addend), tmp_path / "model.onnx")
+        assert result(tmp_path / "model.onnx") == list(X + addend)
+    assert len(files(kept)) == 2
+
+
+def test_external_data_is_part_of_the_model(kept: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    for addend in (1, 2):
+        (tmp_path / "data").unlink(missing_ok=True)
+        onnx.save(model(addend), path, save_as_external_data=True, location="data", size_threshold=0)
+        assert result(path) == list(X + addend)
+    (tmp_path / "data").unlink()
+    with pytest.raises(onnxc.CompileError, match="data"):
+        onnxc.InferenceSession(path)
+
+
+def test_options_and_the_compiler_are_part_of_the_key(tmp_path: Path) -> None:
+    compiler = tmp_path / "onnxc"
+    compiler.write_text("a")
+    content = model(1).SerializeToString()
+    keys = {cache.key(content, tmp_path, compiler, options) for options in ([], ["-O0"], ["--march", "x86-64-v3"])}
+    compiler.write_text("another")
+    keys.add(cache.key(content, tmp_path, compiler, []))
+    assert len(keys) == 4
+    assert None not in keys
+
+
+def test_a_model_whose_parts_cannot_be_told_is_not_kept(tmp_path: Path) -> None:
+    assert cache.key(b"\x12\x04data\x0a\x08location", tmp_path, Path(__file__), []) is None
+
+
+def test_what_was_opened_longest_ago_goes(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.mkdir()
+    for number in range(4):
+        (kept / f"{number}.so").write_bytes(bytes(100))
+        os.utime(kept / f"{number}.so", (number, number))
+    assert cache.find("0") == kept / "0.so"
+    monkeypatch.setenv("ONNXC_MODEL_CACHE_BYTES", "250")
+    cache.make_room(kept)
+    assert [file.name for file in files(kept)] == ["0.so", "3.so"]
+
+
+def test_shows_and_clears(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept.mkdir()
+    (kept / "abc.so").write_bytes(bytes(2_000_000))
+    cache.main([])
+    assert capsys.readouterr().out == f"      2.0 MB  abc\n1 models, 2.0 MB in {kept}\n"
+    cache.main(["--clear"])
+    assert capsys.readouterr().out == "removed 1 models\n"
+    assert files(kept) == []
+
+
+def test_an_empty_name_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNXC_MODEL_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    assert result(model(3).SerializeToString()) == list(X + 3)
+    assert not (tmp_path / "home").exists()

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import re
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
@@ -125,7 +126,7 @@ class InferenceSession(LikeOnnxruntime):
         return content
 
     def symbol_values(self) -> dict[str, int]:
-        """The sizes that the symbolic dims had in the last run."""
+        """The sizes that the symbolic dims of the inputs had in the last run, by the names that the model has."""
         self._check_open()
         count = self._api.symbol_count
         values = (ctypes.c_int64 * max(1, count))()
@@ -133,7 +134,8 @@ class InferenceSession(LikeOnnxruntime):
             status = self._api.symbol_values(self._instance, values)
             if status != abi.OK:
                 raise RunError((self._api.last_error(self._instance) or b"").decode(errors="replace"), status)
-        return {self._api.symbol(i).decode(): values[i] for i in range(count)}
+        rules = [rule for rule in self.information.get("rules", []) if "*n" in rule]
+        return dict(_named_size(self._api.symbol(i).decode(), values[i], rules) for i in range(count))
 
     @property
     def captured_graphs(self) -> int:
@@ -206,6 +208,17 @@ class InferenceSession(LikeOnnxruntime):
         if unknown:
             raise OnnxcError(f"the model gives the outputs {known}; unknown: {unknown}")
         return [known.index(name) for name in names]
+
+
+def _named_size(symbol: str, value: int, rules: Sequence[str]) -> tuple[str, int]:
+    """The dim that a symbol stands for: where only multiples are legal, the model counts them, as "D//16" with the rule
+    "D = 16*n", or "D = 16*n + 15"."""
+    name, _, divisor = symbol.rpartition("//")
+    for rule in rules:
+        found = re.match(rf"{re.escape(name)} = {re.escape(divisor)}\*n(?: \+ (\d+))?(?:,|$)", rule)
+        if name and found:
+            return name, int(divisor) * value + int(found[1] or 0)
+    return symbol, value
 
 
 def _open_again(source: Path | bytes, threads: int, device: str, hip_graph: bool) -> InferenceSession:

@@ -80,6 +80,27 @@ def test_tells_the_sizes_of_symbols(difference: Path) -> None:
     assert session.symbol_values() == {"N": 2}
 
 
+@pytest.mark.parametrize(("rest", "size"), [(0, 12), (3, 15)])
+def test_the_sizes_of_dims_that_must_be_multiples(rest: int, size: int, tmp_path: Path) -> None:
+    """Rows of 4, from the first to the last one whole: the model counts D//4 and asks that D is 4*n or 4*n + 3."""
+    shape = helper.make_node("Constant", [], ["shape"], value_ints=[-1, 4])
+    back = helper.make_node("Constant", [], ["back"], value_ints=[-1])
+    pads = helper.make_node("Constant", [], ["pads"], value_ints=[0, (4 - rest) % 4])
+    nodes = [
+        shape,
+        back,
+        pads,
+        helper.make_node("Pad", ["x", "pads"], ["padded"]),
+        helper.make_node("Reshape", ["padded", "shape"], ["rows"]),
+        helper.make_node("Reshape", ["rows", "back"], ["y"]),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim]) for name, dim in (("x", "D"), ("y", None))]
+    model = save_model(tmp_path / "model.onnx", nodes, values[:1], values[1])
+    session = onnxc.compile(model)
+    session.run(None, {"x": np.zeros(size, np.float32)})
+    assert session.symbol_values()["D"] == size
+
+
 def test_takes_arrays_of_any_layout(difference: Path) -> None:
     session = onnxc.InferenceSession(difference)
     reversed_rows = A[::-1]

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "command_words.h"
+#include "onnxc_run/volume/volume_command_line.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -134,6 +135,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
                "launches the kernels of a run as one HIP graph, where the model lets the GPU run on its own");
   app.add_flag("--info", options.information, "prints what the model is");
   app.add_flag("--json", options.json, "prints --info, --bench, --profile, --trace, comparisons as JSON");
+  const std::function<void()> read_volume_options = add_volume_options(app, options.volume);
   try {
     const std::vector<std::string> given(argv + 1, argv + std::max(argc, 1));
     parse_words(app, given, optional_values);
@@ -146,6 +148,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
     parse_tolerance("--rtol", text, options.tolerance.relative, options.tolerance.relative_by_name);
   for (const std::string& text : absolute)
     parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
+  read_volume_options();
   if (options.hip_graph && options.device != "hip") throw UsageError("--hip-graph: give --device hip as well");
   if (!options.tests.empty() && (!options.inputs.empty() || options.random_seed || !options.expected.empty()))
     throw UsageError(

@@ -14,6 +14,7 @@
 #include "onnxc_run/reports/trace.h"
 #include "onnxc_run/session.h"
 #include "onnxc_run/verify.h"
+#include "onnxc_run/volume/segment.h"
 #include "support/process_end.h"
 #include "support/standard_output.h"
 #include "support/text.h"
@@ -51,6 +52,7 @@ bool compare_outputs(const onnxc_api& api, const std::vector<Tensor>& outputs, c
 }
 
 int execute(const RunOptions& options) {
+  if (!options.volume.volumes.empty()) return segment_volumes(options) ? done : user_fault;
   ModelLibrary library(options.model);
   if (options.information) {
     print_information(library, options);

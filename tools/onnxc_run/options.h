@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "onnxc_run/volume/volume_options.h"
+
 namespace onnxc {
 
 // How far two results may be apart: |actual - expected| <= absolute + relative * |expected|.
@@ -40,6 +42,7 @@ struct RunOptions {
   int threads = 0;
   std::string device = "cpu";
   bool hip_graph = false;
+  VolumeOptions volume;
 };
 
 }  // namespace onnxc

@@ -157,7 +157,7 @@ bool has_npy_type(DType dtype) {
   return std::ranges::any_of(types, [&](const NpyType& row) { return row.dtype == dtype; });
 }
 
-Tensor read_npy(std::span<const std::byte> bytes, const std::string& file) {
+NpyLayout read_npy_layout(std::span<const std::byte> bytes, const std::string& file) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(text[i])); };
   user_check(text.starts_with(magic) && text.size() >= 12, "{}: this is not a .npy file", file);
@@ -175,21 +175,27 @@ Tensor read_npy(std::span<const std::byte> bytes, const std::string& file) {
   user_check(static_cast<int64_t>(data.size()) == expected, "{}: the shape needs {} bytes, and {} follow the header",
              file, expected, data.size());
 
-  Tensor tensor = Tensor::zeros(dtype, header.shape);
-  if (!data.empty()) std::memcpy(tensor.mutable_bytes(), data.data(), data.size());
-  if (header.type[0] == '>') swap_bytes(tensor.mutable_bytes(), data.size(), static_cast<size_t>(info(dtype).size));
-  return header.fortran_order ? from_fortran_order(tensor) : tensor;
+  return {dtype, header.type[0] == '>', header.fortran_order, header.shape, start + length};
 }
 
-std::string write_npy(const Tensor& tensor) {
-  auto row = std::ranges::find_if(types, [&](const NpyType& type) { return type.dtype == tensor.dtype(); });
+Tensor read_npy(std::span<const std::byte> bytes, const std::string& file) {
+  const NpyLayout layout = read_npy_layout(bytes, file);
+  const std::span<const std::byte> data = bytes.subspan(layout.data_offset);
+  Tensor tensor = Tensor::zeros(layout.dtype, layout.dims);
+  if (!data.empty()) std::memcpy(tensor.mutable_bytes(), data.data(), data.size());
+  if (layout.is_swapped) swap_bytes(tensor.mutable_bytes(), data.size(), static_cast<size_t>(info(layout.dtype).size));
+  return layout.fortran_order ? from_fortran_order(tensor) : tensor;
+}
+
+std::string npy_header(DType dtype, std::span<const int64_t> dims) {
+  auto row = std::ranges::find_if(types, [&](const NpyType& type) { return type.dtype == dtype; });
   internal_check(row != types.end(), "a type that numpy has");
   std::string shape;
-  for (int64_t dim : tensor.dims()) shape += fmt::format("{}, ", dim);
-  if (tensor.dims().size() > 1) shape.resize(shape.size() - 2);
-  if (tensor.dims().size() == 1) shape.resize(shape.size() - 1);
+  for (int64_t dim : dims) shape += fmt::format("{}, ", dim);
+  if (dims.size() > 1) shape.resize(shape.size() - 2);
+  if (dims.size() == 1) shape.resize(shape.size() - 1);
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   info(tensor.dtype()).size == 1 ? '|' : '<', row->code, shape);
+                                   info(dtype).size == 1 ? '|' : '<', row->code, shape);
   // The data start at a multiple of 64.
   size_t unpadded = magic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');
@@ -199,7 +205,11 @@ std::string write_npy(const Tensor& tensor) {
   result += '\x00';
   result += static_cast<char>(header.size() & 0xff);
   result += static_cast<char>(header.size() >> 8);
-  result += header;
+  return result + header;
+}
+
+std::string write_npy(const Tensor& tensor) {
+  std::string result = npy_header(tensor.dtype(), tensor.dims());
   result.append(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
   return result;
 }

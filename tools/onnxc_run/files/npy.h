@@ -17,6 +17,19 @@ bool has_npy_type(DType dtype);
 // without a dtype, more or fewer bytes than the shape says.
 Tensor read_npy(std::span<const std::byte> bytes, const std::string& file);
 
+// What the header of a .npy file says, checked against the file's size.
+struct NpyLayout {
+  DType dtype;
+  bool is_swapped;     // its elements are in the other byte order
+  bool fortran_order;  // the first axis is the fastest
+  std::vector<int64_t> dims;
+  size_t data_offset;
+};
+NpyLayout read_npy_layout(std::span<const std::byte> bytes, const std::string& file);
+
+// The header that numpy.save writes before the elements of a row-major array.
+std::string npy_header(DType dtype, std::span<const int64_t> dims);
+
 // The bytes of a .npy file, as numpy.save writes them.
 std::string write_npy(const Tensor& tensor);
 

@@ -1,0 +1,66 @@
+// NIfTI files, by Debian's libnifti: .nii and .nii.gz, versions 1 and 2.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+
+namespace onnxc {
+
+class NiftiHeader {
+ public:
+  // UserError where the file is no NIfTI image, or its header cannot be true.
+  explicit NiftiHeader(const std::filesystem::path& file);
+  ~NiftiHeader();
+  NiftiHeader(const NiftiHeader&) = delete;
+  NiftiHeader& operator=(const NiftiHeader&) = delete;
+
+  const std::vector<int64_t>& dims() const { return dims_; }  // the fastest first: x, y, z, time, ...
+  DType dtype() const { return dtype_; }
+  double slope() const { return slope_; }
+  double intercept() const { return intercept_; }
+  bool is_compressed() const { return is_compressed_; }
+  bool is_swapped() const { return is_swapped_; }
+  int64_t data_offset() const { return data_offset_; }
+  int64_t bytes() const { return bytes_; }
+
+  // The elements of a compressed or swapped file, in this machine's byte order. libnifti's own reader is not used: it
+  // makes NaN zero.
+  std::shared_ptr<std::byte[]> read_data() const;
+
+  // The header, with what follows it up to the elements, of a file with the same place in the world and other elements.
+  // `spatial` is the number of axes that dims shares with this file's.
+  std::string header_of(const std::vector<int64_t>& dims, DType dtype) const;
+
+ private:
+  std::filesystem::path file_;
+  void* image_ = nullptr;  // nifti_image
+  std::vector<int64_t> dims_;
+  DType dtype_ = DType::undefined;
+  double slope_ = 1, intercept_ = 0;
+  bool is_compressed_ = false, is_swapped_ = false;
+  int64_t data_offset_ = 0, bytes_ = 0;
+};
+
+// The same for elements that come from no NIfTI file: voxels of 1 mm at the origin.
+std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype);
+
+// Bytes that go to a file one after the other, compressed by gzip.
+class GzipFile {
+ public:
+  explicit GzipFile(const std::filesystem::path& file);
+  ~GzipFile();
+  GzipFile(const GzipFile&) = delete;
+  GzipFile& operator=(const GzipFile&) = delete;
+  // UserError with the reason, such as a full disk; so does close, which may be called once.
+  void write(const void* data, size_t bytes);
+  void close();
+
+ private:
+  void* file_ = nullptr;
+};
+
+}  // namespace onnxc

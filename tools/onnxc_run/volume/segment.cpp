@@ -1,0 +1,303 @@
+#include "onnxc_run/volume/segment.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "onnxc_run/session.h"
+#include "onnxc_run/volume/intensity.h"
+#include "onnxc_run/volume/result_file.h"
+#include "onnxc_run/volume/scan.h"
+#include "support/standard_output.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Results up to this size are gathered in memory, where the windows may then go along the axis that needs least memory
+// for their sums; larger ones are written slice by slice.
+constexpr int64_t most_gathered_bytes = int64_t{256} << 20;
+
+// Where the result of each volume goes.
+std::vector<std::filesystem::path> targets_of(const RunOptions& options) {
+  const std::vector<std::filesystem::path>& volumes = options.volume.volumes;
+  if (!options.output)
+    throw UsageError("--volume: say where the result goes, as --output seg.nii.gz or --output FOLDER");
+  const std::filesystem::path& output = *options.output;
+  const bool is_folder = volumes.size() > 1 || !output.has_filename() || std::filesystem::is_directory(output);
+  if (!is_folder) return {output};
+  std::vector<std::filesystem::path> targets;
+  for (const std::filesystem::path& volume : volumes) {
+    std::filesystem::path target = output / volume.filename();
+    if (!is_nifti(volume)) target.replace_extension(".npy");
+    if (std::ranges::find(targets, target) != targets.end())
+      throw UsageError(fmt::format("--volume: two volumes would be written to {}", quote(target.string())));
+    targets.push_back(target);
+  }
+  make_folder(output);
+  return targets;
+}
+
+// A line on a terminal that tells how far a volume is.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string name) : name_(std::move(name)) {}
+  ~ProgressLine() {
+    if (is_shown_) write_error("\r\033[K");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void tell(int64_t done, int64_t windows) {
+    const Clock::time_point now = Clock::now();
+    if (!is_terminal_ || (is_shown_ && done < windows && now - told_ < std::chrono::milliseconds(200))) return;
+    told_ = now;
+    const double passed = std::chrono::duration<double>(now - start_).count();
+    const auto left = static_cast<int64_t>(passed / static_cast<double>(done) * static_cast<double>(windows - done));
+    write_error(fmt::format("\r\033[K{}: {} of {} windows, {}%, {}:{:02} left", name_, done, windows,
+                            100 * done / windows, left / 60, left % 60));
+    is_shown_ = true;
+  }
+
+ private:
+  std::string name_;
+  bool is_terminal_ = isatty(STDERR_FILENO) != 0;
+  bool is_shown_ = false;
+  Clock::time_point start_ = Clock::now(), told_;
+};
+
+// Exceptions may not pass through the runtime: they wait here until it has returned.
+struct Callbacks {
+  ResultFile& file;
+  ProgressLine& progress;
+  std::exception_ptr exception = {};
+
+  template <class Body>
+  int32_t guard(Body body) noexcept {
+    try {
+      body();
+      return 0;
+    } catch (...) {
+      exception = std::current_exception();
+      return 1;
+    }
+  }
+  static int32_t write(void* context, int64_t slice, const void* data) {
+    Callbacks& self = *static_cast<Callbacks*>(context);
+    return self.guard([&] { self.file.write_slice(slice, data); });
+  }
+  static int32_t tell(void* context, int64_t done, int64_t windows) {
+    Callbacks& self = *static_cast<Callbacks*>(context);
+    return self.guard([&] { self.progress.tell(done, windows); });
+  }
+};
+
+int32_t what_of(const std::string& kind) {
+  if (kind == "labels") return ONNXC_VOLUME_LABELS;
+  if (kind == "softmax") return ONNXC_VOLUME_SOFTMAX;
+  return kind == "sigmoid" ? ONNXC_VOLUME_SIGMOID : ONNXC_VOLUME_VALUES;
+}
+
+int32_t padding_of(const std::string& padding) {
+  if (padding == "reflect") return ONNXC_PAD_REFLECT;
+  if (padding == "replicate") return ONNXC_PAD_REPLICATE;
+  return padding == "circular" ? ONNXC_PAD_CIRCULAR : ONNXC_PAD_CONSTANT;
+}
+
+// One volume's call of the runtime: the structures, and the arrays that they point to.
+class VolumeCall {
+ public:
+  VolumeCall(const RunOptions& options, Session& session, const Scan& scan)
+      : options_(options.volume), session_(session), scan_(scan), scalings_(scalings_of(scan, options_)) {
+    const size_t rank = scan.dims.size();
+    window_ = options_.window;
+    if (window_.size() == 1) window_.assign(rank, window_[0]);
+    if (window_.size() != rank)
+      throw UsageError(
+          fmt::format("--window: {} sizes are given, and the model takes {} spatial axes", window_.size(), rank));
+    const bool is_nnunet = options_.preset == "nnunet";
+    overlap_.assign(rank, options_.overlap.value_or(0.25));
+    step_.assign(rank, options_.step.value_or(0.5));
+    input_.dtype = static_cast<onnxc_dtype>(scan.dtype);
+    input_.channels = scan.channels;
+    input_.data = scan.data;
+    input_.strides = scan.strides.data();
+    input_.bytes = scan.bytes;
+    input_.scaling = scalings_.data();
+    outputs_.resize(static_cast<size_t>(session.api().output_count));
+    outputs_[0].what = what_of(options_.output_kind);
+    volume_.struct_size = sizeof volume_;
+    volume_.rank = static_cast<int32_t>(rank);
+    volume_.places = is_nnunet ? ONNXC_PLACES_EVEN : ONNXC_PLACES_SCAN;
+    if (options_.importance.empty() ? is_nnunet : options_.importance == "gaussian")
+      volume_.importance = is_nnunet ? ONNXC_IMPORTANCE_GAUSSIAN_NNUNET : ONNXC_IMPORTANCE_GAUSSIAN;
+    volume_.padding = padding_of(options_.padding);
+    volume_.padding_value = options_.padding_value;
+    volume_.dims = scan.dims.data();
+    volume_.window = window_.data();
+    volume_.overlap = overlap_.data();
+    volume_.step = step_.data();
+    volume_.batch = options_.batch;
+    for (int32_t axis : options_.mirrored) volume_.mirrored_axes |= 1u << axis;
+    volume_.slab_axis = -1;
+    volume_.inputs = &input_;
+    volume_.outputs = outputs_.data();
+    result_.struct_size = sizeof result_;
+  }
+  VolumeCall(const VolumeCall&) = delete;
+  VolumeCall& operator=(const VolumeCall&) = delete;
+
+  // Runs, and writes the target.
+  void run(const std::filesystem::path& target) {
+    const AxisOrder order = options_.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
+    std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
+    std::vector<int64_t*> places;
+    for (std::vector<int64_t>& place : dims) places.push_back(place.data());
+    check(session_.api().volume_output_dims(session_.instance(), &volume_, places.data()));
+    ResultFormat format{{dims[0].begin() + 1, dims[0].end()}, dims[0][0], DType::float32, order};
+    if (options_.output_kind == "labels") {
+      format.channels = 0;
+      format.dtype = classes() <= 256 ? DType::uint8 : DType::uint16;
+    }
+    ResultFile file(target, scan_, format);
+    ProgressLine progress(target.filename().string());
+    Callbacks callbacks{file, progress};
+    volume_.progress = Callbacks::tell;
+    volume_.progress_context = &callbacks;
+    onnxc_volume_output& output = outputs_[0];
+    output.dtype = static_cast<onnxc_dtype>(format.dtype);
+    std::vector<std::byte> gathered;
+    if (file.bytes() <= most_gathered_bytes) {
+      gathered.resize(static_cast<size_t>(file.bytes()));
+      output.data = gathered.data();
+      output.bytes = file.bytes();
+      output.strides = file.strides().data();
+    } else {
+      volume_.slab_axis = file.slab_axis();
+      output.write = Callbacks::write;
+      output.write_context = &callbacks;
+    }
+    const onnxc_status status = session_.api().run_volume(session_.instance(), &volume_, &result_);
+    if (callbacks.exception) std::rethrow_exception(callbacks.exception);
+    check(status);
+    if (!gathered.empty()) file.write_all(gathered.data());
+    file.commit();
+  }
+
+  const onnxc_volume_result& result() const { return result_; }
+
+ private:
+  void check(onnxc_status status) const {
+    if (status == ONNXC_INTERNAL_ERROR) internal_error(session_.api().last_error(session_.instance()));
+    user_check(status == ONNXC_OK, "{}", printable(session_.api().last_error(session_.instance()), ONNXC_ERROR_SIZE));
+  }
+  // The number of channels of the model's first output; large where it is not known before a run.
+  int64_t classes() const {
+    const onnxc_value_info& info = *session_.api().output(0);
+    return info.rank > 1 ? std::max<int64_t>(std::strtoll(info.dims[1], nullptr, 10), 1) : 1;
+  }
+
+  const VolumeOptions& options_;
+  Session& session_;
+  const Scan& scan_;
+  std::vector<onnxc_volume_scaling> scalings_;
+  std::vector<int64_t> window_;
+  std::vector<double> overlap_, step_;
+  onnxc_volume_input input_ = {};
+  std::vector<onnxc_volume_output> outputs_;
+  onnxc_volume volume_ = {};
+  onnxc_volume_result result_ = {};
+};
+
+int64_t peak_bytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{1024} * usage.ru_maxrss;
+}
+
+void report(const std::filesystem::path& volume, const std::filesystem::path& target, const Scan& scan,
+            const onnxc_volume_result& result, double seconds, bool as_json) {
+  double voxels = 1;
+  for (int64_t dim : scan.dims) voxels *= static_cast<double>(dim);
+  if (result.nan_voxels > 0)
+    spdlog::warn("{}: {} voxels are NaN; windows that hold them are slower, and their labels mean nothing",
+                 quote(volume.string()), result.nan_voxels);
+  const double share = result.seconds > 0 ? result.network_seconds / result.seconds : 0;
+  if (as_json) {
+    nlohmann::ordered_json line = {{"volume", volume.string()},
+                                   {"output", target.string()},
+                                   {"dims", scan.dims},
+                                   {"windows", result.windows},
+                                   {"runs", result.runs},
+                                   {"seconds", seconds},
+                                   {"voxels_per_second", voxels / seconds},
+                                   {"network_share", share},
+                                   {"nan_voxels", result.nan_voxels},
+                                   {"working_bytes", result.working_bytes},
+                                   {"peak_bytes", peak_bytes()}};
+    fmt::print("{}\n", line.dump());
+  } else {
+    fmt::print(
+        "{}: {} windows, {:.1f} s, {:.2f} million voxels/s, {:.1f}% of it in the network, peak memory {:.2f} GiB\n",
+        printable(target.string()), result.windows, seconds, voxels / seconds / 1e6, 100 * share,
+        static_cast<double>(peak_bytes()) / (1 << 30));
+  }
+  std::fflush(stdout);
+}
+
+int32_t spatial_rank(const onnxc_api& api) {
+  user_check(
+      api.input_count == 1 && api.input(0)->rank >= 3 && api.input(0)->rank <= 5,
+      "--volume needs a model with one input, [windows, channels, one to three axes]; this one has {} inputs, the "
+      "first of rank {}",
+      api.input_count, api.input_count > 0 ? api.input(0)->rank : 0);
+  return api.input(0)->rank - 2;
+}
+
+}  // namespace
+
+bool segment_volumes(const RunOptions& options) {
+  const VolumeOptions& volume = options.volume;
+  if (volume.window.empty()) throw UsageError("--volume: say the window's sizes, as --window 96x96x96");
+  const std::vector<std::filesystem::path> targets = targets_of(options);
+  ModelLibrary library(options.model);
+  const int32_t rank = spatial_rank(library.api());
+  for (int32_t axis : volume.mirrored)
+    if (axis >= rank) throw UsageError(fmt::format("--mirror: the model has the spatial axes 0 to {}", rank - 1));
+  Session session(library, options.threads, options.device, options.hip_graph);
+  const AxisOrder order = volume.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
+  bool is_complete = true;
+  for (size_t i = 0; i < volume.volumes.size(); ++i) {
+    const std::filesystem::path& file = volume.volumes[i];
+    if (targets.size() > 1 && !volume.overwrite && std::filesystem::exists(targets[i])) {
+      spdlog::info("{} is there already (--overwrite makes it anew)", printable(targets[i].string()));
+      continue;
+    }
+    try {
+      const Clock::time_point start = Clock::now();
+      const Scan scan = read_scan(file, rank, order, volume.raw);
+      VolumeCall call(options, session, scan);
+      call.run(targets[i]);
+      report(file, targets[i], scan, call.result(), std::chrono::duration<double>(Clock::now() - start).count(),
+             options.json);
+    } catch (const UserError& error) {
+      const std::string name = quote(file.string()), text = error.what();
+      spdlog::error("{}{}", text.find(name) == std::string::npos ? name + ": " : "", text);
+      is_complete = false;
+    } catch (const std::bad_alloc&) {
+      spdlog::error("{}: out of memory", quote(file.string()));
+      is_complete = false;
+    }
+  }
+  return is_complete;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,134 @@
+#include "onnxc_run/volume/volume_command_line.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "support/diagnostics.h"
+#include "support/text.h"
+
+namespace onnxc {
+namespace {
+
+[[noreturn]] void usage_error(const char* option, const std::string& text, const char* expected) {
+  throw UsageError(fmt::format("{} {}: expected {}", option, printable(text), expected));
+}
+
+// Numbers between separators; nothing where one is none.
+template <class Number>
+std::vector<Number> numbers(std::string_view text, char separator) {
+  std::vector<Number> result;
+  for (;;) {
+    const size_t end = text.find(separator);
+    const std::string_view part = text.substr(0, end);
+    Number number{};
+    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error != std::errc() || rest != part.data() + part.size() || part.empty()) return {};
+    result.push_back(number);
+    if (end == std::string_view::npos) return result;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<int64_t> parse_window(const std::string& text) {
+  std::vector<int64_t> sizes = numbers<int64_t>(text, 'x');
+  if (sizes.empty() || sizes.size() > 3) usage_error("--window", text, "one to three sizes, such as 96x96x96");
+  for (int64_t size : sizes)
+    if (size < 0) usage_error("--window", text, "sizes of at least 1, or 0 for the volume's own");
+  return sizes;
+}
+
+std::vector<int32_t> parse_axes(const std::string& text) {
+  std::vector<int32_t> axes = numbers<int32_t>(text, ',');
+  if (axes.empty()) usage_error("--mirror", text, "spatial axes, such as 0,1,2");
+  for (int32_t axis : axes)
+    if (axis < 0 || axis > 2) usage_error("--mirror", text, "spatial axes, from 0 to 2");
+  return axes;
+}
+
+std::array<double, 2> parse_pair(const char* option, const std::string& text, std::string_view pair) {
+  const std::vector<double> values = numbers<double>(pair, ',');
+  if (values.size() != 2) usage_error(option, text, "two numbers, such as -1000,400");
+  return {values[0], values[1]};
+}
+
+RawFormat parse_raw(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::optional<DType> dtype = colon != std::string::npos ? parse_dtype(text.substr(colon + 1)) : std::nullopt;
+  RawFormat format{numbers<int64_t>(text.substr(0, colon), 'x'), dtype.value_or(DType::undefined)};
+  bool is_right = dtype.has_value() && !format.dims.empty() && format.dims.size() <= 4;
+  for (int64_t dim : format.dims) is_right &= dim > 0;
+  if (!is_right) usage_error("--raw", text, "DIMS:TYPE with the slowest axis first, such as 512x512x304:int16");
+  return format;
+}
+
+void parse_normalization(const std::string& text, VolumeOptions& options) {
+  const size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  if (kind != "zscore" && kind != "range")
+    usage_error("--normalize", text, "zscore, zscore:MEAN,DEVIATION, range or range:LOW,HIGH");
+  options.normalization = kind == "zscore" ? Normalization::z_score : Normalization::range;
+  if (colon == std::string::npos) return;
+  options.normalization_by = parse_pair("--normalize", text, std::string_view(text).substr(colon + 1));
+  const auto [first, second] = *options.normalization_by;
+  if (options.normalization == Normalization::z_score ? !(second > 0) : !(second > first))
+    usage_error("--normalize", text, "a deviation above 0, or a range whose second number is larger");
+}
+
+struct Texts {
+  std::string window, mirrored, clip, normalization, raw;
+  bool labels = false, softmax = false, sigmoid = false;
+};
+
+}  // namespace
+
+std::function<void()> add_volume_options(CLI::App& app, VolumeOptions& options) {
+  const auto texts = std::make_shared<Texts>();
+  const size_t options_before = app.get_options().size();
+  app.add_option("--volume", options.volumes,
+                 "FILE...: scans, .nii, .nii.gz or .npy, or raw with --raw; --output is then a file, or a folder");
+  app.add_option("--window", texts->window, "SIZES: of the window, such as 96x96x96; 0: the volume's own");
+  app.add_option("--preset", options.preset, "whose windows, Gaussian and order of axes (x,y,z or z,y,x)")
+      ->check(CLI::IsMember({"monai", "nnunet"}))
+      ->capture_default_str();
+  app.add_option("--overlap", options.overlap, "of neighbouring windows, preset monai (default 0.25)");
+  app.add_option("--step", options.step, "between windows, in windows, preset nnunet (default 0.5)");
+  app.add_option("--blend", options.importance, "the importance of a window's voxels (default: the preset's)")
+      ->check(CLI::IsMember({"constant", "gaussian"}));
+  app.add_option("--padding", options.padding, "around a volume that is smaller than the window")
+      ->check(CLI::IsMember({"constant", "reflect", "replicate", "circular"}))
+      ->capture_default_str();
+  app.add_option("--padding-value", options.padding_value, "of constant padding, as the model sees it");
+  app.add_option("--windows-per-run", options.batch, "windows that the model runs at once")->check(CLI::Range(1, 4096));
+  app.add_option("--mirror", texts->mirrored, "AXES: averages over windows mirrored in these, such as 0,1,2");
+  CLI::Option* labels = app.add_flag("--labels", texts->labels, "writes the class of the largest value");
+  CLI::Option* softmax = app.add_flag("--softmax", texts->softmax, "writes the softmax over the classes");
+  CLI::Option* sigmoid = app.add_flag("--sigmoid", texts->sigmoid, "writes the sigmoid of the values");
+  labels->excludes(softmax)->excludes(sigmoid);
+  softmax->excludes(sigmoid);
+  app.add_option("--clip", texts->clip, "LOW,HIGH: clips the voxels");
+  app.add_option("--normalize", texts->normalization,
+                 "zscore or range, by the volume's own statistics or by those given: zscore:MEAN,DEVIATION, "
+                 "range:LOW,HIGH");
+  app.add_option("--raw", texts->raw, "DIMS:TYPE of raw files, the slowest axis first, such as 512x512x304:int16");
+  app.add_flag("--overwrite", options.overwrite, "makes results anew that are there already");
+  const std::vector<CLI::Option*> all = app.get_options();
+  for (size_t i = options_before; i < all.size(); ++i) all[i]->group("Whole volumes, in windows (docs/volumes.md)");
+  return [texts, &options] {
+    if (!texts->window.empty()) options.window = parse_window(texts->window);
+    if (!texts->mirrored.empty()) options.mirrored = parse_axes(texts->mirrored);
+    if (!texts->clip.empty()) {
+      options.clip = parse_pair("--clip", texts->clip, texts->clip);
+      if (!((*options.clip)[0] < (*options.clip)[1]))
+        usage_error("--clip", texts->clip, "LOW,HIGH with LOW below HIGH");
+    }
+    if (!texts->normalization.empty()) parse_normalization(texts->normalization, options);
+    if (!texts->raw.empty()) options.raw = parse_raw(texts->raw);
+    if (texts->labels) options.output_kind = "labels";
+    if (texts->softmax) options.output_kind = "softmax";
+    if (texts->sigmoid) options.output_kind = "sigmoid";
+  };
+}
+
+}  // namespace onnxc

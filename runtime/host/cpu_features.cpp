@@ -1,7 +1,6 @@
 // clang's __builtin_cpu_supports would do, but it links a global constructor in.
 #include "host/cpu_features.h"
 
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

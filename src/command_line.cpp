@@ -73,6 +73,13 @@ struct Words {
                    "products of float32 on the GPU: ieee (default), xf32 (10 bits) or bf16x3 (16 bits)")
         ->check(CLI::IsMember({"ieee", "xf32", "bf16x3"}))
         ->option_text("KIND");
+    app.add_option("--precision", options.precision,
+                   "store values between nodes as bfloat16 or float16 (float32: as the model says; the default)")
+        ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+        ->option_text("TYPE");
+    app.add_option("--keep-float32", options.keep_float32,
+                   "with --precision: nodes that stay float32, by name or pattern ('/encoder/*'); may be repeated")
+        ->option_text("PATTERN");
     app.add_option("--march", options.march, "CPU: native (default), x86-64-v3, x86-64-v4 or another that clang knows")
         ->option_text("NAME");
     app.add_option("--compiler", options.compiler.compiler,
@@ -141,6 +148,8 @@ struct Words {
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
     options.emit = emits.at(emit);
     if (options.dump_shapes == "-") options.dump_shapes = "";
+    if (!options.keep_float32.empty() && options.precision == "float32")
+      throw UsageError("--keep-float32 names exceptions of --precision; give --precision bfloat16 or float16");
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only) throw UsageError("nothing to do: give -o FILE, or --dump-shapes");
     if (options.run_pass && !options.output.empty())

@@ -15,6 +15,7 @@
 #include "ops/op.h"
 #include "pass_runner.h"
 #include "pass_table.h"
+#include "passes/graph/reduce_precision.h"
 #include "passes/lowering/lower.h"
 #include "report/nodes.h"
 #include "report/report.h"
@@ -82,10 +83,22 @@ void warn_of_empty_windows(const Graph& graph, const MessageSink& messages) {
   }
 }
 
+StoragePrecision precision_of(const Options& options) {
+  return {*parse_dtype(options.precision), options.keep_float32};
+}
+
+PassConditions conditions_of(const Options& options, bool for_gpu) {
+  return {options.optimization > 0, for_gpu, precision_of(options).dtype != DType::float32};
+}
+
 // Graph to graph.
 void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
+  const PassConditions conditions = conditions_of(options, false);
   for (const GraphPass& pass : graph_passes())
-    if (applies(pass.when, options.optimization > 0, false)) passes.run(pass, graph);
+    if (applies(pass.when, conditions)) passes.run(pass, graph);
+  // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
+  if (conditions.narrows)
+    passes.run("reduce_precision", graph, [&] { reduce_precision(graph, precision_of(options)); });
 }
 
 // Graph to program, and program to program.
@@ -93,8 +106,9 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   const bool optimizes = options.optimization > 0;
   const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
   Program program = passes.lower([&] { return lower(graph, choices); });
+  const PassConditions conditions = conditions_of(options, target.name == "hip");
   for (const ProgramPass& pass : program_passes())
-    if (applies(pass.when, optimizes, target.name == "hip")) passes.run(pass, program, target);
+    if (applies(pass.when, conditions)) passes.run(pass, program, target);
   return program;
 }
 
@@ -118,6 +132,8 @@ std::string describe(const Options& options, const CpuMachine& architecture) {
   std::string text =
       fmt::format("--target {} --march {} -O{}", options.target, architecture.march, options.optimization);
   if (options.fp32 != "ieee") text += " --fp32 " + options.fp32;
+  if (options.precision != "float32") text += " --precision " + options.precision;
+  for (const std::string& pattern : options.keep_float32) text += " --keep-float32 " + pattern;
   for (const auto& [name, bounds] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bounds.minimum, bounds.maximum);
   for (const std::string& output : options.outputs) text += " --outputs " + output;
@@ -179,6 +195,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   warn_of_empty_windows(graph, request.messages);
   warn_of_baked_sizes(graph, request.messages);
   if (only_shows_shapes(options)) return;
+  check_kept_nodes(graph, precision_of(options));
   optimize_graph(options, passes, graph);
 
   CpuMachine architecture = resolve_march(options.march, options.compiler);

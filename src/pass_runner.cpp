@@ -28,9 +28,12 @@ std::string keep_input(const std::string& pass, const Program& program) {
 }  // namespace
 
 void PassRunner::run(const GraphPass& pass, Graph& graph) {
-  const std::string name(pass.name);
+  run(std::string(pass.name), graph, [&] { pass.run(graph, options_.limits); });
+}
+
+void PassRunner::run(const std::string& name, Graph& graph, const std::function<void()>& pass) {
   const auto run_and_verify = [&] {
-    pass.run(graph, options_.limits);
+    pass();
     verify(graph);
   };
   run(name, run_and_verify, [&] { return to_string(graph); }, [&] { return compile_up_to(name); });

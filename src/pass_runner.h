@@ -28,6 +28,8 @@ class PassRunner {
   // Where the pass fails, the command that repeats it is the compile itself, up to there: a graph has no text that is
   // read back.
   void run(const GraphPass& pass, Graph& graph);
+  // The same of a pass that asks more than the graph.
+  void run(const std::string& name, Graph& graph, const std::function<void()>& pass);
   // Where the pass fails, the program as it was before is kept in a file that --run-pass reads.
   void run(const ProgramPass& pass, Program& program, const Target& target);
   // For each node of the graph the kernel that computes it.

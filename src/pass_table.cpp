@@ -9,6 +9,7 @@
 #include "passes/graph/recognize_operators.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/trim_kernels.h"
+#include "passes/program/drop_roundings.h"
 #include "passes/program/eliminate_copies.h"
 #include "passes/program/fuse_epilogues.h"
 #include "passes/program/fuse_kernels.h"
@@ -16,6 +17,7 @@
 #include "passes/program/place_stores.h"
 #include "passes/program/split_reductions.h"
 #include "passes/program/take_nests.h"
+#include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
@@ -55,6 +57,8 @@ constexpr std::array program_rows = {
     // Before epilogues: a nest that stores into part of a Concat becomes one that a kernel can take.
     ProgramPass{"place_stores", When::optimizing, for_any_target<place_stores>},
     ProgramPass{"fuse_epilogues", When::optimizing, fuse_epilogues},
+    // After what keeps values in registers, before kernels look at epilogues again.
+    ProgramPass{"drop_roundings", When::narrowing, for_any_target<drop_roundings>},
     // After epilogues: what scales and masks the scores stands in that of their product, and what lies between a
     // convolution and its pool in that of the convolution.
     ProgramPass{"fuse_kernels", When::optimizing, fuse_kernels},
@@ -71,8 +75,18 @@ std::span<const GraphPass> shape_passes() { return shape_rows; }
 std::span<const GraphPass> graph_passes() { return graph_rows; }
 std::span<const ProgramPass> program_passes() { return program_rows; }
 
-bool applies(When when, bool optimizes, bool for_gpu) {
-  return when == When::always || (optimizes && (when == When::optimizing || for_gpu));
+bool applies(When when, const PassConditions& conditions) {
+  switch (when) {
+    case When::always:
+      return true;
+    case When::optimizing:
+      return conditions.optimizes;
+    case When::optimizing_for_gpu:
+      return conditions.optimizes && conditions.for_gpu;
+    case When::narrowing:
+      return conditions.narrows;
+  }
+  internal_error("every condition of a pass has its meaning");
 }
 
 }  // namespace onnxc

@@ -12,7 +12,8 @@
 
 namespace onnxc {
 
-enum class When : uint8_t { always, optimizing, optimizing_for_gpu };
+// `narrowing`: where values between nodes are stored in 16 bits (--precision).
+enum class When : uint8_t { always, optimizing, optimizing_for_gpu, narrowing };
 
 struct GraphPass {
   std::string_view name;
@@ -31,6 +32,9 @@ std::span<const GraphPass> shape_passes();
 std::span<const GraphPass> graph_passes();
 std::span<const ProgramPass> program_passes();
 
-bool applies(When when, bool optimizes, bool for_gpu);
+struct PassConditions {
+  bool optimizes = false, for_gpu = false, narrows = false;
+};
+bool applies(When when, const PassConditions& conditions);
 
 }  // namespace onnxc

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/cpu/call/kernel_spec.h"
 #include "passes/lowering/lower.h"
 #include "support/text.h"
 
@@ -26,8 +27,8 @@ struct Fate {
   std::vector<std::string> fused_with;
 };
 
-std::pair<std::string, std::string> describe(const Step& step) {
-  if (const auto* call = std::get_if<KernelCall>(&step.work)) return {"kernel", call->spec->describe()};
+std::pair<std::string, std::string> describe(const Program& program, const Step& step) {
+  if (const auto* call = std::get_if<KernelCall>(&step.work)) return {"kernel", kernel_title(program, *call)};
   if (std::holds_alternative<SymbolBinding>(step.work)) return {"sizes", "of this run"};
   if (std::holds_alternative<LoopBegin>(step.work) || std::holds_alternative<LoopEnd>(step.work))
     return {"loop", "of steps"};
@@ -55,7 +56,7 @@ std::vector<Fate> fates(const std::vector<Origin>& nodes, const Program& program
       continue;
     }
     const Step& step = program.steps[found->second];
-    auto [became, description] = describe(step);
+    auto [became, description] = describe(program, step);
     Fate fate{became, found->second, description, {}};
     for (const Origin& other : step.origins)
       if (other.name != node.name) fate.fused_with.push_back(other.name);
@@ -73,7 +74,7 @@ std::vector<Origin> origins(const Graph& graph) {
 }
 
 std::string nodes_table(const std::vector<Origin>& nodes, const Program& program) {
-  constexpr size_t longest = 40;
+  constexpr size_t longest = 40, longest_description = 80;
   std::vector<std::array<std::string, 6>> rows = {{"operator", "node", "became", "step", "as", "together with"}};
   std::map<std::string, size_t> counts;
   std::vector<Fate> all = fates(nodes, program);
@@ -83,7 +84,8 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
     std::string others;
     for (const std::string& name : fate.fused_with) others += (others.empty() ? "" : ", ") + printable(name, longest);
     rows.push_back({printable(nodes[i].type, longest), printable(nodes[i].name, longest), fate.became,
-                    fate.step ? std::to_string(*fate.step) : "-", printable(fate.description, longest), others});
+                    fate.step ? std::to_string(*fate.step) : "-", printable(fate.description, longest_description),
+                    others});
   }
   std::array<size_t, 6> widths{};
   for (const auto& row : rows)

@@ -71,7 +71,7 @@ struct ScaleAndBias {
 template <int64_t heads, int64_t tokens, int64_t features>
 void attention(benchmark::State& state) {
   constexpr int64_t narrow = 2 * features <= lanes ? features : 0;
-  using Kernel = Attention<narrow, TwoEpilogues<ScaleAndBias, NoMatrixEpilogue>>;
+  using Kernel = Attention<narrow, float, float, TwoEpilogues<ScaleAndBias, NoMatrixEpilogue>>;
   const AttentionSizes sizes{{1, 1, 1, heads}, tokens, tokens, features, features};
   const int64_t size = tokens * features;
   const Floats queries = Floats::random(heads * size), keys = Floats::random(heads * size),
@@ -80,8 +80,8 @@ void attention(benchmark::State& state) {
   const KernelWork work = Kernel::work(sizes);
   Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
   const MatrixView rows{{0, 0, 0, size}, features, 1}, transposed{{0, 0, 0, size}, 1, features};
-  const AttentionArguments arguments{queries.data(), keys.data(), values.data(), output.data(), sizes,
-                                     rows,           transposed,  rows,          rows};
+  const AttentionArguments<float, float> arguments{queries.data(), keys.data(), values.data(), output.data(), sizes,
+                                                   rows,           transposed,  rows,          rows};
   const double scores = static_cast<double>(heads * tokens * tokens);
   measure(state, output, {.operations = scores * static_cast<double>(4 * features + 5)},
           [&] { Kernel::run(arguments, {{bias.data(), tokens}, {}}, 0, work.tasks, scratch.data()); });

@@ -58,13 +58,25 @@ std::map<std::string, Tensor> collect(Session& session, const std::vector<Tensor
 // Relative to the largest magnitude of the tensor. Errors of rounding grow through a deep network, so a tensor may also
 // be some times as far off as the worst before it, up to a percent; what a wrong kernel does is larger by orders.
 constexpr double growth = 8, most_grown = 1e-2;
+// The same where values between nodes are stored in 16 bits (--precision): bfloat16 rounds by 2^-9 each time.
+constexpr double most_grown_of_narrowed = 1e-1;
 
-Comparison compare_scaled(const Tensor& actual, const Tensor& expected, const std::string& name,
-                          const Tolerance& tolerance, double worst_before) {
-  double relative = std::max(tolerance.relative, std::min(growth * worst_before, most_grown));
+Comparison compare_scaled(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double grown) {
+  double relative = std::max(tolerance.relative, grown);
   // NaN and infinities that the model itself makes are right when both compiles make them.
   return compare(actual, expected, by_magnitude(expected, {.relative = relative, .absolute = tolerance.absolute}),
                  true);
+}
+
+// Whether --precision stores the tensor in fewer bits than the reference does.
+bool is_narrowed(const Tensor& actual, const Tensor& expected) {
+  return actual.dtype() != expected.dtype() && is_floating(actual.dtype()) && info(actual.dtype()).size == 2 &&
+         expected.dtype() == DType::float32;
+}
+
+Tensor widened(const Tensor& tensor) {
+  const std::vector<double> values = tensor.as_double();
+  return Tensor::of(DType::float32, tensor.dims(), std::vector<float>(values.begin(), values.end()));
 }
 
 // All that comes after a wrong tensor differs, so that more would tell nothing.
@@ -79,8 +91,15 @@ class Verification {
     auto expected = reference_.find(name);
     if (expected == reference_.end()) return;
     ++compared_;
-    const Tolerance tolerance = tolerance_for(options_.tolerance, name, expected->second.dtype());
-    Comparison comparison = compare_scaled(actual, expected->second, name, tolerance, worst_);
+    const bool narrowed = is_narrowed(actual, expected->second);
+    if (narrowed) narrow_ = actual.dtype();
+    // Behind the first of them float32 is as far off.
+    const bool is_behind = narrow_ && expected->second.dtype() == DType::float32;
+    const Tolerance tolerance =
+        tolerance_for(options_.tolerance, name, is_behind ? *narrow_ : expected->second.dtype());
+    const double grown = std::min(growth * worst_, narrow_ ? most_grown_of_narrowed : most_grown);
+    Comparison comparison = compare_scaled(narrowed ? widened(actual) : actual, expected->second, tolerance, grown);
+    if (is_behind) add_cost(name, actual.dtype(), comparison, nodes);
     if (comparison.equal) {
       // What the absolute tolerance allows says nothing: such a tensor may be all rounding.
       if (comparison.largest_difference > tolerance.absolute)
@@ -98,9 +117,11 @@ class Verification {
 
   bool report() const {
     bool passed = different_ == 0;
+    if (!options_.json) print_costs();
     if (options_.json) {
       Json json = {{"passed", passed}, {"compared", compared_}, {"different", rows_}};
       json["first_node"] = passed ? Json() : Json(first_);
+      if (narrow_) json["costs"] = costs_;
       fmt::print("{}\n", json_text(json));
     } else if (passed) {
       fmt::print(
@@ -115,12 +136,31 @@ class Verification {
   }
 
  private:
+  void add_cost(const std::string& name, DType dtype, const Comparison& comparison, const std::string& nodes) {
+    const double largest = comparison.largest_magnitude;
+    costs_.push_back({{"name", name},
+                      {"nodes", nodes},
+                      {"dtype", info(dtype).name},
+                      {"error", largest > 0 ? comparison.largest_difference / largest : 0.0}});
+  }
+
+  // What --precision costs: where the error grows, --keep-float32 may help.
+  void print_costs() const {
+    if (!narrow_) return;
+    fmt::print("error against float32 in parts of each tensor's largest magnitude, as the run goes on\n");
+    for (const Json& cost : costs_)
+      fmt::print("{:>9.2e}  {:<8}  {}\n", cost["error"].get<double>(), cost["dtype"].get<std::string>(),
+                 printable(cost["nodes"].get<std::string>()));
+  }
+
   const std::map<std::string, Tensor>& reference_;
   const RunOptions& options_;
   int compared_ = 0, different_ = 0;
   double worst_ = 0;  // of the tensors that are equal: largest difference over largest magnitude
   std::string first_;
   Json rows_ = Json::array();
+  std::optional<DType> narrow_;  // the type of the tensors that --precision stores in 16 bits, once one was seen
+  Json costs_ = Json::array();
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "codegen/host/step_description.h"
 #include "codegen/host/step_flow.h"
 #include "codegen/nests/nest_operations.h"
+#include "ir/loops/rounding.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -143,7 +144,7 @@ class StepPrinter {
                               epilogue.empty() ? "" : ", " + epilogue + members));
     }
     parts_.append(writer.take(), kernel.unit);
-    return spec->describe();
+    return kernel_title(program_, call);
   }
 
   // Of a vector it is among the functions, though it is as light as a sum.
@@ -168,9 +169,15 @@ class StepPrinter {
     return {known->second, members};
   }
 
+  // The kernel's store rounds the result to the type of the output itself.
+  static Epilogue without_rounding(Epilogue epilogue) {
+    epilogue.value = before_rounding(epilogue.value);
+    return epilogue;
+  }
+
   // Two where the kernel has one for a result that it keeps to itself.
   std::pair<std::string, std::string> share_epilogues(const KernelCall& call, EpilogueForm form) {
-    auto outer = share_epilogue(call.epilogue, form);
+    auto outer = share_epilogue(without_rounding(call.epilogue), form);
     if (!call.inner_epilogue.value) return outer;
     const auto inner = share_epilogue(call.inner_epilogue, form);
     return {fmt::format("TwoEpilogues<{}, {}>", inner.first, outer.first),

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/loops/operations.h"
+#include "ir/loops/rounding.h"
 #include "ops/context.h"
 
 namespace onnxc {
@@ -296,7 +297,7 @@ void for_each_scalar(const FlatNest& nest, const std::function<void(const Scalar
 }
 
 Scalar stored_value(const FlatStore& store) {
-  if (store.kind == StoreKind::assign) return store.value;
+  if (store.kind == StoreKind::assign) return before_rounding(store.value);
   return scalar::binary(combining_op(store.kind), scalar::load(store.dtype, store.storage, {store.offset}),
                         store.value);
 }

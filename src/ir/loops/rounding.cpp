@@ -39,4 +39,6 @@ class RoundingRemover {
 
 Scalar without_rounding(const Scalar& scalar) { return RoundingRemover().remove(scalar); }
 
+Scalar before_rounding(const Scalar& stored) { return stored && is_rounding(stored) ? stored->operands[0] : stored; }
+
 }  // namespace onnxc

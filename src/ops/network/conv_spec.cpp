@@ -101,9 +101,6 @@ void check_ranks(const NodeReader& node) {
   const Shape& weights = node.shape(1);
   node.check(!weights[0].is_constant(0) && !weights[1].is_constant(0), "the weights {} have no channels",
              to_string(weights));
-  for (size_t i = 1; i < node.input_count() && node.has_input(i); ++i)
-    node.check(node.dtype(i) == node.dtype(0), "inputs of one type are expected, found {} and {}",
-               info(node.dtype(0)).name, info(node.dtype(i)).name);
 }
 
 int64_t read_groups(const NodeReader& node) {

@@ -7,6 +7,9 @@ namespace {
 
 // `expected` is how many channels of the input the weights are for.
 void infer(InferContext& c, const ConvSpec& spec, const Expr& expected) {
+  for (size_t i = 1; i < c.input_count() && c.has_input(i); ++i)
+    c.check(c.dtype(i) == c.dtype(0), "inputs of one type are expected, found {} and {}", info(c.dtype(0)).name,
+            info(c.dtype(i)).name);
   c.same(c.shape(0)[1], expected, "the input's channels must be those that the weights expect");
   for (const Expr& channels : {expected, spec.output_channels})
     c.same(mod(channels, spec.groups), 0, "the channels must be divisible by the attribute 'group'");

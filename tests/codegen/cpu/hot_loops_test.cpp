@@ -152,11 +152,11 @@ const ProductCall products[] = {&call<MatrixProduct<float, float, float, RowBias
                                 &call<MatrixProduct<float, float, float, RowBias, false>, RowBias>};
 
 using Epilogues = TwoEpilogues<LightRowBias, RowBias>;
-using AttentionCall = void (*)(const AttentionArguments&, const Epilogues&, int64_t, int64_t, void*);
+using AttentionCall = void (*)(const AttentionArguments<float, float>&, const Epilogues&, int64_t, int64_t, void*);
 extern const AttentionCall attentions[];
-const AttentionCall attentions[] = {&call<Attention<0, Epilogues>, Epilogues>, &call<Attention<1, Epilogues>, Epilogues>,
-                                    &call<Attention<lanes / 4, Epilogues>, Epilogues>,
-                                    &call<Attention<lanes / 2, Epilogues>, Epilogues>};
+const AttentionCall attentions[] = {&call<Attention<0, float, float, Epilogues>, Epilogues>, &call<Attention<1, float, float, Epilogues>, Epilogues>,
+                                    &call<Attention<lanes / 4, float, float, Epilogues>, Epilogues>,
+                                    &call<Attention<lanes / 2, float, float, Epilogues>, Epilogues>};
 using SoftmaxCall = void (*)(const SoftmaxArguments<float, float>&, int64_t, int64_t, void*);
 extern const SoftmaxCall softmaxes[];
 const SoftmaxCall softmaxes[] = {&RowSoftmax<float, float, false>::run, &RowSoftmax<float, float, true>::run};

@@ -31,8 +31,14 @@ class CpuKernelSpec : public KernelSpec {
   // A braced initializer of Arguments.
   virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
   virtual EpilogueForm epilogue_form() const { return EpilogueForm::blocks; }
+  // The type of its products.
+  virtual std::string arithmetic() const { return "float32"; }
   // Floating-point operations of a run.
   virtual Expr operations() const = 0;
 };
+
+// How reports call a kernel of either target: its description, and on the CPU, where an operand is stored in 16 bits,
+// that type and the products': "conv_direct 3x3x3 64->64, bfloat16 in float32". (A GPU's description has its products.)
+std::string kernel_title(const Program& program, const KernelCall& call);
 
 }  // namespace onnxc

@@ -6,6 +6,7 @@
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/matmul/matmul_kernel.h"
 #include "codegen/cpu/memory_bound/softmax_kernel.h"
+#include "ir/loops/rounding.h"
 #include "kernels/cpu/attention/attention_geometry.h"
 
 namespace onnxc {
@@ -25,9 +26,10 @@ class AttentionSpec : public CpuKernelSpec {
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
   KernelOperands operands() const override { return operands_; }
 
-  std::string type(const KernelCall&, const Program&, const std::string& epilogue) const override {
+  std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     const int64_t columns = product_.columns.constant().value_or(0);
-    return fmt::format("Attention<{}, {}>", 2 * columns <= lanes_ ? columns : 0, epilogue);
+    return fmt::format("Attention<{}, {}, {}, {}>", 2 * columns <= lanes_ ? columns : 0,
+                       c_type(program, call.inputs[0]), c_type(program, call.output), epilogue);
   }
 
   std::string sizes(const KernelText& text) const override {
@@ -71,15 +73,15 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
   if (!have_equal_batches(*first, *second) || !proven_equal(first->rows, second->rows)) return std::nullopt;
   if (!first->depth.constant() || *first->depth.constant() > kernels::AttentionGeometry::most_depth)
     return std::nullopt;
-  const BufferId tensors[] = {scores.inputs[0], scores.inputs[1], scores.output, product.inputs[1], product.output};
-  const bool all_float =
-      std::ranges::all_of(tensors, [&](BufferId id) { return program.buffer(id).dtype == DType::float32; });
-  if (!all_float) return std::nullopt;
+  const auto dtype = [&](BufferId id) { return program.buffer(id).dtype; };
+  for (const BufferId input : {scores.inputs[1], product.inputs[1]})
+    if (dtype(input) != dtype(scores.inputs[0])) return std::nullopt;
 
   KernelCall call;
   call.inputs = {scores.inputs[0], scores.inputs[1], product.inputs[1]};
   call.output = product.output;
   call.inner_epilogue = scores.epilogue;
+  call.inner_epilogue.value = without_rounding(scores.epilogue.value);
   call.epilogue = product.epilogue;
   const KernelOperands of_scores = scores.spec->operands(), of_product = product.spec->operands();
   KernelOperands operands{{of_scores.inputs[0], of_scores.inputs[1], of_product.inputs[1]}, of_product.output};

@@ -9,7 +9,7 @@
 // result is divided by the sum of the weights. Where the values have fewer columns than half a vector, the lanes of the
 // second product are keys, since columns would leave most of a vector empty, and the weights stay in registers. A task
 // reads all its data, packed keys and values included, from cache. The sizes alone fix the order of each sum. Limits:
-// float32, depth at most 384. A row of scores that is all -inf, or has a NaN or +inf, gives NaN, as Softmax does. The
+// depth at most 384. A row of scores that is all -inf, or has a NaN or +inf, gives NaN, as Softmax does. The
 // result is divided by the sum of exponentials, not each weight: values above FLT_MAX / number of keys overflow. Bound
 // by: vector instructions (21 a score with four features a head, nine of them for the exponential), then biases and
 // masks, which come from further away than the scores; otherwise FMA throughput.
@@ -23,11 +23,12 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+template <class Input, class Output>
 struct AttentionArguments {
-  const float* queries;
-  const float* keys;  // [depth][key]
-  const float* values;
-  float* output;
+  const Input* queries;
+  const Input* keys;  // [depth][key]
+  const Input* values;
+  Output* output;
   AttentionSizes sizes;
   MatrixView query_view;
   MatrixView key_view;
@@ -36,10 +37,11 @@ struct AttentionArguments {
 };
 
 // `narrow_columns`: the columns of a value where they are known and at most half a vector, else 0.
-template <int64_t narrow_columns, class Epilogues>
+// The storage types are those of the operands; arithmetic, scores and weights are float.
+template <int64_t narrow_columns, class Input, class Output, class Epilogues>
 class Attention {
  public:
-  using Arguments = AttentionArguments;
+  using Arguments = AttentionArguments<Input, Output>;
 
   static AttentionGeometry geometry(const AttentionSizes& sizes) {
     return attention_geometry(lanes, sizes, narrow_columns != 0);
@@ -77,9 +79,9 @@ class Attention {
   static constexpr int64_t block_stride = tile_rows * row_stride;  // of scores
 
   struct Task {
-    const float* queries;
-    const float* keys;
-    const float* values;
+    const Input* queries;
+    const Input* keys;
+    const Input* values;
     MatrixPosition matrix;  // batch, and offset of the output's matrix
     float* packed_queries;
     float* packed_keys;
@@ -110,7 +112,7 @@ class Attention {
 
   // ---- packing
 
-  static void pack_panels(const float* source, const MatrixView& view, const MatmulPacking& packing, float* packed) {
+  static void pack_panels(const Input* source, const MatrixView& view, const MatmulPacking& packing, float* packed) {
     for (int64_t index = 0; index < packing.panels(); ++index) {
       const int64_t column = index * packing.panel_columns(), width = packing.panel_width(index);
       detail::pack_panel(source + column * view.column_stride, view.row_stride, view.column_stride, packing.depth,
@@ -131,14 +133,14 @@ class Attention {
       for (int64_t key = 0; key < geometry.key_blocks * block_keys; key += lanes) {
         vec square[lanes];
         for (int i = 0; i < lanes; ++i) {
-          const float* const value = task.values + (key + i) * view.row_stride;
+          const Input* const value = task.values + (key + i) * view.row_stride;
           square[i] = splat(0.0f);
           if (key + i >= arguments.sizes.keys) continue;
           if (view.column_stride == 1)
             square[i] = load_partial(value, narrow_columns);
           else
             for (int column = 0; column < narrow_columns; ++column)
-              square[i][column] = value[column * view.column_stride];
+              square[i][column] = static_cast<float>(value[column * view.column_stride]);
         }
         transpose(square);
         float* const packed = task.packed_values + key / block_keys * narrow_columns * row_stride + key % block_keys;
@@ -359,7 +361,7 @@ class Attention {
     position.column = column;
     position.offset += row * arguments.output_view.row_stride + column;
     position.count = smaller(lanes, arguments.sizes.columns - column);
-    float* const destination = arguments.output + position.offset;
+    Output* const destination = arguments.output + position.offset;
     if (position.count == lanes) {
       position.count = lanes;
       store(destination, epilogue(value, position));

@@ -22,6 +22,7 @@
 
 #include "kernels/cpu/conv/conv_direct_geometry.h"
 #include "kernels/cpu/conv/window.h"
+#include "kernels/cpu/vector/bfloat16_pairs.h"
 #include "kernels/cpu/vector/light_epilogue.h"
 #include "kernels/cpu/vector/vector.h"
 
@@ -31,12 +32,15 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 DirectGeometry direct_geometry_at_run_time(const DirectPacking& packing, const ConvSizes& sizes);
 
 // With `takes_kernel` the kernel's extents are run-time values and the shape holds their maxima, so that one instance
-// serves several kernels.
-template <ConvShape shape, class Input, class Output, class Epilogue, bool takes_kernel = false>
+// serves several kernels. With `multiplies_pairs` the products are bfloat16's (bfloat16_pairs.h), the input is bfloat16
+// and the weights are pairs (pack_direct_pairs).
+template <ConvShape shape, class Input, class Output, class Epilogue, bool takes_kernel = false,
+          bool multiplies_pairs = false>
 class DirectConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
   static_assert(direct_supports(shape, lanes, lanes), "a group that is no whole number of blocks");
+  static_assert(!multiplies_pairs || is_bfloat16<Input>, "pairs of bfloat16");
 
   static KernelWork work(const ConvSizes& sizes) { return direct_geometry_at_run_time(packing, sizes).work; }
 
@@ -73,7 +77,7 @@ class DirectConvolution {
 
  private:
   // The packing of the largest kernel. packing_of gives what depends on a kernel's extents.
-  static constexpr DirectPacking packing{shape, lanes, lanes};
+  static constexpr DirectPacking packing{shape, lanes, lanes, multiplies_pairs ? 2 : 1};
 
   typedef int64_t vec_int64 __attribute__((ext_vector_type(lanes)));
   typedef uint64_t vec_uint64 __attribute__((ext_vector_type(lanes)));
@@ -289,7 +293,7 @@ class DirectConvolution {
         for (int64_t kw = 0; kw < kernel.w; ++kw) {
           prefetch_tap(tap_weights, prefetch);
           hide_origin(tap, tap_weights);
-          multiply_tap<blocks, step>(RowVoxels{tap}, 0, tap_weights, depth, accumulators);
+          multiply_tap<blocks, step>(RowVoxels<Input>{tap}, 0, tap_weights, depth, accumulators);
           tap += shape.dilation.w * lanes;
           tap_weights += tap_stride;
         }
@@ -332,7 +336,7 @@ class DirectConvolution {
           prefetch_tap(block_weights, prefetch);
           if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
           hide_origin(input, block_weights);
-          multiply_tap<blocks, step>(RowVoxels{input}, 0, block_weights, depth, accumulators);
+          multiply_tap<blocks, step>(RowVoxels<Input>{input}, 0, block_weights, depth, accumulators);
         } else {
           multiply_taps_of_row<blocks, depth, step>(arguments, task, taps, input, block_weights, prefetch,
                                                     accumulators);
@@ -367,7 +371,7 @@ class DirectConvolution {
     for_each_block(pass, [&]<int64_t depth>() __attribute__((always_inline)) {
       copy_voxels<voxels>(image, tile, copied);
       prefetch_tap(weights, prefetch);
-      multiply_tap<blocks>(RowVoxels{row}, 0, weights, depth, accumulators);
+      multiply_tap<blocks, packing.reduction_step()>(RowVoxels<Input>{row}, 0, weights, depth, accumulators);
       image += arguments.input_view.channel_block_stride;
       weights += depth * blocks * lanes;
     });
@@ -410,9 +414,10 @@ class DirectConvolution {
   }
 
   // The contiguous voxels of a tile, as multiply_tap reads them.
+  template <class T>
   struct RowVoxels {
-    const Input* first;
-    [[gnu::always_inline]] const Input* operator[](int i) const { return first + i * lanes; }
+    const T* first;
+    [[gnu::always_inline]] const T* operator[](int i) const { return first + i * lanes; }
   };
 
   // Copies a tile's voxels for a kernel of one tap; a voxel outside the input becomes zeros.
@@ -433,7 +438,8 @@ class DirectConvolution {
     constexpr int voxels = tile_voxels<blocks>;
     constexpr uint32_t all_inside = (1u << voxels) - 1u;
     constexpr bool has_whole_blocks = shape.group_input_channels() % lanes == 0;
-    constexpr int64_t step = target_unit.unrolls_blocks && has_whole_blocks ? lanes : packing.reduction_step();
+    constexpr int64_t step =
+        target_unit.unrolls_blocks && has_whole_blocks ? packing.block_depth() : packing.reduction_step();
     alignas(64) static constexpr Input zeros[lanes] = {};
     const BlockedView& view = arguments.input_view;
     const Input* image = first_channel(arguments, task);
@@ -472,13 +478,31 @@ class DirectConvolution {
     }
   }
 
-  // accumulators += one input element of each voxel times one row of weights, for `depth` input channels.
-  // `voxels[i]` is where voxel i reads.
-  template <int blocks, int64_t step = packing.reduction_step(), class Voxels>
+  // accumulators += one input element of each voxel times one row of weights, for `depth` input channels (or pairs of
+  // them). `voxels[i]` is where voxel i reads. Elements of 16 bits become floats a vector at a time first, unless they
+  // are multiplied as pairs: a broadcast would convert each by itself.
+  template <int blocks, int64_t step, class Voxels>
   [[gnu::always_inline]] static void multiply_tap(const Voxels& voxels, int64_t offset, const float* weights,
                                                   int64_t depth, vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    if constexpr (sizeof(Input) == sizeof(float) || multiplies_pairs) {
+      multiply_elements<blocks, step>(voxels, offset, weights, depth, accumulators);
+    } else {
+      alignas(64) float widened[tile_voxels<blocks> * lanes];
+      const float* row = widened;
+      asm("" : "+r"(row));  // in a register, as for the tiles of a row
+#pragma clang loop unroll(full)
+      for (int i = 0; i < tile_voxels<blocks>; ++i) store(widened + i * lanes, load(voxels[i] + offset));
+      multiply_elements<blocks, step>(RowVoxels<float>{row}, 0, weights, depth, accumulators);
+    }
+  }
+
+  template <int blocks, int64_t step, class Voxels>
+  [[gnu::always_inline]] static void multiply_elements(const Voxels& voxels, int64_t offset, const float* weights,
+                                                       int64_t depth,
+                                                       vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+    constexpr int channels = packing.element_channels;
 #pragma clang loop unroll(disable)
-    for (int64_t channel = offset; channel < offset + depth; channel += step) {
+    for (int64_t channel = offset; channel < offset + depth * channels; channel += step * channels) {
 #pragma clang loop unroll(full)
       for (int64_t c = 0; c < step; ++c) {
         vec row[blocks];
@@ -486,13 +510,25 @@ class DirectConvolution {
         for (int b = 0; b < blocks; ++b) row[b] = load(weights + (c * blocks + b) * lanes);
 #pragma clang loop unroll(full)
         for (int i = 0; i < tile_voxels<blocks>; ++i) {
-          const vec element = load_splat(voxels[i] + channel + c);
+          const vec element = load_element(voxels[i] + channel + c * channels);
 #pragma clang loop unroll(full)
-          for (int b = 0; b < blocks; ++b) accumulators[i][b] = fma(element, row[b], accumulators[i][b]);
+          for (int b = 0; b < blocks; ++b)
+            if constexpr (multiplies_pairs)
+              accumulators[i][b] = add_products(accumulators[i][b], element, row[b]);
+            else
+              accumulators[i][b] = fma(element, row[b], accumulators[i][b]);
         }
       }
       weights += step * blocks * lanes;
     }
+  }
+
+  template <class T>
+  [[gnu::always_inline]] static vec load_element(const T* source) {
+    if constexpr (multiplies_pairs)
+      return load_splat_pair(source);
+    else
+      return load_splat(source);
   }
 
   // Stores the tile's first `count` voxels, and moves `at` past them.

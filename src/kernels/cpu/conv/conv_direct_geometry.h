@@ -19,15 +19,19 @@ constexpr bool direct_supports(const ConvShape& shape, int vector_lanes, int inp
 }
 
 // Packed weights: [group][chunk of output blocks][input block][kd][kh][kw][input channel in block][output block in
-// chunk][lane]. A chunk is what one register tile computes: two output blocks, but three for the last chunk of an odd
-// number, or one when there is only one. The last input block has its channels rounded up to `reduction_step`, not to
-// `lanes`. Padding is zero.
+// chunk][lane]. With `element_channels` = 2 an element is a pair of bfloat16, the weights of two neighbouring input
+// channels; "input channel" then counts pairs. A chunk is what one register tile computes: two output blocks, but three
+// for the last chunk of an odd number, or one when there is only one. The last input block has its channels rounded up
+// to `reduction_step`, not to `lanes`. Padding is zero.
 struct DirectPacking {
   ConvShape shape;
   int lanes;
   int input_lanes;
+  int element_channels = 1;
 
-  constexpr int64_t reduction_step() const { return smaller(4, input_lanes); }
+  // Elements of an input block.
+  constexpr int64_t block_depth() const { return input_lanes / element_channels; }
+  constexpr int64_t reduction_step() const { return smaller(4, block_depth()); }
   constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), input_lanes); }
   constexpr int64_t output_blocks() const { return divide_up(shape.group_output_channels(), lanes); }
   constexpr int64_t chunks() const { return larger(1, output_blocks() / 2); }
@@ -36,18 +40,19 @@ struct DirectPacking {
     return chunk + 1 < chunks() ? 2 : output_blocks() - first_block(chunk);
   }
 
-  // Input channels, with padding, that are packed for an input block.
+  // Elements, with padding, that are packed for an input block.
   constexpr int64_t depth(int64_t input_block) const {
-    return smaller(input_lanes, round_up(shape.group_input_channels() - input_block * input_lanes, reduction_step()));
+    const int64_t channels = shape.group_input_channels() - input_block * input_lanes;
+    return smaller(block_depth(), round_up(divide_up(channels, element_channels), reduction_step()));
   }
-  constexpr int64_t total_depth() const { return (input_blocks() - 1) * input_lanes + depth(input_blocks() - 1); }
+  constexpr int64_t total_depth() const { return (input_blocks() - 1) * block_depth() + depth(input_blocks() - 1); }
 
   constexpr int64_t channel_stride(int64_t blocks) const { return blocks * lanes; }
   constexpr int64_t tap_stride(int64_t blocks, int64_t input_block) const {
     return depth(input_block) * channel_stride(blocks);
   }
   constexpr int64_t input_block_offset(int64_t blocks, int64_t input_block) const {
-    return input_block * input_lanes * shape.kernel.product() *
+    return input_block * block_depth() * shape.kernel.product() *
            channel_stride(blocks);  // all blocks before the last are full
   }
   constexpr int64_t chunk_offset(int64_t group, int64_t chunk) const {
@@ -55,15 +60,16 @@ struct DirectPacking {
   }
   constexpr int64_t size() const { return chunk_offset(shape.groups, 0); }
 
-  // The offset of a weight, given its output channel and input channel (both counted within the group) and its kernel
-  // tap (kd, kh, kw in row-major order).
+  // The offset of the element with a weight, given its output channel and input channel (both counted within the group)
+  // and its kernel tap (kd, kh, kw in row-major order).
   constexpr int64_t offset(int64_t group, int64_t output_channel, int64_t input_channel, int64_t tap) const {
     const int64_t block = output_channel / lanes;
     const int64_t chunk = smaller(block / 2, chunks() - 1);
     const int64_t blocks = chunk_blocks(chunk);
     const int64_t input_block = input_channel / input_lanes;
     return chunk_offset(group, chunk) + input_block_offset(blocks, input_block) +
-           tap * tap_stride(blocks, input_block) + input_channel % input_lanes * channel_stride(blocks) +
+           tap * tap_stride(blocks, input_block) +
+           input_channel % input_lanes / element_channels * channel_stride(blocks) +
            (block - first_block(chunk)) * lanes + output_channel % lanes;
   }
 };

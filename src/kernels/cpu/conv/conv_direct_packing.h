@@ -14,4 +14,7 @@ namespace onnxc {
 std::vector<float> pack_direct_weights(const kernels::ConvShape& shape, int lanes, int input_lanes,
                                        std::span<const float> weights);
 
+// The same in pairs of bfloat16, which the weights are rounded to; the bits of a pair stand as a float.
+std::vector<float> pack_direct_pairs(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
+
 }  // namespace onnxc

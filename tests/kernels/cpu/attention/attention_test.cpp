@@ -84,26 +84,26 @@ struct Problem {
   template <int64_t narrow_columns, class ScoreEpilogue>
   std::vector<float> run() const {
     using Epilogues = TwoEpilogues<ScoreEpilogue, PlaceEpilogue>;
-    using Kernel = Attention<narrow_columns, Epilogues>;
+    using Kernel = Attention<narrow_columns, float, float, Epilogues>;
     MatrixView key_view = view(heads, keys, depth);
     std::swap(key_view.row_stride, key_view.column_stride);
     std::vector<float> output(static_cast<size_t>(batches() * queries * (columns + gap)), -7.0f);
-    const AttentionArguments arguments{q.data(),
-                                       k.data(),
-                                       v.data(),
-                                       output.data(),
-                                       sizes(),
-                                       view(heads, queries, depth),
-                                       key_view,
-                                       view(heads, keys, columns),
-                                       view(heads, queries, columns)};
+    const AttentionArguments<float, float> arguments{q.data(),
+                                                     k.data(),
+                                                     v.data(),
+                                                     output.data(),
+                                                     sizes(),
+                                                     view(heads, queries, depth),
+                                                     key_view,
+                                                     view(heads, keys, columns),
+                                                     view(heads, queries, columns)};
     const KernelWork work = Kernel::work(sizes());
     const Epilogues epilogues{ScoreEpilogue{ScaleAndBias{scale, bias.data(), queries, keys}}, {}};
     for (int64_t task = work.tasks; task-- > 0;)
       Kernel::run(arguments, epilogues, task, task + 1, nan_scratch(work.scratch_bytes).get());
     // The same in one call, which packs keys and values once.
     std::vector<float> again(output.size(), -7.0f);
-    AttentionArguments whole = arguments;
+    AttentionArguments<float, float> whole = arguments;
     whole.output = again.data();
     Kernel::run(whole, epilogues, 0, work.tasks, nan_scratch(work.scratch_bytes).get());
     expect_same(output, again);

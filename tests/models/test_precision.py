@@ -1,0 +1,122 @@
+"""Whole networks with --precision: how far they are from PyTorch's float32, on both vector units and the simulated
+GPU."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import onnxc_commands
+from tests.models.export import export
+from tests.models.test_models import expect_equal, pytorch_outputs
+from tests.models.zoo import ROWS
+
+# Half a unit in the last place: what storing a value once may move it by, as a part of it.
+ROUNDING = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
+# The largest difference over the largest magnitude of the output, in roundings. Each layer rounds its weights and its
+# output; the errors are as good as random, so those of n layers add up to sqrt(2 * n): 10 for 50 layers. The largest of
+# many thousand outputs lies three deviations out. An instance normalization that divides by the deviation of a few
+# voxels multiplies what reaches it.
+DEEP, NORMALIZED = 30, 100
+FAST = {
+    "convolutions": DEEP,
+    "transposed_convolutions": DEEP,
+    "lower_ranks": DEEP,
+    "window_attention": DEEP,
+    "transformer_layer": DEEP,
+    "pooled_convolutions": DEEP,
+    "r3d_18_narrow": DEEP,
+    "x3d_narrow": DEEP,
+    "unet3d_narrow": NORMALIZED,
+}
+SLOW = {
+    "c3d": DEEP,
+    "r3d_18": DEEP,
+    "r2plus1d_18": DEEP,
+    "unet3d": NORMALIZED,
+    "x3d_s": DEEP,
+    "monai_unet": NORMALIZED,
+    "monai_dynunet": NORMALIZED,
+    "monai_segresnet": NORMALIZED,
+    "monai_swin_unetr": NORMALIZED,
+    "monai_densenet121": DEEP,
+}
+MODELS = [
+    *(pytest.param(name, roundings, id=name) for name, roundings in FAST.items()),
+    *(pytest.param(name, roundings, id=name, marks=pytest.mark.slow) for name, roundings in SLOW.items()),
+]
+SIMULATED = ("transformer_layer", "transposed_convolutions", "r3d_18_narrow")
+
+
+def expect_close(name: str, shared_object: Path, folder: Path, tolerance: float, *options: str) -> None:
+    for index, run in enumerate(export(ROWS[name]).runs):
+        results = onnxc_commands.run_files(
+            shared_object, run.inputs, list(run.outputs), folder / f"run_{index}", *options
+        )
+        expect_equal(results, pytorch_outputs(run), tolerance, "PyTorch's float32")
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize(("name", "roundings"), MODELS)
+def test_error_is_that_of_the_roundings(name: str, roundings: int, precision: str, march: str, tmp_path: Path) -> None:
+    model = export(ROWS[name]).model
+    shared_object = onnxc_commands.compile_model(
+        model, tmp_path / "model.so", "--precision", precision, "--march", march
+    )
+    expect_close(name, shared_object, tmp_path, roundings * ROUNDING[precision])
+    shared_object.unlink()
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("name", SIMULATED)
+def test_error_on_the_simulated_gpu(name: str, tmp_path: Path) -> None:
+    shared_object = onnxc_commands.compile_model(
+        export(ROWS[name]).model, tmp_path / "model.so", "--target", "hip", "--precision", "bfloat16"
+    )
+    expect_close(name, shared_object, tmp_path, FAST[name] * ROUNDING["bfloat16"], "--device", "hip")
+
+
+DEMO = onnxc_commands.REPOSITORY / "tests" / "demo" / "model.onnx"
+
+
+def onnxc_output(*words: str | Path) -> str:
+    return onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(DEMO), *map(str, words)]).stdout
+
+
+@pytest.mark.usefixtures("commands")
+def test_report_and_verify_name_what_is_stored_in_16_bits(tmp_path: Path) -> None:
+    """Only the nodes that match a pattern stay float32; --verify says the error behind each step and passes."""
+    shared_object = tmp_path / "model.so"
+    report = onnxc_output(
+        "-o", shared_object, "--precision", "bfloat16", "--keep-float32", "node_conv3d_[1-3]", "--report"
+    )
+    kernels = {line.split()[1]: line for line in report.splitlines() if line.startswith("Conv")}
+    assert kernels["node_conv3d"].count(", bfloat16 in float32") == 1
+    assert "bfloat16" not in kernels["node_conv3d_2"]
+    runner = str(onnxc_commands.BINARIES / "onnxc-run")
+    done = onnxc_commands.execute([runner, str(shared_object), "--random", "1", "--verify", str(DEMO), "--json"])
+    result = json.loads(done.stdout)
+    assert result["passed"]
+    costs = {cost["nodes"]: cost for cost in result["costs"]}
+    assert costs["node_conv3d (Conv)"]["dtype"] == "bfloat16"
+    assert costs["node_conv3d_2 (Conv)"]["dtype"] == "float32"
+    assert 0 < costs["node_conv3d (Conv)"]["error"] < 2 * ROUNDING["bfloat16"]
+
+
+@pytest.mark.usefixtures("commands")
+def test_errors_of_the_options(tmp_path: Path) -> None:
+    for words, code, message in (
+        (["--keep-float32", "x"], 2, "names exceptions of --precision; give --precision bfloat16 or float16"),
+        (
+            ["--precision", "bfloat16", "--keep-float32", "x*"],
+            1,
+            "--keep-float32 'x*': no node has a name that matches",
+        ),
+        (["--precision", "int4"], 2, "--precision: int4 not in {float32,bfloat16,float16}"),
+    ):
+        with pytest.raises(onnxc_commands.CommandFailure) as caught:
+            onnxc_output("-o", tmp_path / "model.so", *words)
+        assert caught.value.code == code
+        assert message in caught.value.message

@@ -24,7 +24,8 @@ struct ConvolutionCosts {
   double direct_share_of_partial_blocks;  // direct's fraction of the peak where the last input block is not full
   double planar_winograd_share;           // its fraction of the peak; few registers take more operands from memory
   bool leaves_out_taps_of_padding;        // direct skips a tap that is padding for a whole register tile
-  bool takes_two_fours;                   // Winograd may use tiles of 4x4; not measured on the other machines
+  double bfloat16_products = 0;  // of pairs (bfloat16_pairs.h), to one of an FMA in the time; 0: no instruction
+  bool takes_two_fours;          // Winograd may use tiles of 4x4; not measured on the other machines
 };
 
 struct CpuMachine {

@@ -168,6 +168,37 @@ const SoftmaxCall softmaxes[] = {&RowSoftmax<float, float, false>::run, &RowSoft
 )";
 constexpr const char* spilling_kernel = "winograd_multiply<20, 2>";
 
+// Of activations of 16 bits: those that are widened, and on a machine with the instruction pairs of bfloat16.
+constexpr const char* source_of_16_bits = R"(
+#include "kernels/cpu/conv/conv_direct.h"
+#include "kernels/cpu/conv/conv_direct_instances.cpp"
+
+namespace onnxc::kernels {
+
+struct BiasRelu {
+  static constexpr bool is_light = true;
+  const float* bias;
+  vec operator()(vec x, const Position& p) const {
+    return maximum(splat(0.0f), x + load(bias + p.channel_block * lanes));
+  }
+};
+#if defined(__AVX512BF16__)
+constexpr bool multiplies_pairs = true;
+#else
+constexpr bool multiplies_pairs = false;
+#endif
+using Call = void (*)(const ConvArguments<bfloat16_t, bfloat16_t>&, const BiasRelu&, int64_t, int64_t, void*);
+template <int64_t inputs, int64_t outputs, Axes kernel, Axes stride>
+constexpr Call convolution = &DirectConvolution<ConvShape{inputs, outputs, 1, kernel, stride}, bfloat16_t, bfloat16_t,
+                                                BiasRelu, false, multiplies_pairs>::run;
+extern const Call convolutions[];
+const Call convolutions[] = {
+    convolution<64, 128, {3, 3, 3}, {2, 2, 2}>, convolution<24, 3 * lanes, {1, 1, 1}, {1, 1, 1}>,
+    convolution<54, 24, {1, 1, 1}, {1, 1, 1}>, convolution<32, 3, {3, 3, 3}, {1, 1, 1}>};
+
+}  // namespace onnxc::kernels
+)";
+
 struct Function {
   std::string name;
   std::vector<std::string> instructions;
@@ -238,7 +269,9 @@ std::vector<HotLoop> hot_loops(const std::string& assembly) {
       HotLoop loop{function.name, 0, 0, {}};
       for (size_t i = first; i <= last; ++i) {
         const std::string& instruction = function.instructions[i];
-        loop.multiply_adds += instruction.starts_with("vfm") || instruction.starts_with("vfnm") ? 1 : 0;
+        const bool multiplies =
+            instruction.starts_with("vfm") || instruction.starts_with("vfnm") || instruction.starts_with("vdpbf16ps");
+        loop.multiply_adds += multiplies ? 1 : 0;
         // Without frame pointers rbp is like any other. With an index it is an array, whose place no spill has.
         if (instruction.find("(%rsp)") == std::string::npos) continue;
         ++loop.on_stack;
@@ -250,7 +283,7 @@ std::vector<HotLoop> hot_loops(const std::string& assembly) {
   return result;
 }
 
-std::string compile_to_assembly(const std::string& march) {
+std::string compile_to_assembly(const char* source, const std::string& march) {
   const TemporaryFolder folder("hot-loops");
   const std::filesystem::path input = folder.path() / "kernels.cpp", output = folder.path() / "kernels.s";
   write_file(input, source);
@@ -266,7 +299,7 @@ std::string compile_to_assembly(const std::string& march) {
 class HotLoops : public testing::TestWithParam<const char*> {};
 
 TEST_P(HotLoops, KeepNoVectorOnTheStack) {
-  const std::vector<HotLoop> loops = hot_loops(compile_to_assembly(GetParam()));
+  const std::vector<HotLoop> loops = hot_loops(compile_to_assembly(source, GetParam()));
   constexpr int register_tile = 24;  // multiply-adds in the loop of a whole tile; transforms have fewer
   int tiles = 0;
   bool found_the_spilling_one = false;
@@ -288,6 +321,27 @@ TEST_P(HotLoops, KeepNoVectorOnTheStack) {
   EXPECT_TRUE(found_the_spilling_one) << "the check did not see a tile that cannot fit the registers";
 }
 
+class HotLoopsOf16Bits : public testing::TestWithParam<const char*> {};
+
+TEST_P(HotLoopsOf16Bits, KeepNoVectorOnTheStack) {
+  const std::string assembly = compile_to_assembly(source_of_16_bits, GetParam());
+  EXPECT_EQ(assembly.find("vdpbf16ps") != std::string::npos, std::string(GetParam()) == "znver4");
+  int tiles = 0;
+  for (const HotLoop& loop : hot_loops(assembly)) {
+    // Widened voxels are an array on the stack, which is read with a displacement from its beginning on.
+    if (!loop.spills.empty())
+      ADD_FAILURE() << loop.function << ": " << loop.spills.size() << " spills in a loop of " << loop.multiply_adds
+                    << " multiply-adds, the first: " << loop.spills.front();
+    tiles += loop.multiply_adds >= 24 ? 1 : 0;
+  }
+  EXPECT_GE(tiles, 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, HotLoopsOf16Bits, testing::Values("x86-64-v3", "x86-64-v4", "znver4"),
+                         [](const auto& info) {
+                           const std::string march = info.param;
+                           return march == "znver4" ? "Zen4" : march == "x86-64-v3" ? "Avx2" : "Avx512";
+                         });
 INSTANTIATE_TEST_SUITE_P(Architectures, HotLoops, testing::Values("x86-64-v3", "x86-64-v4"),
                          [](const auto& info) { return std::string(info.param) == "x86-64-v3" ? "Avx2" : "Avx512"; });
 

@@ -64,7 +64,8 @@ std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const
     is_known &= extent.constant().has_value();
     size[i] = usual_size(graph, extent).value_or(0);
   }
-  return ConvolutionProblem{*std::move(convolution), {size[0], size[1], size[2]}, is_known, has_whole_weights(node)};
+  return ConvolutionProblem{
+      *std::move(convolution), {size[0], size[1], size[2]}, is_known, has_whole_weights(node), node.inputs[0]->dtype};
 }
 
 bool is_stem(const ConvolutionProblem& problem) {

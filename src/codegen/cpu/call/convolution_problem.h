@@ -18,6 +18,7 @@ struct ConvolutionProblem {
   // Weights that are all integers require exact integer results. Winograd's tiles of two divide by powers of two and
   // stay exact on small integers; tiles of four divide by three and do not.
   bool has_whole_weights = false;
+  DType input = DType::float32;  // how its activations are stored
 
   const kernels::ConvShape& shape() const { return convolution.shape; }
   bool is_transposed() const { return convolution.spec.transposed; }

@@ -4,22 +4,40 @@
 #include "kernels/cpu/conv/conv_direct_packing.h"
 
 namespace onnxc {
+namespace {
+
+using PackWeights = std::vector<float> (*)(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
+
+std::vector<float> pack_floats(const kernels::ConvShape& shape, int lanes, std::span<const float> weights) {
+  return pack_direct_weights(shape, lanes, lanes, weights);
+}
+
+Offer offer_of(const CpuProblem& problem, const CpuMachine& machine, std::string kernel, double cost,
+               const ConvolutionTemplate& chosen, PackWeights pack) {
+  return {.kernel = std::move(kernel),
+          .reads = LayoutDemand::blocks,
+          .gives = LayoutDemand::blocks,
+          .cost = cost,
+          .lower = [problem, lanes = machine.lanes(), chosen, pack](LoweringContext& context) {
+            const KernelConvolution& convolution = problem.convolution->convolution;
+            lower_convolution(*problem.node, convolution, chosen, lanes, blocked_input(*problem.node, lanes),
+                              pack(convolution.shape, lanes, weights_of(*problem.node)), context);
+          }};
+}
+
+}  // namespace
 
 void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   if (!problem.convolution || !reads_blocks(*problem.convolution, machine)) return;
-  offers.push_back({.kernel = "conv_direct",
-                    .reads = LayoutDemand::blocks,
-                    .gives = LayoutDemand::blocks,
-                    .cost = direct_cost(*problem.convolution, machine),
-                    .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
-                      const KernelConvolution& convolution = problem.convolution->convolution;
-                      lower_convolution(*problem.node, convolution,
-                                        {"conv_direct", "kernels/cpu/conv/conv_direct.h", "DirectConvolution", "",
-                                         EpilogueForm::blocks, true},
-                                        lanes, blocked_input(*problem.node, lanes),
-                                        pack_direct_weights(convolution.shape, lanes, lanes, weights_of(*problem.node)),
-                                        context);
-                    }});
+  const double cost = direct_cost(*problem.convolution, machine);
+  ConvolutionTemplate chosen{
+      "conv_direct", "kernels/cpu/conv/conv_direct.h", "DirectConvolution", "", EpilogueForm::blocks, true};
+  offers.push_back(offer_of(problem, machine, "conv_direct", cost, chosen, pack_floats));
+  const double products = machine.convolution.bfloat16_products;
+  if (problem.convolution->input != DType::bfloat16 || products == 0) return;
+  chosen.arguments = ", false, true";
+  chosen.arithmetic = "bfloat16";
+  offers.push_back(offer_of(problem, machine, "conv_direct in pairs", cost / products, chosen, pack_direct_pairs));
 }
 
 }  // namespace onnxc

@@ -40,6 +40,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return {template_.header};
   }
   EpilogueForm epilogue_form() const override { return template_.form; }
+  std::string arithmetic() const override { return template_.arithmetic; }
   KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {

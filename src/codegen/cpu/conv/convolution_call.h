@@ -17,6 +17,7 @@ struct ConvolutionTemplate {
   bool takes_one_row = false;  // whether it gains from a 1x1x1 convolution as one row of voxels
   // Voxels of the output that one task computes together, in row-major order; 0 is a whole axis.
   kernels::Axes tile = {1, 1, 1};
+  std::string arithmetic = "float32";  // of its products
 };
 
 // The node's constant weights, and the layouts in which a kernel may read its input.

@@ -18,6 +18,7 @@ const CpuMachine v3 = *find_cpu_machine("x86-64-v3"), v4 = *find_cpu_machine("x8
 
 struct Given {
   bool output_is_known = true, has_whole_weights = false;
+  DType input = DType::float32;
 };
 
 Offers offers_of(const ConvShape& shape, const CpuMachine& machine, const Axes& output, const Given& given) {
@@ -32,7 +33,7 @@ Offers offers_of(const ConvShape& shape, const CpuMachine& machine, const Axes& 
   for (size_t i = 0; i < 3; ++i) convolution.axes[i].output = extents[i];
   CpuProblem problem;
   problem.convolution = std::make_shared<ConvolutionProblem>(
-      ConvolutionProblem{std::move(convolution), output, given.output_is_known, given.has_whole_weights});
+      ConvolutionProblem{std::move(convolution), output, given.output_is_known, given.has_whole_weights, given.input});
   Offers offers;
   for (const CpuKernelRow& row : cpu_kernel_rows)
     if (row.name.starts_with("conv")) row.offer(problem, machine, offers);
@@ -123,6 +124,20 @@ TEST(ConvOffers, FewOutputChannelsGoToRowsUnlessWinogradSavesMore) {
     EXPECT_EQ(to_rows({.input_channels = 32, .output_channels = 2, .kernel = cube}, machine, output), "conv to rows");
     EXPECT_EQ(to_rows({.input_channels = 64, .output_channels = 4, .kernel = cube}, machine, output), std::nullopt);
   }
+}
+
+// Twice the products of an FMA beat what is not transformed, and few channels of three taps; not the transform of many.
+TEST(ConvOffers, Bfloat16TakesPairsWhereTheMachineHasThem) {
+  const CpuMachine zen4 = *find_cpu_machine("znver4");
+  const ConvShape strided{.input_channels = 64, .output_channels = 128, .kernel = cube, .stride = {2, 2, 2}};
+  const ConvShape point{.input_channels = 64, .output_channels = 256},
+      plain{.input_channels = 64, .output_channels = 64, .kernel = cube};
+  for (const ConvShape& shape : {strided, point}) {
+    EXPECT_EQ(to_blocks(shape, zen4, {8, 28, 28}, {.input = DType::bfloat16}), "conv_direct in pairs");
+    EXPECT_NE(to_blocks(shape, zen4, {8, 28, 28}, {.input = DType::float16}), "conv_direct in pairs");
+    EXPECT_NE(to_blocks(shape, v4, {8, 28, 28}, {.input = DType::bfloat16}), "conv_direct in pairs");
+  }
+  EXPECT_EQ(family(to_blocks(plain, zen4, {16, 56, 56}, {.input = DType::bfloat16})), "conv_winograd");
 }
 
 TEST(ConvOffers, LargeMapsOfThreeTapsTakeWinograd) {

@@ -58,8 +58,8 @@ std::map<std::string, Tensor> collect(Session& session, const std::vector<Tensor
 // Relative to the largest magnitude of the tensor. Errors of rounding grow through a deep network, so a tensor may also
 // be some times as far off as the worst before it, up to a percent; what a wrong kernel does is larger by orders.
 constexpr double growth = 8, most_grown = 1e-2;
-// The same where values between nodes are stored in 16 bits (--precision): the elements that are furthest off of X3D-S's
-// last blocks are 0.2 of the largest with bfloat16, and the scores 0.02.
+// The same where values between nodes are stored in 16 bits (--precision): the elements that are furthest off of
+// X3D-S's last blocks are 0.2 of the largest with bfloat16, and the scores 0.02.
 constexpr double most_grown_of_narrowed = 0.4;
 
 Comparison compare_scaled(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double grown) {

@@ -8,6 +8,7 @@ if(NOT EXISTS "${ONNXC_ZIG}")
 endif()
 
 set(Protobuf_USE_STATIC_LIBS ON)
+set(ZLIB_USE_STATIC_LIBS ON)
 find_package(Threads REQUIRED)
 
 add_library(onnxc_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/portable/fmt.cpp ${CMAKE_CURRENT_LIST_DIR}/portable/glibc.c)

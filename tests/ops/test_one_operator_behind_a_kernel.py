@@ -22,6 +22,7 @@ OPERATORS: dict[str, list[tuple[str, list[str], str]]] = {
     "Where LessOrEqual": [("LessOrEqual", ["t", "k"], "c"), ("Where", ["c", "k", "t"], "y")],
     "Where Not Equal": [("Equal", ["t", "k"], "c"), ("Not", ["c"], "d"), ("Where", ["d", "k", "t"], "y")],
     "Tanh": [("Tanh", ["t"], "y")],
+    "Cast Less": [("Less", ["t", "k"], "c"), ("Cast", ["c"], "y")],
 }
 Kernel = tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]
 KERNELS: dict[str, Kernel] = {
@@ -33,7 +34,11 @@ KERNELS: dict[str, Kernel] = {
     "depthwise": ("Conv", (1, 16, 6, 6, 6), (16, 1, 3, 3, 3), {"group": 16, "pads": [1] * 6}),
     "transposed": ("ConvTranspose", (1, 16, 4, 4, 4), (16, 16, 2, 2, 2), {"strides": [2, 2, 2]}),
 }
-CASES = [(kernel, name) for kernel in KERNELS for name in (OPERATORS if kernel in ("MatMul", "to rows") else ["Neg"])]
+CASES = [
+    (kernel, name)
+    for kernel in KERNELS
+    for name in (OPERATORS if kernel in ("MatMul", "to rows") else ["Neg", "Cast Less"])
+]
 
 
 @pytest.mark.usefixtures("commands")
@@ -45,7 +50,9 @@ def test_one_operator(tmp_path: Path, kernel: str, name: str) -> None:
         "w": random.integers(-2, 3, weights).astype(np.float32), "k": np.array(0.5, np.float32)
     }  # fmt: skip
     nodes = [helper.make_node(op_type, ["x", "w"], ["t"], **attributes)]
-    nodes += [helper.make_node(kind, inputs, [output]) for kind, inputs, output in OPERATORS[name]]
+    for operator, inputs, output in OPERATORS[name]:
+        to = {"to": TensorProto.FLOAT} if operator == "Cast" else {}
+        nodes.append(helper.make_node(operator, inputs, [output], **to))
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * len(dims))],

@@ -131,6 +131,8 @@ class VectorDialect : public ScalarDialect {
   std::string load(DType, const std::string& pointer, const std::string&) const override { return pointer; }
   std::string operation(const ScalarNode& node, std::span<const std::string> operands) const override {
     if (node.op == ScalarOp::cast) {
+      if (node.operands[0].dtype() == DType::boolean)
+        return fmt::format("select({}, splat(1.0f), splat(0.0f))", operands[0]);
       if (info(node.dtype).compute == node.dtype) return operands[0];
       return fmt::format("round_to_{}({})", info(node.dtype).name, operands[0]);
     }

@@ -117,9 +117,9 @@ int until(const std::optional<Time>& deadline) {
 }
 
 // Reads both ends until the writers have closed them; both at once, so that neither pipe fills up. False where the
-// deadline comes first.
+// deadline comes first. Stops where one cannot be read.
 bool drain(std::array<FileDescriptor, 2>& sources, const std::array<std::string*, 2>& captures,
-           const std::optional<Time>& deadline) {
+           const std::optional<Time>& deadline, int& read_error) {
   std::array<char, 65536> buffer;
   while (sources[0].is_open() || sources[1].is_open()) {
     // poll skips negative descriptors: the closed ones.
@@ -132,7 +132,11 @@ bool drain(std::array<FileDescriptor, 2>& sources, const std::array<std::string*
       if (polled[i].revents == 0) continue;
       const ssize_t count = read(sources[i].get(), buffer.data(), buffer.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) {
+      if (count < 0) {
+        read_error = errno;
+        return true;
+      }
+      if (count == 0) {
         sources[i].close();
         continue;
       }
@@ -160,9 +164,11 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
 
   ProcessResult result;
   std::array<FileDescriptor, 2> sources = {std::move(output.read_end), std::move(errors.read_end)};
-  result.timed_out = !drain(sources, {&result.output, &result.errors}, options.deadline);
-  if (result.timed_out) kill(process, SIGKILL);
+  int read_error = 0;
+  result.timed_out = !drain(sources, {&result.output, &result.errors}, options.deadline, read_error);
+  if (result.timed_out || read_error != 0) kill(process, SIGKILL);
   const int status = wait_with_process(process);
+  user_check(read_error == 0, "cannot read what {} says: {}", quote(arguments[0]), std::strerror(read_error));
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   return result;

@@ -29,7 +29,9 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;  // what cannot be removed is left to the system's own clearing of temporary files
-  if (!kept_) std::filesystem::remove_all(path_, ignored);
+  if (kept_) return;
+  // A second time where it did not work at once: the machine may have been short of something for a moment.
+  if (std::filesystem::remove_all(path_, ignored); ignored) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace onnxc

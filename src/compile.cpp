@@ -248,8 +248,12 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
   if (reports_kernels) report.add_kernels(device_kernels, parse_resources(said));
   report.finish();
-  if (options.emit == Emit::shared_object)
+  if (options.emit != Emit::shared_object) return;
+  try {
     request.messages(MessageKind::progress, result_line(options, program, architecture));
+  } catch (const UserError& error) {  // it is written, and whole
+    request.messages(MessageKind::warning, error.what());
+  }
 }
 
 // Before any work: a machine without one is told so at once.

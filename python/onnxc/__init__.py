@@ -8,7 +8,8 @@
     window = onnxc.SlidingWindow("model.so", roi_size=(96, 96, 96), overlap=0.5, mode="gaussian")
     segmentation = window(scan)                  # over a whole volume, as MONAI's SlidingWindowInferer
 
-Sessions are used as onnxruntime's are. Running a model.so needs nothing but numpy and the file.
+Sessions are used as onnxruntime's are. Running a model.so needs nothing but numpy and the file. Tensors of PyTorch and
+others, on the host or on a GPU, are taken and given without a copy by `model.run_tensors`.
 """
 
 from onnxc import nnunet
@@ -24,6 +25,7 @@ from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError, RunError
 from onnxc.session import InferenceSession, ValueInfo
 from onnxc.sliding_window import SlidingWindow
+from onnxc.tensor import Tensor
 from onnxc.version import VERSION as __version__
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "RunOptions",
     "SessionOptions",
     "SlidingWindow",
+    "Tensor",
     "ValueInfo",
     "__version__",
     "compile",

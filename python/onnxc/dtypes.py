@@ -36,3 +36,8 @@ def type_name(number: int) -> str:
     dtype = NUMPY_TYPES.get(number)
     name = f"type {number}" if dtype is None else dtype.name
     return f"tensor({OWN_NAMES.get(name, name)})"
+
+
+def number_of(name: str) -> int:
+    """ONNX's number of what type_name() has named."""
+    return next(number for number in NUMPY_TYPES if type_name(number) == name)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onnxc import abi, command, dtypes, library
+from onnxc import abi, command, dtypes, library, tensor_run
 from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of
 from onnxc.errors import OnnxcError, RunError
 
@@ -102,6 +102,7 @@ class InferenceSession(LikeOnnxruntime):
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
         self._instance = instance
+        self.device_index = index if kind == DEVICES["hip"] else None
         self.close = weakref.finalize(self, _close, self._api, instance, self._library._handle)
 
     def __enter__(self) -> "InferenceSession":
@@ -179,14 +180,42 @@ class InferenceSession(LikeOnnxruntime):
         options = abi.RunOptions(
             struct_size=ctypes.sizeof(abi.RunOptions), allocate_output=abi.AllocateOutput(allocate)
         )
+        self.call_run(inputs, outputs, options)
+        return [results[index] for index in wanted]
+
+    def run_tensors(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        *,
+        stream: Any = None,
+        wait: bool = True,
+    ) -> dict[str, Any]:
+        """All outputs by name, from tensors of any library that has DLPack: numpy, PyTorch, CuPy.
+
+        inputs: on the host or on the session's GPU; none is copied where its elements are dense and row-major.
+        outputs: tensors or arrays that the outputs of these names are written to; each of the others becomes a new
+            onnxc.Tensor, on the device of the session. torch.from_dlpack(tensor) and tensor.numpy() take it.
+        stream: of the GPU, to run in: a hipStream_t as a number, or a stream of PyTorch or CuPy; HIP's default stream
+            without one.
+        wait: False returns when the run is enqueued, as long as all values are on the GPU. Tensors that are given must
+            then live until the stream has come past the run.
+
+        Raises RunError as run() does, OnnxcError for a tensor that cannot be taken as it is.
+        """
+        self._check_open()
+        given = dict(outputs or {})
+        self._output_indices(list(given))
+        self._checked_names(inputs)
+        return tensor_run.run(self, inputs, given, stream, wait)
+
+    def call_run(self, inputs: Any, outputs: Any, options: abi.RunOptions) -> None:
+        """Runs on values of the ABI, in the order of the model's. Raises RunError."""
         with self._lock:
-            status = self._api.run(
-                self._instance, inputs, len(arrays), outputs, len(self._outputs), ctypes.byref(options)
-            )
+            status = self._api.run(self._instance, inputs, len(inputs), outputs, len(outputs), ctypes.byref(options))
             if status != abi.OK:
                 message = self._api.last_error(self._instance) or self._api.status_text(status) or b""
                 raise RunError(message.decode(errors="replace"), status)
-        return [results[index] for index in wanted]
 
     def _check_open(self) -> None:
         if not self.close.alive:

@@ -5,13 +5,15 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-bench setup-wheel build demo test test-all asan tsan bench microbench picture install wheel format check-format clean
+.PHONY: help setup setup-test setup-bench setup-wheel build demo test test-all suite suite-peers asan tsan bench microbench picture install wheel format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
 	@echo 'make build    build/bin/onnxc, build/bin/onnxc-run and build/lib/libonnxc_compiler.so, without the tests'
 	@echo 'make test     every test that a change must pass'
 	@echo 'make test-all the same, and the long ones'
+	@echo 'make suite    every test of the ONNX package, on the CPU and on the simulated GPU (SUITE="-k cpu-" chooses)'
+	@echo 'make suite-peers  how many of them onnxruntime and OpenVINO pass'
 	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers (make tsan: threads)'
 	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
 	@echo 'make microbench  each CPU kernel on layers of real networks, on one thread (BENCH="--benchmark_filter=winograd")'
@@ -43,6 +45,13 @@ test: setup-test
 
 test-all: setup-test setup-wheel
 	@scripts/test.sh --all
+
+suite: setup-test build
+	@scripts/build.sh release amdhip64 && $(ENVIRONMENT) && \
+	  $$ONNXC_TEST_VENV/bin/python -m pytest -q -n 2 --dist loadgroup tests/onnx_suite --slow --whole-gpu $(SUITE)
+
+suite-peers: setup-bench
+	@$(ENVIRONMENT) && $$ONNXC_TEST_VENV/bin/python -m tests.onnx_suite.peers $(PEERS)
 
 asan: setup
 	@scripts/sanitize.sh asan

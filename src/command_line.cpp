@@ -49,7 +49,8 @@ std::string version_text() {
 }
 
 // "-" is standard output's.
-constexpr std::array optional_values = {OptionalValue{"--dump-shapes", "-"}, OptionalValue{"--dump-ir", "all"}};
+constexpr std::array optional_values = {OptionalValue{"--dump-shapes", "-"}, OptionalValue{"--dump-ir", "all"},
+                                        OptionalValue{"--list-operators", "table"}};
 
 // The options as they are written, before their parts are read.
 struct Words {
@@ -60,7 +61,7 @@ struct Words {
 
   void add_to(CLI::App& app) {
     app.set_version_flag("--version", version_text);
-    app.add_option("MODEL", options.model, "the ONNX file")->required()->option_text(" ");
+    app.add_option("MODEL", options.model, "the ONNX file")->option_text(" ");
     app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
 
     app.add_option("--target", options.target, "what to compile for: cpu, or hip for both")
@@ -132,6 +133,13 @@ struct Words {
                    "one pass alone: MODEL is the text of a program, or an ONNX file for a pass of graphs")
         ->option_text("PASS")
         ->group(reports);
+    app.add_option("--list-operators", options.list_operators,
+                   "every operator of ONNX and how it is compiled; no MODEL")
+        ->expected(0, 1)
+        ->default_str("table")
+        ->check(CLI::IsMember({"table", "json"}))
+        ->option_text("[=json]")
+        ->group(reports);
     app.add_flag("--report", options.report, "what became of each node")->group(reports);
     app.add_flag("--json", options.json, "--dump-shapes and --report as JSON")->group(reports);
 
@@ -147,6 +155,8 @@ struct Words {
   void check() {
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
     options.emit = emits.at(emit);
+    if (options.list_operators) return;
+    if (options.model.empty()) throw UsageError("MODEL is required");
     if (options.dump_shapes == "-") options.dump_shapes = "";
     if (!options.keep_float32.empty() && options.precision == "float32")
       throw UsageError("--keep-float32 names exceptions of --precision; give --precision bfloat16 or float16");

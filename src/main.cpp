@@ -8,6 +8,7 @@
 
 #include "command_line.h"
 #include "compile.h"
+#include "list_operators.h"
 #include "outcome.h"
 #include "run_pass.h"
 #include "support/process_end.h"
@@ -51,6 +52,13 @@ void print(MessageKind kind, std::string_view text) {
   }
 }
 
+Outcome work(const onnxc::Options& options) {
+  if (options.list_operators)
+    return onnxc::outcome_of([&] { onnxc::print_operators(*options.list_operators == "json", print); });
+  if (options.run_pass) return onnxc::outcome_of([&] { onnxc::run_pass(options, print); });
+  return onnxc::compile({.options = options, .messages = print});
+}
+
 // Returns an exit code where the command ends before any work (--help, --version, a mistake).
 std::optional<int> run(int argc, char** argv, Outcome& outcome) {
   CommandLine command;
@@ -64,8 +72,7 @@ std::optional<int> run(int argc, char** argv, Outcome& outcome) {
     hold_to_limits(command.options.limits);
   });
   if (ended || !outcome.succeeded()) return ended;
-  outcome = command.options.run_pass ? onnxc::outcome_of([&] { onnxc::run_pass(command.options, print); })
-                                     : onnxc::compile({.options = command.options, .messages = print});
+  outcome = work(command.options);
   if (outcome.succeeded()) outcome = onnxc::outcome_of(onnxc::finish_standard_output);
   return std::nullopt;
 }

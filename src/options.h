@@ -33,10 +33,11 @@ struct Options {
   int jobs = 0;                        // 0: as many as the machine has cores
   bool report = false;
   bool time_passes = false;
-  std::optional<std::string> run_pass;     // one pass alone, on `model`
-  bool keep_refused = false;               // the sources that a compiler refuses
-  std::optional<std::string> dump_ir;      // the name of a pass, or "all"
-  std::optional<std::string> dump_shapes;  // "" is a table on stdout; else a JSON file
+  std::optional<std::string> run_pass;        // one pass alone, on `model`
+  std::optional<std::string> list_operators;  // "table" or "json"; needs no model
+  bool keep_refused = false;                  // the sources that a compiler refuses
+  std::optional<std::string> dump_ir;         // the name of a pass, or "all"
+  std::optional<std::string> dump_shapes;     // "" is a table on stdout; else a JSON file
   bool json = false;
   Limits limits;
 };

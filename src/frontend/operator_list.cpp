@@ -1,0 +1,48 @@
+#include "frontend/operator_list.h"
+
+#include <map>
+
+#include "frontend/file/onnx_names.h"
+#include "onnx/defs/schema.h"
+#include "ops/control/control_flow.h"
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+// How a version is compiled; "" where it is not.
+std::string form_of(const onnx::OpSchema& schema, const std::string& domain) {
+  const std::string& name = schema.Name();
+  if (domain.empty() && name == "Constant") return "constant";
+  if (domain.empty() && (name == "If" || name == "Loop" || (name == "Scan" && schema.SinceVersion() >= 9)))
+    return "control flow";
+  if (find_op(domain, name, schema.SinceVersion()) != nullptr) return "loops";
+  return schema.HasFunction() || schema.HasContextDependentFunction() ? "body" : "";
+}
+
+}  // namespace
+
+std::vector<ListedOperator> list_operators() {
+  std::map<std::pair<std::string, std::string>, std::map<int, std::string>> forms;
+  for (const onnx::OpSchema& schema : onnx::OpSchemaRegistry::get_all_schemas_with_history()) {
+    if (schema.Deprecated()) continue;
+    const std::string domain = normal_domain(schema.domain());
+    forms[{domain, schema.Name()}][schema.SinceVersion()] = form_of(schema, domain);
+  }
+  // Rows for operators of others.
+  for (const OpRow* row : all_ops())
+    if (row->domain != control_flow_domain) forms[{std::string(row->domain), std::string(row->name)}];
+
+  std::vector<ListedOperator> list;
+  for (const auto& [key, versions] : forms) {
+    ListedOperator entry{key.first, key.second, versions.empty() ? "loops" : "", {}, {}};
+    for (const auto& [version, form] : versions) {
+      (form.empty() ? entry.missing_versions : entry.versions).push_back(version);
+      if (!form.empty()) entry.form = form;  // the newest version's
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace onnxc

@@ -1,0 +1,24 @@
+// What onnxc compiles, by operator: the documentation of a build about itself.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace onnxc {
+
+struct ListedOperator {
+  std::string domain;  // "" is ai.onnx
+  std::string name;
+  // How it is compiled: "loops" by its row, "body" by the function that ONNX gives for it, "control flow" and
+  // "constant" by the importer; "" where it is not.
+  std::string form;
+  // Of the versions in which ONNX changed the operator, those that are compiled and those that are not. Empty for an
+  // operator that ONNX does not know.
+  std::vector<int> versions, missing_versions;
+};
+
+// Every operator that ONNX's library or a row knows, by domain and name. Versions that only say that an operator is
+// gone are left out.
+std::vector<ListedOperator> list_operators();
+
+}  // namespace onnxc

@@ -1,6 +1,6 @@
 #include <unordered_map>
 
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 
@@ -25,7 +25,15 @@ std::vector<const OpRow*> all_ops() {
                                         einsum_ops(),
                                         normalization_ops(),
                                         layer_normalization_ops(),
-                                        softmax_ops()})
+                                        softmax_ops(),
+                                        grid_sample_ops(),
+                                        unpool_ops(),
+                                        detection_ops(),
+                                        deform_conv_ops(),
+                                        fourier_ops(),
+                                        optimizer_ops(),
+                                        determinant_ops(),
+                                        tf_idf_ops()})
     for (const OpRow& row : family) rows.push_back(&row);
   return rows;
 }

@@ -1,7 +1,7 @@
 """Operator cases: a small graph with its inputs, as data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -83,6 +83,11 @@ def case(
         tolerance=tolerance,
         slow=slow,
     )
+
+
+def with_unknown_dims(one: Case, *known: str) -> Case:
+    """The case with inputs of whose dims the compiler is told nothing, but for those named."""
+    return replace(one, name=f"{one.name} of unknown dims", unknown=frozenset(one.inputs) - set(known))
 
 
 # (operator, "inputs by space", "outputs by space", attributes)

@@ -59,8 +59,10 @@ Scalar selu(const NodeReader& node, const Scalar& x) {
   return number(x, gamma) * scalar::select(less(number(x, 0), x), x, exponential_below_zero(x, alpha));
 }
 
+// max(0, x) + min(0, alpha (e^(x / alpha) - 1)); with an alpha of 0 that is no number but below zero.
 Scalar celu(const NodeReader& node, const Scalar& x) {
   float alpha = node.real("alpha", 1);
+  if (alpha == 0) return scalar::select(less(x, number(x, 0)), number(x, 0), number(x, NAN));
   return scalar::select(less(x, number(x, 0)), exponential_below_zero(x / number(x, alpha), 1) * number(x, alpha), x);
 }
 

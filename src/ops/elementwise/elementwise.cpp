@@ -154,6 +154,12 @@ void define_power(DefineContext& c) {
   });
 }
 
+// 1, 0 or -1, and of a NaN the NaN itself, as in ONNX's reference.
+Scalar sign(const NodeReader&, const Scalar& x) {
+  const Scalar value = scalar::unary(ScalarOp::sign, x);
+  return is_floating(x.dtype()) ? scalar::select(scalar::unary(ScalarOp::is_nan, x), x, value) : value;
+}
+
 // fmod = 1 is C's remainder, of the dividend's sign; fmod = 0 is Python's, of the divisor's.
 void infer_modulo(InferContext& c) {
   infer_binary<Types::numeric>(c);
@@ -275,7 +281,7 @@ constexpr OpRow rows[] = {
 
     {"", "Abs", infer_like_input<Types::numeric>, define_unary<Op::absolute>, follows},
     {"", "Neg", infer_like_input<Types::numeric>, define_unary<Op::negate>, follows},
-    {"", "Sign", infer_like_input<Types::numeric>, define_unary<Op::sign>, follows},
+    {"", "Sign", infer_like_input<Types::numeric>, define_unary_formula<sign>, follows},
     {"", "Clip", infer_clip, define_clip, follows},
     {"", "Shrink", infer_like_input<Types::numeric>, define_unary_formula<shrink>, follows},
 

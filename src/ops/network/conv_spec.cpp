@@ -1,8 +1,30 @@
 #include "ops/network/conv_spec.h"
 
 #include "ops/context.h"
+#include "ops/network/window_attributes.h"
 
 namespace onnxc {
+
+std::vector<int64_t> per_axis(const NodeReader& node, std::string_view name, size_t axes, int64_t otherwise,
+                              int64_t least) {
+  std::vector<int64_t> values = node.integers(name, std::vector<int64_t>(axes, otherwise));
+  node.check(values.size() == axes, "attribute '{}' has {} values for {} spatial axes", name, values.size(), axes);
+  for (int64_t value : values)
+    node.check(value >= least && value <= INT32_MAX, "attribute '{}' holds {}; a value from {} to {} is expected", name,
+               value, least, INT32_MAX);
+  return values;
+}
+
+std::vector<int64_t> begin_and_end_pads(const NodeReader& node, size_t axes) {
+  std::vector<int64_t> pads = node.integers("pads", std::vector<int64_t>(2 * axes, 0));
+  node.check(pads.size() == 2 * axes, "attribute 'pads' has {} values; {} are expected, begin and end of each axis",
+             pads.size(), 2 * axes);
+  for (int64_t pad : pads)
+    node.check(pad >= -INT32_MAX && pad <= INT32_MAX, "attribute 'pads' holds {}; a value of at most {} is expected",
+               pad, INT32_MAX);
+  return pads;
+}
+
 namespace {
 
 enum class AutoPad { none, same_upper, same_lower, valid };
@@ -16,31 +38,15 @@ AutoPad read_auto_pad(const NodeReader& node) {
   node.fail("auto_pad '{}' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", text);
 }
 
-// An attribute with one value a spatial axis, each at least `least`.
-std::vector<int64_t> per_axis(const NodeReader& node, std::string_view name, size_t axes, int64_t otherwise,
-                              int64_t least) {
-  std::vector<int64_t> values = node.integers(name, std::vector<int64_t>(axes, otherwise));
-  node.check(values.size() == axes, "attribute '{}' has {} values for {} spatial axes", name, values.size(), axes);
-  for (int64_t value : values)
-    node.check(value >= least && value <= INT32_MAX, "attribute '{}' holds {}; a value from {} to {} is expected", name,
-               value, least, INT32_MAX);
-  return values;
-}
-
 // Kernel, stride, dilation and explicit pads of each axis; the pads stay as they are given where auto_pad is not used.
 std::vector<WindowAxis> read_axes(const NodeReader& node, const std::vector<int64_t>& kernel) {
   const Shape& x = node.shape(0);
   size_t count = x.size() - 2;
   std::vector<int64_t> strides = per_axis(node, "strides", count, 1, 1);
   std::vector<int64_t> dilations = per_axis(node, "dilations", count, 1, 1);
-  std::vector<int64_t> pads = node.integers("pads", std::vector<int64_t>(2 * count, 0));
-  node.check(pads.size() == 2 * count, "attribute 'pads' has {} values; {} are expected, begin and end of each axis",
-             pads.size(), 2 * count);
+  std::vector<int64_t> pads = begin_and_end_pads(node, count);
   std::vector<WindowAxis> axes(count);
   for (size_t i = 0; i < count; ++i) {
-    for (int64_t pad : {pads[i], pads[count + i]})
-      node.check(pad >= -INT32_MAX && pad <= INT32_MAX, "attribute 'pads' holds {}; a value of at most {} is expected",
-                 pad, INT32_MAX);
     axes[i].kernel = kernel[i];
     axes[i].stride = strides[i];
     axes[i].dilation = dilations[i];
@@ -114,15 +120,14 @@ void check_divides(const NodeReader& node, const Expr& channels, int64_t groups,
              channels.to_string(), which, groups);
 }
 
-void check_bias(const NodeReader& node, const Expr& channels) {
-  if (!node.has_input(2)) return;
-  node.check(node.rank(2) == 1 && !proven_different(node.shape(2)[0], channels),
-             "the bias has shape {}; [{}] is expected", to_string(node.shape(2)), channels.to_string());
+void check_bias(const NodeReader& node, const Expr& channels, size_t bias = 2) {
+  if (!node.has_input(bias)) return;
+  node.check(node.rank(bias) == 1 && !proven_different(node.shape(bias)[0], channels),
+             "the bias has shape {}; [{}] is expected", to_string(node.shape(bias)), channels.to_string());
 }
 
-}  // namespace
-
-ConvSpec resolve_conv(const NodeReader& node) {
+// Of a convolution whose bias is this input.
+ConvSpec resolve_forward_conv(const NodeReader& node, size_t bias) {
   check_ranks(node);
   const Shape &x = node.shape(0), &w = node.shape(1);
   ConvSpec spec;
@@ -137,12 +142,18 @@ ConvSpec resolve_conv(const NodeReader& node) {
              spec.groups, (w[1] * spec.groups).to_string());
   // The weights say how many channels there are where the input does not.
   if (!spec.input_channels.constant()) spec.input_channels = w[1] * spec.groups;
-  check_bias(node, spec.output_channels);
+  check_bias(node, spec.output_channels, bias);
   AutoPad auto_pad = read_auto_pad(node);
   spec.axes = read_axes(node, kernel_from_weights(node, w));
   for (WindowAxis& axis : spec.axes) resolve_forward(node, axis, auto_pad);
   return spec;
 }
+
+}  // namespace
+
+ConvSpec resolve_conv(const NodeReader& node) { return resolve_forward_conv(node, 2); }
+
+ConvSpec resolve_deform_conv(const NodeReader& node) { return resolve_forward_conv(node, 3); }
 
 ConvSpec resolve_conv_transpose(const NodeReader& node) {
   check_ranks(node);

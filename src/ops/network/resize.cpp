@@ -1,6 +1,7 @@
 // Resize (ONNX 10 to 19) and Upsample (1, 7, 9): each output element is interpolated at a coordinate of the input.
 #include <cmath>
 
+#include "ops/network/interpolation.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -26,6 +27,8 @@ struct ResizeSpec {
   bool antialias;
   float extrapolation_value;
   std::vector<ResizeAxis> axes;
+
+  CubicKernel cubic_kernel() const { return {static_cast<double>(cubic_coefficient)}; }
 };
 
 Scalar real(double value) { return scalar::constant(DType::float32, value); }
@@ -195,14 +198,6 @@ Scalar nearest(const NodeReader& c, const ResizeSpec& spec, const ResizeAxis& ax
 
 // ---------------------------------------------------------------------------------------------- interpolation
 
-// The input elements along one axis that an output element is made of.
-struct Tap {
-  Expr index;
-  Scalar weight;  // empty means 1
-};
-
-Expr clamped(const Expr& index, const Expr& extent) { return max(min(index, extent - 1), 0); }
-
 std::vector<Tap> linear_taps(NestBuilder& nest, const ResizeAxis& axis, const Scalar& x) {
   Scalar last = real(axis.input - 1);
   Scalar inside = scalar::binary(ScalarOp::maximum, scalar::binary(ScalarOp::minimum, x, last), real(0.0));
@@ -212,21 +207,9 @@ std::vector<Tap> linear_taps(NestBuilder& nest, const ResizeAxis& axis, const Sc
   return {{clamped(index, axis.input), real(1.0) - fraction}, {clamped(index + 1, axis.input), fraction}};
 }
 
-// Keys' cubic convolution with coefficient a ("Cubic Convolution Interpolation for Digital Image Processing", 1981), at
-// distance d: `near` up to 1, `far` from there to 2.
-struct CubicKernel {
-  double a;
-
-  explicit CubicKernel(const ResizeSpec& spec) : a(static_cast<double>(spec.cubic_coefficient)) {}
-  Scalar near(const Scalar& d) const { return ((real(a + 2) * d - real(a + 3)) * d) * d + real(1.0); }
-  Scalar far(const Scalar& d) const { return ((real(a) * d - real(5 * a)) * d + real(8 * a)) * d - real(4 * a); }
-};
-
 std::vector<Tap> cubic_taps(NestBuilder& nest, const ResizeSpec& spec, const ResizeAxis& axis, const Scalar& x) {
   Scalar below = scalar::unary(ScalarOp::floor, x);
-  Scalar t = x - below, one = real(1.0);
-  CubicKernel kernel(spec);
-  std::vector<Scalar> weights{kernel.far(t + one), kernel.near(t), kernel.near(one - t), kernel.far(real(2.0) - t)};
+  std::vector<Scalar> weights = spec.cubic_kernel().weights(x - below);
   Expr index = nest.let(below);
   if (spec.excludes_outside) {
     Scalar sum;
@@ -243,31 +226,13 @@ std::vector<Tap> cubic_taps(NestBuilder& nest, const ResizeSpec& spec, const Res
   return taps;
 }
 
-// The weighted sum over the taps of every axis, innermost axis first.
-Scalar interpolate(const Operand& x, const std::vector<std::vector<Tap>>& taps, std::vector<Expr>& index, bool exact) {
-  if (index.size() == taps.size()) {
-    if (exact) return x(index);
-    // Integers are interpolated in float and truncated, as onnxruntime does.
-    return is_floating(x.dtype) ? x.compute(index) : scalar::cast(DType::float32, x(index));
-  }
-  Scalar sum;
-  for (const Tap& tap : taps[index.size()]) {
-    index.push_back(tap.index);
-    Scalar value = interpolate(x, taps, index, exact);
-    index.pop_back();
-    if (tap.weight) value = value * scalar::cast(value.dtype(), tap.weight);
-    sum = sum ? sum + value : value;
-  }
-  return sum;
-}
-
 // ---------------------------------------------------------------------------------------------------- antialias
 
 // The weight of an input element at a signed distance from the place, in elements of the stretched kernel.
 Scalar kernel_weight(const ResizeSpec& spec, const Scalar& distance) {
   Scalar d = scalar::unary(ScalarOp::absolute, distance), one = real(1.0);
   if (spec.interpolation == Interpolation::linear) return scalar::binary(ScalarOp::maximum, one - d, real(0.0));
-  CubicKernel kernel(spec);
+  const CubicKernel kernel = spec.cubic_kernel();
   Scalar outer = scalar::select(scalar::binary(ScalarOp::less, d, real(2.0)), kernel.far(d), real(0.0));
   return scalar::select(scalar::binary(ScalarOp::less_or_equal, d, one), kernel.near(d), outer);
 }
@@ -299,7 +264,7 @@ Scalar antialiased(NestBuilder& nest, const ResizeSpec& spec, const Operand& x, 
     weight = weight ? weight * factor : factor;
     index.push_back(clamped(position, axis.input));
   }
-  Scalar element = is_floating(x.dtype) ? x.compute(index) : scalar::cast(DType::float32, x(index));
+  Scalar element = interpolated_element(x, index);
   weight = scalar::cast(element.dtype(), weight);
   return nest.accumulate(ReduceKind::sum, element * weight) / nest.accumulate(ReduceKind::sum, weight);
 }
@@ -323,16 +288,16 @@ Scalar interpolated(NestBuilder& nest, const NodeReader& c, const ResizeSpec& sp
   for (size_t i = 0; i < out.size(); ++i) {
     const ResizeAxis& axis = spec.axes[i];
     if (!places[i])
-      taps.push_back({{out[i], {}}});
+      taps.push_back(std::vector<Tap>{{out[i]}});
     else if (spec.interpolation == Interpolation::nearest)
-      taps.push_back({{clamped(nest.let(nearest(c, spec, axis, places[i])), axis.input), {}}});
+      taps.push_back(std::vector<Tap>{{clamped(nest.let(nearest(c, spec, axis, places[i])), axis.input)}});
     else if (spec.interpolation == Interpolation::linear)
       taps.push_back(linear_taps(nest, axis, places[i]));
     else
       taps.push_back(cubic_taps(nest, spec, axis, places[i]));
   }
-  std::vector<Expr> index;
-  return interpolate(x, taps, index, spec.interpolation == Interpolation::nearest);
+  const bool exact = spec.interpolation == Interpolation::nearest;
+  return weighted_sum(taps, [&](const std::vector<Expr>& at) { return exact ? x(at) : interpolated_element(x, at); });
 }
 
 void define_resize(DefineContext& c) {

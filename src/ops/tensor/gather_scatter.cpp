@@ -255,6 +255,46 @@ void define_scatter_nd(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
+// ----------------------------------------------------------------------------------------------- TensorScatter
+
+// A cache [batch, ..., places, ...] and an update of it with fewer places (ONNX TensorScatter 24).
+void infer_tensor_scatter(InferContext& c) {
+  const Shape &cache = c.shape(0), &update = c.shape(1);
+  const std::string mode = c.text("mode", "linear");
+  c.check(mode == "linear" || mode == "circular", "mode '{}' is neither linear nor circular", mode);
+  c.check(cache.size() >= 2 && update.size() == cache.size(),
+          "a cache of rank 2 or more and an update of its rank are expected, found {} and {}", to_string(cache),
+          to_string(update));
+  c.check(c.dtype(0) == c.dtype(1), "an update of the cache's type is expected, found {}", info(c.dtype(1)).name);
+  const size_t axis = c.axis(c.integer("axis", -2), cache.size());
+  c.check(axis != 0, "the axis may not be that of the batch");
+  for (size_t i = 0; i < cache.size(); ++i)
+    if (i != axis) c.same(update[i], cache[i], fmt::format("dim {} of the update and of the cache", i));
+  c.at_least(cache[axis], update[axis], "the update may not have more places than the cache");
+  if (c.has_input(2)) {
+    c.check(c.dtype(2) == DType::int64 && c.rank(2) == 1, "a vector of int64 is expected as write_indices, found {}{}",
+            info(c.dtype(2)).name, to_string(c.shape(2)));
+    c.same(c.shape(2)[0], cache[0], "one write index a sample is expected");
+  }
+  c.output(0, c.dtype(0), cache);
+}
+
+// y[b, ..., t, ...] = update[b, ..., t - w[b], ...] where it has that place, counted modulo the places of the cache in
+// the circular mode; else the cache's element.
+void define_tensor_scatter(DefineContext& c) {
+  const Operand cache = c.in(0), update = c.in(1), y = c.out(0);
+  const size_t axis = c.axis(c.integer("axis", -2), cache.rank());
+  const bool is_circular = c.text("mode", "linear") == "circular";
+  NestBuilder nest("tensor_scatter");
+  std::vector<Expr> out = nest.parallel(y.shape), source = out;
+  if (c.has_input(2)) {
+    const Expr place = nest.let(scalar::index(out[axis]) - c.in(2)({out[0]}));
+    source[axis] = is_circular ? mod(place, max(cache.shape[axis], 1)) : place;
+  }
+  nest.store(y, out, scalar::select(within(source[axis], update.shape[axis]), update(source), cache(out)));
+  c.emit(std::move(nest));
+}
+
 // ------------------------------------------------------------------------------------------------------ OneHot
 
 size_t one_hot_axis(const NodeReader& c) { return c.axis(c.integer("axis", -1), c.rank(0) + 1); }
@@ -307,6 +347,7 @@ constexpr OpRow rows[] = {
     {"", "Scatter", infer_scatter_elements, define_scatter_elements},
     {"", "ScatterElements", infer_scatter_elements, define_scatter_elements},
     {"", "ScatterND", infer_scatter_nd, define_scatter_nd},
+    {"", "TensorScatter", infer_tensor_scatter, define_tensor_scatter},
     {"", "OneHot", infer_one_hot, define_one_hot},
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/tensor/running_count.h"
 
 namespace onnxc {
 namespace {
@@ -25,26 +26,6 @@ Expr flat_index(const Shape& shape, const std::vector<Expr>& indices) {
   for (size_t i = 0; i < shape.size(); ++i) position = position * shape[i] + indices[i];
   return position;
 }
-
-// How many of the first elements are chosen, up to each: counts[i] = counts[i - 1] + chosen(i).
-Operand running_count(DefineContext& c, const Expr& extent, const std::function<Scalar(const Expr& i)>& chosen) {
-  Operand counts = c.temporary("counts", DType::int64, {extent});
-  NestBuilder nest("running_count");
-  Expr i = nest.ordered(extent);
-  Scalar is_first = equal_to(scalar::index(i), whole(0));
-  nest.store(counts, {i}, scalar::select(is_first, whole(0), counts({i - 1})) + as_count(chosen(i)));
-  c.emit(std::move(nest));
-  return counts;
-}
-
-// The last of the counts, 0 where there is none.
-Scalar total(const Operand& counts) {
-  const Expr& extent = counts.shape[0];
-  return scalar::select(less(0, extent), counts({max(extent - 1, 0)}), whole(0));
-}
-
-// The place of a chosen element among those chosen.
-Expr place_of(NestBuilder& nest, const Operand& counts, const Expr& i) { return nest.let(counts({i}) - whole(1)); }
 
 // ----------------------------------------------------------------------------------------------------- NonZero
 

@@ -55,7 +55,24 @@ UNARY: dict[str, Array] = {
 }
 
 # Where onnxruntime follows ONNX at infinities and NaN; the others approximate there.
-DEFINED_AT_SPECIAL_VALUES = ("Abs", "Ceil", "Exp", "Floor", "Identity", "Neg", "Reciprocal", "Round", "Sigmoid", "Tanh")
+DEFINED_AT_SPECIAL_VALUES = (
+    "Abs",
+    "Ceil",
+    "Exp",
+    "Floor",
+    "Identity",
+    "Neg",
+    "Reciprocal",
+    "Round",
+    "Sigmoid",
+    "Sign",
+    "Tanh",
+)
+
+
+def gelu_by_tanh(x: Array) -> Array:
+    wide = x.astype(np.float64)
+    return 0.5 * wide * (1 + np.tanh(np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)))
 
 
 def unary_cases() -> list[Case]:
@@ -76,6 +93,8 @@ def unary_cases() -> list[Case]:
         cases.append(case("BitwiseNot", x, name=type_id(dtype), expected=[np.invert(x)]))
     cases += [
         case("Celu", X, name="alpha", alpha=0.3),
+        # Divided by 0 and multiplied by it, which is a number below zero alone.
+        case("Celu", X, name="alpha 0", alpha=0.0),
         case("Elu", X, name="alpha", alpha=2.5),
         case("HardSigmoid", X, name="alpha beta", alpha=0.4, beta=0.3),
         case("LeakyRelu", X, name="alpha", alpha=0.3),
@@ -86,6 +105,8 @@ def unary_cases() -> list[Case]:
         case("Shrink", X, name="defaults"),
         case("Gelu", X),
         case("Gelu", X, name="tanh", approximate="tanh"),
+        # ONNX's body of it rounds 0.044715 to float32.
+        case("Gelu", X.astype(np.float64), name="tanh float64", approximate="tanh", expected=[gelu_by_tanh(X)]),
         case("IsNaN", SPECIAL),
         case("IsInf", SPECIAL),
         case("IsInf", SPECIAL, name="negative only", detect_positive=0),

@@ -11,7 +11,7 @@ from tests.ops.onnx_suite.test_onnx_suite import FUNCTIONS, SUITE, as_case, is_l
 from tests.ops.table import table_test
 
 # Bodies of operators that onnxc lacks.
-NOT_YET = r"affine_grid|bernoulli|window|center_crop_pad|dynamicquantizelinear|linear_attention|range|sequence_map"
+NOT_YET = r"affine_grid|bernoulli|dynamicquantizelinear|sequence_map"
 
 # Written out, they are what onnxc makes of the operator itself.
 REPEATED = r"attention|causal|nllloss|rotary|sce|swiglu"

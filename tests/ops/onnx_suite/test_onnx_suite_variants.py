@@ -13,6 +13,7 @@ from tests.ops.table import table_test
 
 # Operands whose dims say what loops or what rank there is: a kernel, the length of an index, and a list of sizes.
 KNOWN_DIMS = {
+    "AffineGrid": (1,), "Col2Im": (1, 2), "DeformConv": (1, 3), "MaxUnpool": (2,),
     "Conv": (1, 2), "ConvTranspose": (1, 2), "GatherND": (1,), "ScatterND": (1,), "ConstantOfShape": (0,),
     "Expand": (1,), "Pad": (1,), "Reshape": (1,), "Slice": (1, 2), "Split": (1,), "Tile": (1,), "TopK": (1,),
 }  # fmt: skip

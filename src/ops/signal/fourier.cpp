@@ -1,0 +1,304 @@
+// Fourier transforms, by their definition: DFT (ONNX 17, 20) and STFT (17); and MelWeightMatrix (17), by which a
+// spectrum is weighed. The time grows with the square of the transform's length.
+//
+// A complex number is the last axis of a tensor: its real part, then its imaginary one.
+#include <algorithm>
+#include <functional>
+#include <numbers>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
+
+namespace onnxc {
+namespace {
+
+// The real and the imaginary parts of a number whose axis may have the real one alone.
+struct Complex {
+  Scalar real, imaginary;
+};
+
+Complex complex_at(const Operand& x, std::vector<Expr> place) {
+  const Expr& parts = x.shape.back();
+  place.back() = 0;
+  const Scalar real = x.compute(place);
+  if (parts.is_constant(1)) return {real, number(real, 0)};
+  place.back() = min(1, parts - 1);
+  const Scalar imaginary = x.compute(place);
+  return {real, parts.is_constant(2) ? imaginary : scalar::select(less(1, parts), imaginary, number(real, 0))};
+}
+
+void check_parts(InferContext& c, size_t input) {
+  const Expr& parts = c.shape(input).back();
+  c.at_least(parts, 1, "the last axis is that of the real and imaginary parts");
+  c.at_least(2, parts, "the last axis is that of the real and imaginary parts");
+}
+
+// cos and sin of 2 pi m / length, for m below length. In float64: an angle rounded to float32 would cost digits.
+class Angles {
+ public:
+  Angles(DefineContext& c, DType dtype, const Expr& length) : length_(max(length, 1)) {
+    cosines_ = c.temporary("cosines", dtype, {length_});
+    sines_ = c.temporary("sines", dtype, {length_});
+    NestBuilder nest("angles");
+    const Expr m = nest.parallel(length_);
+    auto exact = [](const Expr& value) { return scalar::cast(DType::float64, scalar::index(value)); };
+    const Scalar turn = exact(m) / exact(length_), angle = number(turn, 2 * std::numbers::pi) * turn;
+    nest.store(*cosines_, {m}, scalar::unary(ScalarOp::cosine, angle));
+    nest.store(*sines_, {m}, scalar::unary(ScalarOp::sine, angle));
+    c.emit(std::move(nest));
+  }
+
+  // x times e to the power of 2 pi i * turns / length, or with a minus sign where `forwards`.
+  Complex turned(const Complex& x, const Expr& turns, bool forwards) const {
+    const Expr m = mod(turns, length_);
+    const Scalar cosine = (*cosines_)({m}), sine = (*sines_)({m});
+    if (forwards) return {x.real * cosine + x.imaginary * sine, x.imaginary * cosine - x.real * sine};
+    return {x.real * cosine - x.imaginary * sine, x.imaginary * cosine + x.real * sine};
+  }
+
+ private:
+  Expr length_;
+  std::optional<Operand> cosines_, sines_;
+};
+
+// ---------------------------------------------------------------------------------------------------------- DFT
+
+// Where only a run knows the axis, so are the dims of the output and the extent along it.
+struct DftSpec {
+  size_t rank;
+  Expr axis;    // counted from the first one where it is known; else as it is given
+  Expr extent;  // of the input along the axis
+  Expr length;  // of the transform
+  bool inverse, one_sided;
+
+  bool has_known_axis() const { return axis.constant().has_value(); }
+  bool gives_real() const { return inverse && one_sided; }
+  Expr output_extent() const { return one_sided && !inverse ? floor_div(length, 2) + 1 : length; }
+  // Of the input, how many elements count.
+  Expr used() const { return min(extent, gives_real() ? floor_div(length, 2) + 1 : length); }
+  // Whether axis i is the one.
+  Scalar is(size_t i) const {
+    const auto from_first = static_cast<int64_t>(i);
+    auto is_axis = [&](int64_t place) { return equal(scalar::index(axis), scalar::index(place)); };
+    return scalar::binary(ScalarOp::logical_or, is_axis(from_first), is_axis(from_first - static_cast<int64_t>(rank)));
+  }
+};
+
+Expr given_number(const NodeReader& c, size_t input, std::string_view role) {
+  const std::vector<Expr> given = c.needed_elements(input, role);
+  c.check(given.size() == 1, "one number is expected as {}, found {}", role, given.size());
+  return given.front();
+}
+
+// `extent` of a known axis follows from the input's shape; else it is a symbol that infer_dft made.
+DftSpec resolve_dft(const NodeReader& c, const std::function<Expr()>& extent_at_run_time) {
+  const Shape& x = c.shape(0);
+  const auto rank = static_cast<int64_t>(x.size());
+  c.check(rank >= 2, "signals and an axis of their real and imaginary parts are expected, found {}", to_string(x));
+  Expr axis = c.version() < 20 ? c.integer("axis", 1) : -2;
+  if (c.version() >= 20 && c.has_input(2)) axis = given_number(c, 2, "axis");
+  DftSpec spec{x.size(), axis, {}, {}, c.integer("inverse", 0) != 0, c.integer("onesided", 0) != 0};
+  if (std::optional<int64_t> known = axis.constant()) {
+    c.check(*known >= -rank && *known <= rank - 2 && *known != -1, "axis {} of a tensor of rank {} with its parts last",
+            *known, rank);
+    spec.axis = *known < 0 ? *known + rank : *known;
+    spec.extent = x.at(static_cast<size_t>(*spec.axis.constant()));
+  } else {
+    spec.extent = extent_at_run_time();
+  }
+  spec.length = c.has_input(1)      ? given_number(c, 1, "dft_length")
+                : spec.gives_real() ? 2 * (spec.extent - 1)
+                                    : spec.extent;
+  return spec;
+}
+
+void infer_dft(InferContext& c) {
+  expect_type(c, 0, Types::floating);
+  const DftSpec spec = resolve_dft(c, [&] {
+    return c.run_time_symbol(fmt::format("{}_extent", c.node().outputs[0]->name), {0, Bounds::infinity},
+                             "the extent along the axis");
+  });
+  check_parts(c, 0);
+  c.at_least(spec.length, 1, "the length of the transform");
+  if (spec.one_sided && !spec.inverse)
+    c.same(c.shape(0).back(), 1, "a one-sided transform takes real signals, without imaginary parts");
+  Shape shape = c.shape(0);
+  for (size_t i = 0; i + 1 < spec.rank; ++i)
+    if (!spec.has_known_axis())
+      shape[i] = c.run_time_dim(0, i);
+    else if (spec.axis.is_constant(static_cast<int64_t>(i)))
+      shape[i] = spec.output_extent();
+  shape.back() = spec.gives_real() ? 1 : 2;
+  c.output(0, c.dtype(0), shape);
+}
+
+// The extent along an axis that only a run knows, and the dims that follow. -1, which the binding refuses, where there
+// is no such axis.
+void bind_dft(DefineContext& c, const DftSpec& spec, const Shape& out) {
+  const Shape& x = c.shape(0);
+  Scalar extent = scalar::index(-1);
+  for (size_t i = 0; i + 1 < spec.rank; ++i) extent = scalar::select(spec.is(i), scalar::index(x[i]), extent);
+  c.bind({spec.extent}, {extent});
+  std::vector<Scalar> dims;
+  for (size_t i = 0; i + 1 < spec.rank; ++i)
+    dims.push_back(scalar::select(spec.is(i), scalar::index(spec.output_extent()), scalar::index(x[i])));
+  c.bind(Shape(out.begin(), out.end() - 1), dims);
+}
+
+// The element of the input with index n along the axis, for an element of the output; and the index along the axis of
+// the output's.
+std::pair<std::vector<Expr>, Expr> along_axis(NestBuilder& nest, const DftSpec& spec, const std::vector<Expr>& out,
+                                              const Expr& n) {
+  std::vector<Expr> source = out;
+  if (spec.has_known_axis()) {
+    const auto axis = static_cast<size_t>(*spec.axis.constant());
+    source[axis] = n;
+    return {source, out[axis]};
+  }
+  Scalar place = scalar::index(0);
+  for (size_t i = 0; i + 1 < spec.rank; ++i) {
+    place = scalar::select(spec.is(i), scalar::index(out[i]), place);
+    source[i] = nest.let(scalar::select(spec.is(i), scalar::index(n), scalar::index(out[i])));
+  }
+  return {source, nest.let(place)};
+}
+
+// y[k] = sum over n of x[n] e^(-2 pi i k n / length); the inverse with a plus sign and divided by the length. A real
+// signal's inverse takes half of the spectrum: the other half is its mirror image, conjugated.
+void define_dft(DefineContext& c) {
+  const Operand x = c.in(0), y = c.out(0);
+  const DftSpec spec = resolve_dft(c, [&]() -> Expr {
+    for (const Symbol& symbol : c.node().bound_symbols)
+      if (std::ranges::find(y.shape, Expr(symbol)) == y.shape.end()) return symbol;
+    internal_error("a symbol for the extent");
+  });
+  if (!spec.has_known_axis()) bind_dft(c, spec, y.shape);
+  const Angles angles(c, info(x.dtype).compute, spec.length);
+  NestBuilder nest("dft");
+  std::vector<Expr> out = nest.parallel(Shape(y.shape.begin(), y.shape.end() - 1));
+  out.emplace_back(0);
+  const Expr n = nest.reduce(spec.used());
+  const auto [source, k] = along_axis(nest, spec, out, n);
+  Complex term = angles.turned(complex_at(x, source), n * k, !spec.inverse);
+  const Scalar length = scalar::cast(term.real.dtype(), scalar::index(spec.length));
+  if (spec.gives_real()) {
+    const Scalar is_alone = scalar::binary(ScalarOp::logical_or, equal(scalar::index(n), scalar::index(0)),
+                                           equal(scalar::index(2 * n), scalar::index(spec.length)));
+    term.real = term.real * scalar::select(is_alone, number(term.real, 1), number(term.real, 2));
+  }
+  auto sum = [&](const Scalar& part) {
+    const Scalar total = nest.accumulate(ReduceKind::sum, part);
+    return spec.inverse ? total / length : total;
+  };
+  nest.store(y, out, sum(term.real));
+  if (!spec.gives_real()) {
+    std::vector<Expr> imaginary = out;
+    imaginary.back() = 1;
+    nest.store(y, imaginary, sum(term.imaginary));
+  }
+  c.emit(std::move(nest));
+}
+
+// --------------------------------------------------------------------------------------------------------- STFT
+
+struct StftSpec {
+  Expr step, length, frames, bins;
+};
+
+StftSpec resolve_stft(const NodeReader& c) {
+  const Shape& signal = c.shape(0);
+  c.check(signal.size() == 3, "a signal [batch, length, parts] is expected, found {}", to_string(signal));
+  c.check(!c.has_input(2) || c.rank(2) == 1, "the window must be a vector");
+  StftSpec spec;
+  spec.step = given_number(c, 1, "frame_step");
+  spec.length = c.has_input(3) ? given_number(c, 3, "frame_length") : c.has_input(2) ? c.shape(2)[0] : signal[1];
+  spec.frames = floor_div(signal[1] - spec.length, max(spec.step, 1)) + 1;
+  spec.bins = c.integer("onesided", 1) != 0 ? floor_div(spec.length, 2) + 1 : spec.length;
+  return spec;
+}
+
+void infer_stft(InferContext& c) {
+  expect_type(c, 0, Types::floating);
+  const StftSpec spec = resolve_stft(c);
+  c.at_least(spec.step, 1, "frame_step");
+  c.at_least(spec.length, 1, "the length of a frame");
+  c.at_least(c.shape(0)[1], spec.length, "a frame may not be longer than the signal");
+  check_parts(c, 0);
+  if (c.has_input(2)) {
+    c.check(c.dtype(2) == c.dtype(0), "a window of the signal's type is expected, found {}", info(c.dtype(2)).name);
+    c.same(c.shape(2)[0], spec.length, "the length of the window and of a frame");
+  }
+  c.output(0, c.dtype(0), {c.shape(0)[0], spec.frames, spec.bins, 2});
+}
+
+void define_stft(DefineContext& c) {
+  const StftSpec spec = resolve_stft(c);
+  const Operand x = c.in(0), y = c.out(0);
+  const Angles angles(c, info(x.dtype).compute, spec.length);
+  NestBuilder nest("stft");
+  const Expr batch = nest.parallel(y.shape[0]), frame = nest.parallel(spec.frames), bin = nest.parallel(spec.bins);
+  const Expr n = nest.reduce(spec.length);
+  Complex element = complex_at(x, {batch, frame * spec.step + n, 0});
+  if (c.has_input(2)) {
+    const Scalar weight = c.in(2).compute({n});
+    element = {element.real * weight, element.imaginary * weight};
+  }
+  const Complex term = angles.turned(element, n * bin, true);
+  nest.store(y, {batch, frame, bin, 0}, nest.accumulate(ReduceKind::sum, term.real));
+  nest.store(y, {batch, frame, bin, 1}, nest.accumulate(ReduceKind::sum, term.imaginary));
+  c.emit(std::move(nest));
+}
+
+// ---------------------------------------------------------------------------------------------- MelWeightMatrix
+
+void infer_mel_weight_matrix(InferContext& c) {
+  constexpr std::string_view roles[] = {"num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz",
+                                        "upper_edge_hertz"};
+  for (size_t i = 0; i < 5; ++i) c.one_number(i, roles[i]);
+  const Expr bins = c.needed_elements(0, roles[0]).front(), length = c.needed_elements(1, roles[1]).front();
+  c.at_least(bins, 0, "num_mel_bins");
+  c.at_least(length, 0, "dft_length");
+  c.output(0, dtype_attribute(c, "output_datatype", c.integer("output_datatype", 1), Types::numeric),
+           {floor_div(length, 2) + 1, bins});
+}
+
+// Column i is a triangle over the bins of the spectrum: 0 at corner i, 1 at corner i + 1, 0 at corner i + 2, where the
+// corners are equally far apart in mel(f) = 2595 log10(1 + f / 700).
+void define_mel_weight_matrix(DefineContext& c) {
+  const Operand y = c.out(0);
+  auto given = [&](size_t i) {
+    const Operand operand = c.in(i);
+    return scalar::cast(DType::float64, operand.compute(std::vector<Expr>(operand.rank(), 0)));
+  };
+  const Scalar rate = given(2), one = number(rate, 1), ten = number(rate, 10);
+  const Scalar height = number(rate, 700), scale = number(rate, 2595);
+  auto mel = [&](const Scalar& hertz) { return scale * logarithm(one + hertz / height) / logarithm(ten); };
+  const Scalar low = mel(given(3)), high = mel(given(4)), bins = given(0), length = given(1);
+  const Scalar step = (high - low) / (bins + number(bins, 2));
+  auto corner = [&](const Expr& i) {
+    const Scalar place = low + scalar::cast(DType::float64, scalar::index(i)) * step;
+    const Scalar hertz = height * (scalar::binary(ScalarOp::power, ten, place / scale) - one);
+    return scalar::unary(ScalarOp::floor, (length + one) * hertz / rate);
+  };
+  c.elementwise([&](const std::vector<Expr>& out) {
+    const Scalar place = scalar::cast(DType::float64, scalar::index(out[0]));
+    const Scalar left = corner(out[1]), top = corner(out[1] + 1), right = corner(out[1] + 2);
+    const Scalar zero = number(place, 0);
+    const Scalar falling = scalar::select(less(place, right), (right - place) / (right - top), zero);
+    const Scalar rising = scalar::select(less(place, left), zero, (place - left) / (top - left));
+    const Scalar beside = scalar::select(less(place, top), rising, falling);
+    return scalar::cast(y.dtype, scalar::select(equal(place, top), one, beside));
+  });
+}
+
+constexpr OpRow rows[] = {
+    {"", "DFT", infer_dft, define_dft},
+    {"", "STFT", infer_stft, define_stft},
+    {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix},
+};
+
+}  // namespace
+
+std::span<const OpRow> fourier_ops() { return rows; }
+
+}  // namespace onnxc

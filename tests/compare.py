@@ -5,7 +5,17 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 
-FLOATING = (np.float16, np.float32, np.float64, ml_dtypes.bfloat16)
+FLOATING = (
+    np.float16,
+    np.float32,
+    np.float64,
+    ml_dtypes.bfloat16,
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e4m3fnuz,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz,
+    ml_dtypes.float8_e8m0fnu,
+)
 
 
 def is_floating(dtype: np.dtype[np.generic]) -> bool:

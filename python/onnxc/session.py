@@ -161,19 +161,24 @@ class InferenceSession(LikeOnnxruntime):
         self._check_open()
         wanted = self._output_indices(output_names)
         arrays = [_dense(input_feed[name]) for name in self._checked_names(input_feed)]
+        memory = [dtypes.packed(array) for array in arrays]
         results: dict[int, Array] = {}
+        shapes: dict[int, Sequence[int]] = {}
 
         def allocate(
             context: int | None, output: int, dtype: int, rank: int, dims: "ctypes._Pointer[ctypes.c_int64]", size: int
         ) -> int | None:
             try:
-                array: Array = np.empty(dims[:rank], dtypes.NUMPY_TYPES[dtype])
+                kind, shapes[output] = dtypes.NUMPY_TYPES[dtype], dims[:rank]
+                array: Array = (
+                    np.empty(size, np.uint8) if kind in dtypes.PACKED_BITS else np.empty(shapes[output], kind)
+                )
             except (MemoryError, KeyError):
                 return None
             results[output] = array
             return array.ctypes.data
 
-        inputs = (abi.Value * len(arrays))(*(_value(array) for array in arrays))
+        inputs = (abi.Value * len(arrays))(*map(_value, arrays, memory))
         outputs = (abi.Value * len(self._outputs))()
         for index in range(len(self._outputs)):
             outputs[index].dtype = self._api.output(index).contents.dtype
@@ -181,7 +186,7 @@ class InferenceSession(LikeOnnxruntime):
             struct_size=ctypes.sizeof(abi.RunOptions), allocate_output=abi.AllocateOutput(allocate)
         )
         self.call_run(inputs, outputs, options)
-        return [results[index] for index in wanted]
+        return [self._unpacked(index, results[index], shapes[index]) for index in wanted]
 
     def run_tensors(
         self,
@@ -216,6 +221,9 @@ class InferenceSession(LikeOnnxruntime):
             if status != abi.OK:
                 message = self._api.last_error(self._instance) or self._api.status_text(status) or b""
                 raise RunError(message.decode(errors="replace"), status)
+    def _unpacked(self, output: int, array: Array, shape: Sequence[int]) -> Array:
+        kind = dtypes.NUMPY_TYPES[self._api.output(output).contents.dtype]
+        return dtypes.unpacked(array, kind, shape) if kind in dtypes.PACKED_BITS else array
 
     def _check_open(self) -> None:
         if not self.close.alive:
@@ -280,10 +288,10 @@ def _dense(values: ArrayLike) -> Array:
     return np.require(array, array.dtype.newbyteorder("="), ["C", "A"]).reshape(array.shape)
 
 
-def _value(array: Array) -> abi.Value:
-    """The array as the ABI's value; the array must outlive it."""
+def _value(array: Array, memory: Array) -> abi.Value:
+    """The array as the ABI's value; its memory, which is dtypes.packed(array), must outlive it."""
     number = dtypes.NUMBERS.get(array.dtype)
     if number is None:
         raise OnnxcError(f"arrays of numpy type {array.dtype} cannot be given to a model")
     dims = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
-    return abi.Value(dtype=number, rank=array.ndim, dims=dims, data=array.ctypes.data, bytes=array.nbytes)
+    return abi.Value(dtype=number, rank=array.ndim, dims=dims, data=memory.ctypes.data, bytes=memory.nbytes)

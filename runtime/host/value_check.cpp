@@ -16,7 +16,8 @@ constexpr DType dtypes[] = {
     {"int16", 16},         {"int32", 32},    {"int64", 64},       {"string", 0},         {"bool", 8},
     {"float16", 16},       {"float64", 64},  {"uint32", 32},      {"uint64", 64},        {"complex64", 64},
     {"complex128", 128},   {"bfloat16", 16}, {"float8e4m3fn", 8}, {"float8e4m3fnuz", 8}, {"float8e5m2", 8},
-    {"float8e5m2fnuz", 8}, {"uint4", 4},     {"int4", 4},         {"float4e2m1", 4},
+    {"float8e5m2fnuz", 8}, {"uint4", 4},     {"int4", 4},         {"float4e2m1", 4},     {"float8e8m0", 8},
+    {"uint2", 2},          {"int2", 2},
 };
 constexpr int32_t dtype_count = sizeof dtypes / sizeof dtypes[0];
 
@@ -50,7 +51,7 @@ int64_t tensor_bytes(onnxc_dtype dtype, int32_t rank, const int64_t* dims) {
   int64_t elements = 1;
   for (int32_t axis = 0; axis < rank; ++axis)
     if (dims[axis] < 0 || __builtin_mul_overflow(elements, dims[axis], &elements)) return -1;
-  if (bits < 8) return elements / 2 + elements % 2;
+  if (bits < 8) return elements / (8 / bits) + (elements % (8 / bits) != 0 ? 1 : 0);
   int64_t bytes;
   return __builtin_mul_overflow(elements, bits / 8, &bytes) ? -1 : bytes;
 }

@@ -74,7 +74,10 @@ enum {
   ONNXC_FLOAT8E5M2FNUZ = 20,
   ONNXC_UINT4 = 21,
   ONNXC_INT4 = 22,
-  ONNXC_FLOAT4E2M1 = 23
+  ONNXC_FLOAT4E2M1 = 23,
+  ONNXC_FLOAT8E8M0 = 24,
+  ONNXC_UINT2 = 25,
+  ONNXC_INT2 = 26
 };
 
 typedef int32_t onnxc_status;
@@ -104,7 +107,8 @@ enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
 
 /* An input or an output. Zero it, then set what you need.
  *
- * A tensor's elements are dense and row-major, aligned to their own size (a multiple of 64 is best).
+ * A tensor's elements are dense and row-major, aligned to their own size (a multiple of 64 is best). Elements of 4 and
+ * of 2 bits are packed, the first in the lowest bits of the first byte; unused bits of the last byte are 0 in outputs.
  * Strings (later): data points to rank-many dims of `struct { const char* text; int64_t size; }`.
  * Sequences (later): data points to bytes / sizeof(onnxc_value) values. */
 typedef struct onnxc_value {

@@ -31,7 +31,7 @@ DType dtype_of(onnx::DataType type) {
 // version 22); they mean the same there as float32 does.
 bool is_allowed(DType dtype, const OpSchema::FormalParameter& formal) {
   if (formal.GetTypes().contains(onnx_type(dtype))) return true;
-  return is_floating(dtype) && info(dtype).size == 2 && formal.GetTypes().contains(onnx_type(DType::float32));
+  return is_half(dtype) && formal.GetTypes().contains(onnx_type(DType::float32));
 }
 
 // The formal parameter of an input or output; the last one stands for all that follow where it is variadic.

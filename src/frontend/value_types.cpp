@@ -55,7 +55,7 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
   user_check(type.shape().dim_size() <= limits.max_rank, "{}: it has {} axes; at most {} are allowed", what,
              type.shape().dim_size(), limits.max_rank);
   Shape shape;
-  int64_t known_bytes = info(read_input_dtype(input)).size;
+  int64_t known_bytes = element_size(read_input_dtype(input));
   for (int i = 0; i < type.shape().dim_size(); ++i) {
     const TensorShapeProto::Dimension& dim = type.shape().dim(i);
     try {
@@ -81,7 +81,7 @@ DType read_input_dtype(const onnx::ValueInfoProto& input) {
              "input {}: it is no tensor; sequences, maps and optionals are not supported", quote(input.name()));
   const int code = input.type().tensor_type().elem_type();
   const DTypeInfo* row = find_dtype(code);
-  user_check(row != nullptr && row->size > 0, "input {}: its element type {} is not supported", quote(input.name()),
+  user_check(row != nullptr && row->bits > 0, "input {}: its element type {} is not supported", quote(input.name()),
              element_type_name(code));
   return row->dtype;
 }

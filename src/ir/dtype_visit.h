@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 
 #include "ir/dtype.h"
+#include "kernels/shared/small_types.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -38,6 +39,24 @@ auto with_type(DType dtype, Visitor visitor) {
       return visitor.template operator()<uint64_t>();
     case DType::boolean:
       return visitor.template operator()<bool>();
+    case DType::float8e4m3fn:
+      return visitor.template operator()<kernels::float8e4m3fn_t>();
+    case DType::float8e4m3fnuz:
+      return visitor.template operator()<kernels::float8e4m3fnuz_t>();
+    case DType::float8e5m2:
+      return visitor.template operator()<kernels::float8e5m2_t>();
+    case DType::float8e5m2fnuz:
+      return visitor.template operator()<kernels::float8e5m2fnuz_t>();
+    case DType::float8e8m0:
+      return visitor.template operator()<kernels::float8e8m0_t>();
+    case DType::int4:
+      return visitor.template operator()<kernels::int4_t>();
+    case DType::uint4:
+      return visitor.template operator()<kernels::uint4_t>();
+    case DType::int2:
+      return visitor.template operator()<kernels::int2_t>();
+    case DType::uint2:
+      return visitor.template operator()<kernels::uint2_t>();
     default:
       internal_error("a dtype that has numbers");
   }

@@ -35,7 +35,7 @@ class Tensor {
 
   template <class T>
   std::span<const T> values() const {
-    internal_check(sizeof(T) == static_cast<size_t>(info(dtype_).size), "values read as the type they have");
+    internal_check(sizeof(T) == static_cast<size_t>(element_size(dtype_)), "values read as the type they have");
     return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
   }
 
@@ -49,5 +49,10 @@ class Tensor {
   std::span<const std::byte> bytes_;
   std::shared_ptr<const void> owner_;
 };
+
+// A tensor's elements as a file and a caller hold them (packed_size): its own bytes but for the sub-byte types.
+Tensor pack(const Tensor& tensor);
+// The tensor whose elements these are, of a sub-byte type; the bytes are as many as packed_size says.
+Tensor unpack(DType dtype, std::vector<int64_t> dims, std::span<const std::byte> packed);
 
 }  // namespace onnxc

@@ -11,7 +11,21 @@ from onnx import numpy_helper
 
 Array = NDArray[Any]
 
-LACKED_BY_NUMPY = (np.dtype(ml_dtypes.bfloat16),)
+LACKED_BY_NUMPY = tuple(
+    np.dtype(kind)
+    for kind in (
+        ml_dtypes.bfloat16,
+        ml_dtypes.float8_e4m3fn,
+        ml_dtypes.float8_e4m3fnuz,
+        ml_dtypes.float8_e5m2,
+        ml_dtypes.float8_e5m2fnuz,
+        ml_dtypes.float8_e8m0fnu,
+        ml_dtypes.int4,
+        ml_dtypes.uint4,
+        ml_dtypes.int2,
+        ml_dtypes.uint2,
+    )
+)
 
 
 def save(array: Array, stem: Path) -> Path:

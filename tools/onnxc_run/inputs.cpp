@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/dtype_visit.h"
 #include "ir/expr/parser.h"
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/reports/json.h"
@@ -161,38 +162,14 @@ Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, uint64_t see
   Random random(seed);
   auto real = [&] { return 2 * random.unit() - 1; };
   auto integer = [&] { return random.next() % 10; };
-  switch (dtype) {
-    case DType::float32:
-      fill<float>(tensor, real);
-      break;
-    case DType::float64:
-      fill<double>(tensor, real);
-      break;
-    case DType::float16:
-      fill<Eigen::half>(tensor, real);
-      break;
-    case DType::bfloat16:
-      fill<Eigen::bfloat16>(tensor, real);
-      break;
-    case DType::boolean:
-      fill<uint8_t>(tensor, [&] { return random.next() & 1; });
-      break;
-    default:
-      switch (info(dtype).size) {
-        case 1:
-          fill<uint8_t>(tensor, integer);
-          break;
-        case 2:
-          fill<uint16_t>(tensor, integer);
-          break;
-        case 4:
-          fill<uint32_t>(tensor, integer);
-          break;
-        default:
-          fill<uint64_t>(tensor, integer);
-          break;
-      }
-  }
+  with_type(dtype, [&]<class T>() {
+    if (is_floating(dtype))
+      fill<T>(tensor, real);
+    else if (dtype == DType::boolean)
+      fill<T>(tensor, [&] { return random.next() & 1; });
+    else
+      fill<T>(tensor, integer);
+  });
   return tensor;
 }
 

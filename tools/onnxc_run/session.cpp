@@ -26,9 +26,16 @@ int32_t find(const std::string& name, int32_t count, const char* role, Info info
   throw UsageError(fmt::format("the model has no {} {}; it has {}", role, quote(name), names.empty() ? "none" : names));
 }
 
-std::vector<onnxc_value> values_of(const std::vector<Tensor>& tensors) {
+std::vector<Tensor> packed(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors) result.push_back(pack(tensor));
+  return result;
+}
+
+// `memory` holds what the tensors are in the C ABI's form.
+std::vector<onnxc_value> values_of(const std::vector<Tensor>& tensors, const std::vector<Tensor>& memory) {
   std::vector<onnxc_value> values;
-  for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
+  for (size_t i = 0; i < tensors.size(); ++i) values.push_back(value_of(tensors[i], memory[i]));
   return values;
 }
 
@@ -51,7 +58,7 @@ struct HookCall {
 
 // Makes the outputs whose dims only the run knows.
 struct OutputAllocation {
-  std::vector<Tensor>& outputs;
+  std::vector<Tensor>&outputs, &memory;
   std::exception_ptr exception = {};
 
   static void* call(void* context, int32_t output, onnxc_dtype dtype, int32_t rank, const int64_t* dims,
@@ -62,7 +69,9 @@ struct OutputAllocation {
       internal_check(row != nullptr, "the dtype of an output");
       Tensor& tensor = self.outputs.at(static_cast<size_t>(output));
       tensor = Tensor::zeros(row->dtype, {dims, dims + rank});
-      return tensor.mutable_bytes();
+      Tensor& held = self.memory.at(static_cast<size_t>(output));
+      held = pack(tensor);
+      return held.mutable_bytes();
     } catch (...) {
       self.exception = std::current_exception();
       return nullptr;
@@ -72,13 +81,13 @@ struct OutputAllocation {
 
 }  // namespace
 
-onnxc_value value_of(const Tensor& tensor) {
+onnxc_value value_of(const Tensor& tensor, const Tensor& memory) {
   onnxc_value value = {};
   value.dtype = static_cast<onnxc_dtype>(tensor.dtype());
   value.rank = static_cast<int32_t>(tensor.dims().size());
   value.dims = tensor.dims().data();
-  value.data = const_cast<std::byte*>(tensor.bytes().data());
-  value.bytes = static_cast<int64_t>(tensor.bytes().size());
+  value.data = const_cast<std::byte*>(memory.bytes().data());
+  value.bytes = static_cast<int64_t>(memory.bytes().size());
   return value;
 }
 
@@ -132,7 +141,7 @@ int32_t ModelLibrary::find_output(const std::string& name) const {
 
 DType dtype_of(const onnxc_value_info& info) {
   const DTypeInfo* row = find_dtype(info.dtype);
-  user_check(row != nullptr && row->size > 0, "{} has a type that onnxc-run cannot hold (ONNX's number {})",
+  user_check(row != nullptr && row->bits > 0, "{} has a type that onnxc-run cannot hold (ONNX's number {})",
              quote(info.name), info.dtype);
   return row->dtype;
 }
@@ -183,10 +192,13 @@ std::vector<Tensor> Session::make_outputs(const std::vector<Tensor>& inputs) {
 }
 
 void Session::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const StepHook& hook) {
-  std::vector<onnxc_value> input_values = values_of(inputs), output_values = values_of(outputs);
+  const std::vector<Tensor> input_memory = packed(inputs);
+  std::vector<Tensor> output_memory = packed(outputs);
+  const std::vector<onnxc_value> input_values = values_of(inputs, input_memory);
+  std::vector<onnxc_value> output_values = values_of(outputs, output_memory);
   onnxc_run_options options = {};
   options.struct_size = sizeof options;
-  OutputAllocation allocation{outputs};
+  OutputAllocation allocation{outputs, output_memory};
   options.allocate_output = OutputAllocation::call;
   options.allocate_context = &allocation;
   for (int32_t i = 0; i < api().output_count; ++i)
@@ -205,6 +217,9 @@ void Session::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& output
   if (hook_call.exception) std::rethrow_exception(hook_call.exception);
   if (allocation.exception) std::rethrow_exception(allocation.exception);
   check(status);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (is_sub_byte(outputs[i].dtype()))
+      outputs[i] = unpack(outputs[i].dtype(), outputs[i].dims(), output_memory[i].bytes());
 }
 
 std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, const StepHook& hook) {

@@ -35,8 +35,8 @@ class ModelLibrary {
 // The element type of a value; UserError when this program cannot hold it.
 DType dtype_of(const onnxc_value_info& info);
 
-// A tensor as the C ABI takes it; its dims and data stay the tensor's.
-onnxc_value value_of(const Tensor& tensor);
+// A tensor as the C ABI takes it. Its dims stay the tensor's, its data are `memory`, which is pack(tensor).
+onnxc_value value_of(const Tensor& tensor, const Tensor& memory);
 
 // Called before and after each step; see onnxc_step_hook.
 using StepHook = std::function<void(int32_t step, int32_t when)>;

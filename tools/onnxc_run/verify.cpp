@@ -71,8 +71,7 @@ Comparison compare_scaled(const Tensor& actual, const Tensor& expected, const To
 
 // Whether --precision stores the tensor in fewer bits than the reference does.
 bool is_narrowed(const Tensor& actual, const Tensor& expected) {
-  return actual.dtype() != expected.dtype() && is_floating(actual.dtype()) && info(actual.dtype()).size == 2 &&
-         expected.dtype() == DType::float32;
+  return actual.dtype() != expected.dtype() && is_half(actual.dtype()) && expected.dtype() == DType::float32;
 }
 
 Tensor widened(const Tensor& tensor) {

@@ -136,7 +136,7 @@ class HipEmitter {
         const Buffer& buffer = program_.buffer(id);
         const std::optional<int64_t> count = buffer.layout.element_count(buffer.shape).constant();
         if (!count) return std::nullopt;
-        bytes += *count * info(buffer.dtype).size;
+        bytes += *count * element_size(buffer.dtype);
       }
     const GpuEstimate estimate = estimate_memory(bytes);
     return KernelFigures{0, 1, estimate.microseconds, describe(estimate.bound)};

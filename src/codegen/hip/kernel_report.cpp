@@ -29,7 +29,7 @@ std::vector<HostRead> host_reads(const Program& program) {
     const std::optional<BufferId> read = read_by_host(program.steps[i]);
     if (!read) continue;
     const Buffer& buffer = program.buffer(program.storage(*read));
-    const Expr bytes = buffer.layout.element_count(buffer.shape) * info(buffer.dtype).size;
+    const Expr bytes = buffer.layout.element_count(buffer.shape) * element_size(buffer.dtype);
     found.push_back({i, program.steps[i].origins, buffer.name, bytes});
   }
   return found;

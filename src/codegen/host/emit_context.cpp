@@ -10,8 +10,9 @@ std::vector<InputDim> input_dims(const Program& program) {
   std::vector<InputDim> dims;
   for (size_t input = 0; input < program.inputs.size(); ++input) {
     const Buffer& buffer = program.buffer(program.inputs[input]);
-    for (size_t axis = 0; axis < buffer.shape.size(); ++axis)
-      dims.push_back({buffer.name, static_cast<int>(input), static_cast<int>(axis), buffer.shape[axis]});
+    const Shape& shape = buffer.element_shape();
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      dims.push_back({buffer.name, static_cast<int>(input), static_cast<int>(axis), shape[axis]});
   }
   return dims;
 }

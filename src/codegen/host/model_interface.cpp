@@ -202,7 +202,7 @@ void print_output_dims(TextWriter& writer, const EmitContext& context) {
     std::set<Symbol> used;
     size_t place = 0;
     for (BufferId id : context.program.outputs)
-      for (const Expr& dim : context.program.buffer(id).shape) {
+      for (const Expr& dim : context.program.buffer(id).element_shape()) {
         if (context.level(dim) == level) {
           dims.emplace_back(place, dim);
           used.merge(dim.symbols());
@@ -220,7 +220,8 @@ void print_output_dims(TextWriter& writer, const EmitContext& context) {
 std::vector<std::string> output_dim_levels(const EmitContext& context) {
   std::vector<std::string> levels;
   for (BufferId id : context.program.outputs)
-    for (const Expr& dim : context.program.buffer(id).shape) levels.push_back(std::to_string(context.level(dim)));
+    for (const Expr& dim : context.program.buffer(id).element_shape())
+      levels.push_back(std::to_string(context.level(dim)));
   return levels;
 }
 
@@ -234,7 +235,7 @@ void print_sizes_of_level(TextWriter& writer, const EmitContext& context, int le
     std::set<Symbol> used;
     for (size_t i = 0; i < context.storages.size(); ++i) {
       const Buffer& buffer = context.program.buffer(context.storages[i]);
-      const Expr size = buffer.layout.element_count(buffer.shape) * info(buffer.dtype).size;
+      const Expr size = buffer.layout.element_count(buffer.shape) * element_size(buffer.dtype);
       if (context.level(size) != level) continue;
       bytes.emplace_back(i, size);
       used.merge(size.symbols());
@@ -267,15 +268,16 @@ void print_sizes(TextWriter& writer, const EmitContext& context, const ScratchOf
 }
 
 std::string tensor_description(TextWriter& writer, const Buffer& buffer, const std::string& name) {
+  const Shape& shape = buffer.element_shape();
   std::string dims = "nullptr";
-  if (!buffer.shape.empty()) {
+  if (!shape.empty()) {
     std::vector<std::string> texts;
-    for (const Expr& dim : buffer.shape) texts.push_back(c_string_literal(dim.to_string()));
+    for (const Expr& dim : shape) texts.push_back(c_string_literal(dim.to_string()));
     dims = name;
     writer.line(fmt::format("static const char* const {}[] = {{{}}};", name, fmt::join(texts, ", ")));
   }
-  return fmt::format("{{{}, {}, {}, {}, ONNXC_TENSOR}}", c_string_literal(buffer.name), static_cast<int>(buffer.dtype),
-                     buffer.shape.size(), dims);
+  return fmt::format("{{{}, {}, {}, {}, ONNXC_TENSOR}}", c_string_literal(buffer.name),
+                     static_cast<int>(buffer.element_dtype()), shape.size(), dims);
 }
 
 }  // namespace onnxc

@@ -54,9 +54,12 @@ std::string StepOutputPrinter::describe(size_t step) {
   return fmt::format("{}, {}", outputs.size(), array);
 }
 
-// The StepOutput of a buffer; nothing for one that cannot be walked axis by axis.
+// The StepOutput of a buffer; nothing for one that cannot be walked axis by axis, and for a packed output, whose
+// elements were another step's result. Elements of less than a byte are shown as the bytes that they have in memory.
 std::optional<std::string> StepOutputPrinter::describe_output(BufferId id, const std::string& name) {
-  const Buffer& buffer = context_.program.buffer(id);
+  Buffer buffer = context_.program.buffer(id);
+  if (buffer.packs) return std::nullopt;
+  if (is_sub_byte(buffer.dtype)) buffer.dtype = info(buffer.dtype).compute;
   TextWriter axes(writer_.indentation() + 1);
   std::set<Symbol> used;
   const Expr first = context_.program.offset(id, std::vector<Expr>(buffer.shape.size(), 0));

@@ -58,7 +58,7 @@ Tensor packed(const Buffer& buffer) {
   if (buffer.is_packed || buffer.layout.is_row_major()) return constant;
   const std::vector<int64_t>& dims = constant.dims();
   const ConstantLayout layout(buffer.layout, dims);
-  const auto size = static_cast<size_t>(info(buffer.dtype).size);
+  const auto size = static_cast<size_t>(element_size(buffer.dtype));
   Tensor result = Tensor::zeros(buffer.dtype, {layout.elements()});
   std::byte* const to = result.mutable_bytes();
   const std::byte* from = constant.bytes().data();

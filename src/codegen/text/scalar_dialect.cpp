@@ -75,10 +75,8 @@ const OperationRow& row_of(ScalarOp op) {
   internal_error("a scalar operation that has a spelling");
 }
 
-bool is_half(DType dtype) { return info(dtype).compute != dtype; }
-
 // Whether every value of the type is a float.
-bool is_exact_in_float(DType dtype) { return dtype == DType::float32 || info(dtype).size < 4; }
+bool is_exact_in_float(DType dtype) { return dtype == DType::float32 || info(dtype).bits < 32; }
 
 std::string floating_constant(DType dtype, double number) {
   const bool is_double = dtype == DType::float64;
@@ -93,7 +91,7 @@ std::string floating_constant(DType dtype, double number) {
 
 std::string integer_constant(DType dtype, int64_t value) {
   if (dtype == DType::uint64) return fmt::format("uint64_t{{{}u}}", static_cast<uint64_t>(value));
-  return fmt::format("{}{{{}}}", info(dtype).c_type, print_integer(value));
+  return fmt::format("{}{{{}}}", info(info(dtype).compute).c_type, print_integer(value));
 }
 
 }  // namespace
@@ -116,11 +114,11 @@ std::string ScalarDialect::constant(const ScalarNode& node) const {
 std::string ScalarDialect::load(DType dtype, const std::string& pointer, const std::string& offset) const {
   const std::string element = fmt::format("{}[{}]", pointer, offset);
   if (dtype == DType::boolean) return element + " != 0";
-  return is_half(dtype) ? fmt::format("static_cast<float>({})", element) : element;
+  return is_computed_wider(dtype) ? fmt::format("static_cast<{}>({})", value_type(dtype), element) : element;
 }
 
 std::string ScalarDialect::stored(DType dtype, const std::string& value) const {
-  const bool converts = dtype == DType::boolean || is_half(dtype);
+  const bool converts = dtype == DType::boolean || is_computed_wider(dtype);
   return converts ? fmt::format("static_cast<{}>({})", storage_type(dtype), value) : value;
 }
 
@@ -128,9 +126,15 @@ std::string ScalarDialect::operation(const ScalarNode& node, std::span<const std
   const DType operand = node.operands.at(0).dtype();
   if (node.op == ScalarOp::cast) {
     if (node.dtype == DType::boolean) return fmt::format("{} != 0", operands[0]);
-    if (is_half(node.dtype))
-      return fmt::format("round_to_{}({}({}))", info(node.dtype).name,
-                         is_exact_in_float(operand) ? "static_cast<float>" : "round_to_odd", operands[0]);
+    if (is_floating(node.dtype) && is_computed_wider(node.dtype)) {
+      const std::string number =
+          fmt::format("{}({})", is_exact_in_float(operand) ? "static_cast<float>" : "round_to_odd", operands[0]);
+      if (is_half(node.dtype)) return fmt::format("round_to_{}({})", info(node.dtype).name, number);
+      return fmt::format("static_cast<float>({}({}))", info(node.dtype).c_type, number);
+    }
+    if (is_computed_wider(node.dtype))
+      return fmt::format("static_cast<{}>({}(cast<int64_t>({})))", value_type(node.dtype), info(node.dtype).c_type,
+                         operands[0]);
     return fmt::format("cast<{}>({})", value_type(node.dtype), operands[0]);
   }
   if (node.op == ScalarOp::logical_not) return fmt::format("!{}", operands[0]);

@@ -16,7 +16,7 @@ struct TensorReader::Header {
   DType dtype;
   std::vector<int64_t> dims;
   int64_t count;  // elements
-  int64_t bytes;
+  int64_t bytes;  // in the file
 };
 
 namespace {
@@ -89,14 +89,15 @@ Tensor copy_typed_field(const TensorProto& tensor, DType dtype, const std::vecto
       return copy_elements<uint32_t>(tensor.uint64_data(), dtype, dims, what);
     case DType::int32:
       return copy_elements<int32_t>(tensor.int32_data(), dtype, dims, what);
-    case DType::int16:
-    case DType::uint16:
-    case DType::float16:
-    case DType::bfloat16:
-      return copy_elements<uint16_t>(tensor.int32_data(), dtype, dims, what);
     default:
-      return copy_elements<uint8_t>(tensor.int32_data(), dtype, dims, what);
+      break;
   }
+  if (is_sub_byte(dtype)) {  // the field has bytes, each of several elements
+    const std::vector<int64_t> bytes{packed_size(dtype, checked_product(dims))};
+    return unpack(dtype, dims, copy_elements<uint8_t>(tensor.int32_data(), DType::uint8, bytes, what).bytes());
+  }
+  if (element_size(dtype) == 2) return copy_elements<uint16_t>(tensor.int32_data(), dtype, dims, what);
+  return copy_elements<uint8_t>(tensor.int32_data(), dtype, dims, what);
 }
 
 int64_t typed_field_size(const TensorProto& tensor, std::string_view field) {
@@ -108,11 +109,12 @@ int64_t typed_field_size(const TensorProto& tensor, std::string_view field) {
 }
 
 // A tensor over bytes that somebody else owns, or over a copy where they cannot be used as they lie: elements that are
-// not aligned, and booleans that are neither 0 nor 1.
+// not aligned or packed, and booleans that are neither 0 nor 1.
 Tensor adopt(DType dtype, const std::vector<int64_t>& dims, std::span<const std::byte> bytes,
              std::shared_ptr<const void> owner) {
+  if (is_sub_byte(dtype)) return unpack(dtype, dims, bytes);
   const auto is_boolean = [](std::byte b) { return b <= std::byte{1}; };
-  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(info(dtype).size) == 0;
+  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<uintptr_t>(element_size(dtype)) == 0;
   const bool valid = dtype != DType::boolean || std::ranges::all_of(bytes, is_boolean);
   if (aligned && valid) return Tensor(dtype, dims, bytes, std::move(owner));
   Tensor copy = Tensor::zeros(dtype, dims);
@@ -166,13 +168,13 @@ void TensorReader::note(const onnx::SparseTensorProto& tensor) const {
 
 TensorReader::Header TensorReader::read_header(const TensorProto& tensor, const std::string& what) {
   const DTypeInfo* row = find_dtype(tensor.data_type());
-  user_check(row != nullptr && row->size > 0, "{}: its element type {} is not supported", what,
+  user_check(row != nullptr && row->bits > 0, "{}: its element type {} is not supported", what,
              element_type_name(tensor.data_type()));
   user_check(!tensor.has_segment(), "{}: tensors in segments are not supported", what);
   std::vector<int64_t> dims = read_dims(tensor.dims(), what, limits_);
-  const int64_t bytes = count_bytes(dims, row->size, what);
+  const int64_t size = element_size(row->dtype), bytes = count_bytes(dims, size, what), count = bytes / size;
   check_memory(bytes, what);
-  return {row->dtype, std::move(dims), bytes / row->size, bytes};
+  return {row->dtype, std::move(dims), count, packed_size(row->dtype, count)};
 }
 
 Tensor TensorReader::read(const TensorProto& tensor, const std::string& what,
@@ -197,8 +199,9 @@ Tensor TensorReader::read(const TensorProto& tensor, const std::string& what,
   user_check(fields.empty() || fields[0] == expected, "{}: elements of type {} belong in {}, found in {}", what,
              info(header.dtype).name, expected, fmt::join(fields, ", "));
   const int64_t found = typed_field_size(tensor, expected);
-  user_check(found == header.count, "{}: shape {} needs {} elements of data, found {}", what, dims_text(header.dims),
-             header.count, found);
+  const int64_t needed = is_sub_byte(header.dtype) ? header.bytes : header.count;
+  user_check(found == needed, "{}: shape {} needs {} elements of data, found {}", what, dims_text(header.dims), needed,
+             found);
   Tensor copy = copy_typed_field(tensor, header.dtype, header.dims, what);
   return header.dtype == DType::boolean ? adopt(header.dtype, header.dims, copy.bytes(), std::make_shared<Tensor>(copy))
                                         : copy;
@@ -228,7 +231,7 @@ Tensor TensorReader::read(const onnx::SparseTensorProto& sparse, const std::stri
   const std::vector<int64_t> dims = read_dims(sparse.dims(), what, limits_);
   const Tensor values = read(sparse.values(), what + ", its values", owner);
   const Tensor indices = read(sparse.indices(), what + ", its indices", owner);
-  const int64_t bytes = count_bytes(dims, info(values.dtype()).size, what);
+  const int64_t bytes = count_bytes(dims, element_size(values.dtype()), what);
   check_memory(bytes, what);
   // A file of a hundred bytes may ask for any size so.
   constexpr int64_t always_bytes = int64_t{1} << 26, most_growth = 1000;
@@ -249,7 +252,7 @@ Tensor TensorReader::read(const onnx::SparseTensorProto& sparse, const std::stri
   const bool is_linear = indices.dims() == linear;
 
   Tensor dense = Tensor::zeros(values.dtype(), dims);
-  const auto size = static_cast<size_t>(info(values.dtype()).size);
+  const auto size = static_cast<size_t>(element_size(values.dtype()));
   const std::span<const int64_t> all = indices.values<int64_t>();
   for (size_t i = 0; i < static_cast<size_t>(values.size()); ++i) {
     int64_t offset = is_linear ? all[i] : 0;

@@ -10,8 +10,11 @@
 namespace onnxc {
 namespace {
 
-// All bits set is a NaN in every floating dtype.
-std::byte fill_byte(DType dtype) { return is_floating(dtype) ? std::byte{0xff} : std::byte{0xcb}; }
+// All bits set is a NaN in each floating dtype that has one, but for two, whose NaN is the sign alone.
+std::byte fill_byte(DType dtype) {
+  if (dtype == DType::float8e4m3fnuz || dtype == DType::float8e5m2fnuz) return std::byte{0x80};
+  return is_floating(dtype) ? std::byte{0xff} : std::byte{0xcb};
+}
 
 struct LogicalIndices {
   std::vector<Expr> indices;
@@ -95,7 +98,7 @@ void Memory::allocate(BufferId id) {
   const Buffer& buffer = program_.buffer(id);
   Storage& storage = storages_[static_cast<size_t>(id)];
   storage.elements = buffer.layout.element_count(buffer.shape).evaluate(values_);
-  const int64_t size = info(buffer.dtype).size;
+  const int64_t size = element_size(buffer.dtype);
   const bool has_padding = !buffer.layout.is_row_major();
   storage.bytes.assign(static_cast<size_t>(checked_multiply(storage.elements, size)),
                        has_padding ? std::byte{0} : fill_byte(buffer.dtype));
@@ -122,7 +125,7 @@ Access Memory::access(std::string_view nest, BufferId id, const std::vector<Expr
   Storage& storage = storages_[static_cast<size_t>(program_.storage(id))];
   access.base_ = storage.bytes.data();
   access.storage_elements_ = storage.elements;
-  access.element_size_ = info(buffer.dtype).size;
+  access.element_size_ = element_size(buffer.dtype);
   return access;
 }
 
@@ -135,7 +138,7 @@ void Memory::write(BufferId id, const Tensor& tensor) {
   const Buffer& buffer = program_.buffer(id);
   internal_check(tensor.dtype() == buffer.dtype && tensor.dims() == dims(buffer.shape),
                  "a tensor of the dtype and dims of its buffer");
-  const auto size = static_cast<size_t>(info(buffer.dtype).size);
+  const auto size = static_cast<size_t>(element_size(buffer.dtype));
   Storage& storage = storages_[static_cast<size_t>(id)];
   if (!buffer.view && !buffer.alias && buffer.layout.is_row_major()) {
     if (!storage.bytes.empty()) std::memcpy(storage.bytes.data(), tensor.bytes().data(), storage.bytes.size());
@@ -151,7 +154,7 @@ void Memory::write(BufferId id, const Tensor& tensor) {
 
 Tensor Memory::read(BufferId id) {
   const Buffer& buffer = program_.buffer(id);
-  const auto size = static_cast<size_t>(info(buffer.dtype).size);
+  const auto size = static_cast<size_t>(element_size(buffer.dtype));
   Tensor tensor = Tensor::zeros(buffer.dtype, dims(buffer.shape));
   const Storage& storage = storages_[static_cast<size_t>(id)];
   if (!buffer.view && !buffer.alias && buffer.layout.is_row_major()) {

@@ -19,7 +19,7 @@ constexpr int64_t maximum_steps = 1 << 12, maximum_elements = 1 << 12;
 
 std::vector<Number> numbers(const Tensor& tensor) {
   const LoadFunction load = load_function(tensor.dtype());
-  const auto size = static_cast<size_t>(info(tensor.dtype()).size);
+  const auto size = static_cast<size_t>(element_size(tensor.dtype()));
   std::vector<Number> result;
   for (size_t i = 0; i < static_cast<size_t>(tensor.size()); ++i)
     result.push_back(symbolic_constant(tensor.dtype(), load(tensor.bytes().data() + i * size)));

@@ -25,8 +25,6 @@ bool is_number(const Scalar& a, int64_t value) {
   return a->number == static_cast<double>(value) && !std::signbit(a->number);
 }
 
-bool is_half(DType dtype) { return is_floating(dtype) && info(dtype).compute != dtype; }
-
 ScalarValue value_of(const Scalar& constant) {
   ScalarValue value;
   if (is_floating(constant.dtype()))
@@ -77,7 +75,7 @@ bool folds_exactly(ScalarOp op, DType operand) {
     case ScalarOp::divide:
     case ScalarOp::square_root:
     case ScalarOp::reciprocal:
-      return !is_half(operand);  // a half constant could not hold the unrounded result
+      return !is_computed_wider(operand);  // its constant could not hold the unrounded result
     default:
       return false;
   }
@@ -161,17 +159,19 @@ Scalar fold_neutral(ScalarOp op, const Scalar& a, const Scalar& b) {
 bool holds_every_value(DType outer, DType inner) {
   const DTypeInfo &wide = info(outer), &narrow = info(inner);
   if (outer == inner) return true;
+  if (outer == DType::float8e8m0) return false;  // it has no zero and no sign
+  if (inner == DType::float8e8m0) return wide.kind == DTypeKind::floating && outer != DType::float16 && wide.bits > 8;
   if (narrow.kind == DTypeKind::boolean) return wide.kind != DTypeKind::none;
-  if (narrow.kind == DTypeKind::floating) return wide.kind == DTypeKind::floating && wide.size > narrow.size;
+  if (narrow.kind == DTypeKind::floating) return wide.kind == DTypeKind::floating && wide.bits > narrow.bits;
   if (wide.kind == DTypeKind::floating)
-    return narrow.size <= 4 && (outer == DType::float64 || (outer == DType::float32 && narrow.size <= 2));
-  if (wide.size <= narrow.size) return false;
+    return narrow.bits <= 32 && (outer == DType::float64 || (outer == DType::float32 && narrow.bits <= 16));
+  if (wide.bits <= narrow.bits) return false;
   return narrow.kind == DTypeKind::unsigned_integer || wide.kind == DTypeKind::signed_integer;
 }
 
-// Half types: whether the value is already rounded to its dtype, as loads, constants and casts are.
+// Types that are computed in a wider one: whether the value is rounded to its dtype, as loads, constants and casts are.
 bool is_rounded(const Scalar& a) {
-  if (!is_half(a.dtype())) return true;
+  if (!is_computed_wider(a.dtype())) return true;
   return a->op == ScalarOp::load || a->op == ScalarOp::constant || a->op == ScalarOp::cast;
 }
 

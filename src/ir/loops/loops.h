@@ -12,7 +12,9 @@
 //   accumulators in ascending order; a target may reassociate floating-point sums, but not depend on threads. Ordered
 //   axes run in ascending order, innermost of the parallel ones: a store is seen by the loads after it.
 // - select(c, a, b) evaluates only the branch taken: a load may stand behind the test that keeps it within bounds.
-// - Arithmetic on float16 and bfloat16 is done in float32 and rounded where a value is cast or stored.
+// - Arithmetic on floating types of less than 32 bits is done in float32 and rounded where a value is cast or stored.
+//   What is too great for a float8 type becomes its infinity, or its NaN where it has none. On integers of less than a
+//   byte there is no arithmetic: they are loaded, stored, and cast, which keeps the lowest bits.
 // - Integer arithmetic wraps; integer division truncates towards zero (ONNX Div) and by zero gives 0; shifts by the
 //   width or more give 0. Casts of floating to integer truncate and saturate (NaN gives 0), but narrowing of integers
 //   keeps the low bits, both as onnxruntime on x86 does where the standard leaves it open.

@@ -7,8 +7,7 @@ namespace {
 
 // float32 to a half type
 bool is_rounding(const Scalar& scalar) {
-  return scalar->op == ScalarOp::cast && (scalar.dtype() == DType::float16 || scalar.dtype() == DType::bfloat16) &&
-         scalar->operands[0].dtype() == DType::float32;
+  return scalar->op == ScalarOp::cast && is_half(scalar.dtype()) && scalar->operands[0].dtype() == DType::float32;
 }
 
 class RoundingRemover {

@@ -13,24 +13,52 @@
 namespace onnxc {
 namespace {
 
+// The type that arithmetic on T is done in.
 template <class T>
-concept Half = std::same_as<T, Eigen::half> || std::same_as<T, Eigen::bfloat16>;
+struct ComputeType {
+  using type = T;
+};
+template <>
+struct ComputeType<Eigen::half> {
+  using type = float;
+};
+template <>
+struct ComputeType<Eigen::bfloat16> {
+  using type = float;
+};
+template <kernels::SmallFormat format>
+struct ComputeType<kernels::SmallFloat<format>> {
+  using type = float;
+};
+template <>
+struct ComputeType<kernels::float8e8m0_t> {
+  using type = float;
+};
+template <class Value, int width>
+struct ComputeType<kernels::SmallInteger<Value, width>> {
+  using type = Value;
+};
 template <class T>
-concept Floating = std::floating_point<T> || Half<T>;
+using Compute = typename ComputeType<T>::type;
+
+template <class T>
+concept Floating = std::floating_point<Compute<T>>;
+// A floating type of fewer bits than the one that arithmetic is done in.
+template <class T>
+concept NarrowFloating = Floating<T> && !std::floating_point<T>;
 // bool is an integral type of C++, but no number here.
 template <class T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
-
-// The type that arithmetic on T is done in.
+// Integers of less than a byte: ONNX has no arithmetic on them, only casts.
 template <class T>
-using Compute = std::conditional_t<Half<T>, float, T>;
+concept SmallInteger = !Floating<T> && !std::integral<T>;
 
 template <class T>
 Compute<T> get(ScalarValue value) {
   if constexpr (Floating<T>)
     return static_cast<Compute<T>>(value.number);
   else
-    return static_cast<T>(value.integer);
+    return static_cast<Compute<T>>(value.integer);
 }
 
 template <class T>
@@ -70,8 +98,12 @@ ScalarValue convert(ScalarValue value) {
   Compute<From> from = get<From>(value);
   if constexpr (std::same_as<To, bool>)
     return make<bool>(from != Compute<From>(0));
-  else if constexpr (Half<To>)
+  else if constexpr (NarrowFloating<To>)
     return make<To>(static_cast<float>(To(round_to_odd(from))));
+  else if constexpr (SmallInteger<To> && Floating<From>)
+    return make<To>(To(truncate_to<int64_t>(static_cast<double>(from))));
+  else if constexpr (SmallInteger<To>)
+    return make<To>(To(static_cast<int64_t>(from)));
   else if constexpr (Integer<To> && Floating<From>)
     return make<To>(truncate_to<To>(static_cast<double>(from)));
   else
@@ -205,6 +237,8 @@ UnaryFunction find_unary(ScalarOp op) {
   if constexpr (std::same_as<T, bool>) {
     if (op == ScalarOp::logical_not) return [](ScalarValue a) { return make<bool>(!get<bool>(a)); };
     return nullptr;
+  } else if constexpr (SmallInteger<T>) {
+    return nullptr;
   } else {
     switch (op) {
       case ScalarOp::negate:
@@ -314,6 +348,8 @@ template <class T>
 BinaryFunction find_binary(ScalarOp op) {
   if constexpr (std::same_as<T, bool>) {
     return boolean_binary(op);
+  } else if constexpr (SmallInteger<T>) {
+    return nullptr;
   } else {
     switch (op) {
       case ScalarOp::modulo_floor:

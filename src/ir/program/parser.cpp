@@ -235,6 +235,11 @@ class ProgramParser {
       buffer.view = Buffer::View{parent, parse_shape(cursor.bracketed('[', ']'), dims_)};
     }
     if (cursor.take("alias")) buffer.alias = Buffer::Alias{cursor.buffer_id()};
+    if (cursor.take("packs")) {
+      const std::optional<DType> packs = parse_dtype(cursor.name());
+      if (!packs) cursor.fail("a dtype");
+      buffer.packs = Buffer::Elements{*packs, parse_shape(cursor.bracketed('[', ']'), dims_)};
+    }
     buffer.is_packed = cursor.take("packed");
     if (cursor.take("=")) buffer.constant = parse_constant(buffer, cursor);
     buffer.name = cursor.quoted();
@@ -284,7 +289,7 @@ class ProgramParser {
       else
         value.integer = TextCursor(number, cursor.line_number()).integer();
       store(to, convert(value));
-      to += info(buffer.dtype).size;
+      to += element_size(buffer.dtype);
     }
     return tensor;
   }

@@ -39,7 +39,10 @@ namespace {
 std::string print_dims(const Program& program) {
   std::set<Symbol> symbols;
   auto add = [&](const Expr& expr) { symbols.merge(expr.symbols()); };
-  for (const Buffer& buffer : program.buffers) std::ranges::for_each(buffer.shape, add);
+  for (const Buffer& buffer : program.buffers) {
+    std::ranges::for_each(buffer.shape, add);
+    std::ranges::for_each(buffer.element_shape(), add);
+  }
   for (const Guard& guard : program.guards) {
     add(guard.left);
     add(guard.right);
@@ -71,6 +74,7 @@ std::string print_buffer(BufferId id, const Buffer& buffer) {
   if (!buffer.layout.is_row_major()) text += fmt::format(" layout {}", buffer.layout.to_string());
   if (buffer.view) text += fmt::format(" view b{} {}", buffer.view->parent, to_string(buffer.view->shift));
   if (buffer.alias) text += fmt::format(" alias b{}", buffer.alias->parent);
+  if (buffer.packs) text += fmt::format(" packs {} {}", info(buffer.packs->dtype).name, to_string(buffer.packs->shape));
   if (buffer.is_packed) text += " packed";
   if (buffer.constant && !buffer.is_packed) text += print_elements(*buffer.constant);
   return text + " " + c_string_literal(buffer.name) + "\n";

@@ -21,17 +21,6 @@ bool is_contiguous(const Buffer& view, const Buffer& parent) {
   return true;
 }
 
-// The row-major indices of the element at `position`.
-std::vector<Expr> unflatten(const Shape& shape, Expr position) {
-  std::vector<Expr> indices(shape.size());
-  for (size_t i = shape.size(); i-- > 1;) {
-    indices[i] = mod(position, shape[i]);
-    position = floor_div(position, shape[i]);
-  }
-  if (!indices.empty()) indices[0] = position;
-  return indices;
-}
-
 // The offset of the element that stands at `position` when the buffer's elements are counted in row-major order.
 Expr offset_of_position(const Program& program, BufferId id, const Expr& position) {
   const Buffer& buffer = program.buffer(id);
@@ -64,6 +53,16 @@ void add_reads(std::vector<BufferId>& ids, const LoopNest& nest) {
 }
 
 }  // namespace
+
+std::vector<Expr> unflatten(const Shape& shape, Expr position) {
+  std::vector<Expr> indices(shape.size());
+  for (size_t i = shape.size(); i-- > 1;) {
+    indices[i] = mod(position, shape[i]);
+    position = floor_div(position, shape[i]);
+  }
+  if (!indices.empty()) indices[0] = position;
+  return indices;
+}
 
 KernelOperand whole_operand(const Shape& shape, std::vector<Layout> layouts) {
   KernelOperand operand{.layouts = std::move(layouts)};

@@ -39,6 +39,16 @@ struct Buffer {
   bool is_packed = false;
   std::optional<View> view;
   std::optional<Alias> alias;
+  // An input or output of a sub-byte type is the caller's bytes: the tensor that they hold.
+  struct Elements {
+    DType dtype;
+    Shape shape;
+  };
+  std::optional<Elements> packs;
+
+  // The tensor as the caller sees it.
+  DType element_dtype() const { return packs ? packs->dtype : dtype; }
+  const Shape& element_shape() const { return packs ? packs->shape : shape; }
 };
 
 // An epilogue: the value stored at each point of the output. In this expression accumulator 0 is the kernel's result
@@ -130,6 +140,9 @@ struct Program {
   // The offset in elements, from the start of the storage, of the element at these logical indices.
   Expr offset(BufferId id, const std::vector<Expr>& indices) const;
 };
+
+// The row-major indices of the element at `position`.
+std::vector<Expr> unflatten(const Shape& shape, Expr position);
 
 // Whether a level (plan stage) begins at the step: it binds symbols, or a loop begins or ends there.
 bool begins_level(const Step& step);

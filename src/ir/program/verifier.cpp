@@ -52,6 +52,9 @@ void check_buffer(const Program& program, BufferId id) {
   check_layout(id, buffer);
   if (buffer.kind == BufferKind::input || buffer.kind == BufferKind::output)
     check(buffer.layout.is_row_major(), "b{} is the caller's memory but not row-major", id);
+  if (buffer.kind == BufferKind::input || buffer.kind == BufferKind::output)
+    check(!is_sub_byte(buffer.dtype), "b{} is the caller's memory but its elements are {}", id,
+          info(buffer.dtype).name);
   check_parents(program, id);
   if (buffer.view) {
     const Buffer& parent = program.buffer(buffer.view->parent);

@@ -1,17 +1,85 @@
 // Cast and CastLike between all real types, and what hands its input on: Identity, Dropout.
+#include <cmath>
+
 #include "ops/elementwise/elementwise.h"
 
 namespace onnxc {
 namespace {
 
+// ------------------------------------------------------------------------------------------- to types of 8 bits
+
+// The greatest finite number.
+std::optional<double> greatest(DType dtype) {
+  switch (dtype) {
+    case DType::float8e4m3fn:
+      return 448;
+    case DType::float8e4m3fnuz:
+      return 240;
+    case DType::float8e5m2:
+    case DType::float8e5m2fnuz:
+      return 57344;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Attribute 'saturate' (ONNX Cast 19, table): what is beyond the greatest number, infinities too, becomes that number;
+// without it, the type's infinity or NaN, as the loop IR's cast does.
+Scalar saturated(const Scalar& x, double most) {
+  const Scalar wide = scalar::cast(is_floating(x.dtype()) ? info(x.dtype()).compute : DType::float32, x);
+  return minimum(maximum(wide, number(wide, -most)), number(wide, most));
+}
+
+// Attribute 'round_mode'. To "nearest" a number half way between two powers becomes the greater.
+enum class RoundMode : uint8_t { up, down, nearest };
+
+RoundMode round_mode(const NodeReader& node) {
+  const std::string mode = node.text("round_mode", "up");
+  if (mode == "up") return RoundMode::up;
+  if (mode == "down") return RoundMode::down;
+  if (mode == "nearest") return RoundMode::nearest;
+  node.fail("attribute 'round_mode' must be \"up\", \"down\" or \"nearest\", found \"{}\"", mode);
+}
+
+// ONNX Cast 24, table: saturating, 0 and what is below 2^-127 become 2^-127, and what is above 2^127 that; else both
+// become NaN. The loop IR's cast takes the power of two below. (ONNX's reference evaluator makes NaN of an infinity
+// always, and 2^-127 of 0 always.)
+Scalar to_power_of_two(const Scalar& x, RoundMode mode, bool saturates) {
+  const Scalar given = scalar::cast(DType::float32, x);
+  const Scalar least = number(given, std::exp2(-127)), most = number(given, std::exp2(127));
+  const Scalar wide = saturates ? minimum(maximum(given, least), most) : given;
+  const Scalar below = scalar::cast(DType::float32, scalar::cast(DType::float8e8m0, wide));
+  Scalar power = below;
+  if (mode != RoundMode::down) {
+    const Scalar is_above = mode == RoundMode::up
+                                ? less(below, wide)
+                                : scalar::unary(ScalarOp::logical_not, less(wide, below * number(below, 1.5)));
+    power = scalar::select(is_above, below * number(below, 2), below);
+  }
+  if (saturates)
+    power = minimum(power, most);
+  else
+    power = scalar::select(less(given, least), number(given, NAN), power);
+  return scalar::cast(DType::float8e8m0, power);
+}
+
 // The conversion itself is the loop IR's (ir/loops/loops.h): it truncates and saturates from floating-point numbers to
-// integers, and keeps the low bits between integers. Attributes 'saturate' and 'round_mode' are about 8-bit
-// floating-point types only.
+// integers, and keeps the low bits between integers and for integers of less than a byte.
 void define_cast(DefineContext& c) {
   Operand x = c.in(0);
-  DType to = c.out(0).dtype;
-  c.elementwise([&](const std::vector<Expr>& i) { return scalar::cast(to, x(i)); });
+  const DType to = c.out(0).dtype;
+  const bool saturates = c.integer("saturate", 1) != 0;
+  const RoundMode mode = round_mode(c);
+  const std::optional<double> most = greatest(to);
+  c.elementwise([&](const std::vector<Expr>& i) {
+    const Scalar value = x(i);
+    if (value.dtype() == to) return value;
+    if (to == DType::float8e8m0) return to_power_of_two(value, mode, saturates);
+    return scalar::cast(to, most && saturates ? saturated(value, *most) : value);
+  });
 }
+
+// --------------------------------------------------------------------------------------------------- Cast, CastLike
 
 // Cast 1 names the type; since version 6 attribute 'to' is TensorProto's number.
 DType cast_target(const NodeReader& node) {
@@ -37,12 +105,14 @@ DType cast_target(const NodeReader& node) {
 
 void infer_cast(InferContext& c) {
   expect_type(c, 0, Types::any);
+  static_cast<void>(round_mode(c));
   c.output(0, cast_target(c), c.shape(0));
 }
 
 void infer_cast_like(InferContext& c) {
   expect_type(c, 0, Types::any);
   expect_type(c, 1, Types::any);
+  static_cast<void>(round_mode(c));
   c.output(0, c.dtype(1), c.shape(0));
 }
 

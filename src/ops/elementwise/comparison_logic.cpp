@@ -24,7 +24,7 @@ Scalar bit_shift(const NodeReader& node, const Scalar& a, const Scalar& b) {
   if (node.text("direction", "") == "LEFT") return scalar::binary(ScalarOp::shift_left, a, b);
   const DTypeInfo& type = info(a.dtype());
   if (type.kind == DTypeKind::unsigned_integer) return scalar::binary(ScalarOp::shift_right, a, b);
-  Scalar last = number(b, static_cast<double>(8 * type.size - 1)), zero = number(b, 0);
+  Scalar last = number(b, static_cast<double>(type.bits - 1)), zero = number(b, 0);
   Scalar count = scalar::select(less(b, zero), last, minimum(b, last));
   return scalar::binary(ScalarOp::shift_right, a, count);
 }

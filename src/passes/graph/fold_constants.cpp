@@ -13,7 +13,7 @@ namespace {
 std::optional<int64_t> byte_size(const Value& value) {
   std::optional<std::vector<int64_t>> dims = constant_dims(*value.shape);
   if (!dims) return std::nullopt;
-  return checked_multiply(checked_product(*dims), info(value.dtype).size);
+  return checked_multiply(checked_product(*dims), element_size(value.dtype));
 }
 
 bool is_worth_folding(const Node& node, const FoldLimits& limits) {
@@ -42,7 +42,7 @@ std::optional<Tensor> elements_as_tensor(const Value& value) {
   for (const Expr& element : *value.elements) {
     if (!element.constant()) return std::nullopt;
     store(to, {.integer = *element.constant()});
-    to += info(value.dtype).size;
+    to += element_size(value.dtype);
   }
   return tensor;
 }

@@ -87,7 +87,7 @@ void infer_elements(const Node& node, RealElements& reals) {
 // A tensor whose bytes cannot be counted cannot be computed either; later stages would only name the sizes.
 void check_bytes(const Value& output) {
   if (std::optional<std::vector<int64_t>> dims = constant_dims(*output.shape))
-    static_cast<void>(checked_multiply(checked_product(*dims), info(output.dtype).size));
+    static_cast<void>(checked_multiply(checked_product(*dims), element_size(output.dtype)));
 }
 
 void infer_node(Graph& graph, Node& node, Inference& inference) {

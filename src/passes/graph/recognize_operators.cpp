@@ -55,7 +55,7 @@ void replace(Graph& graph, Node* old, std::string_view type, int version, std::v
 // An element for each channel instead of each group.
 Value* repeat(Graph& graph, const Value& parameter, int64_t times) {
   const Tensor& tensor = *parameter.constant;
-  const auto size = static_cast<size_t>(info(tensor.dtype()).size);
+  const auto size = static_cast<size_t>(element_size(tensor.dtype()));
   Tensor repeated = Tensor::zeros(tensor.dtype(), {checked_multiply(tensor.size(), times)});
   std::byte* to = repeated.mutable_bytes();
   for (size_t from = 0; from < tensor.bytes().size(); from += size)

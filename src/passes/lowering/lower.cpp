@@ -5,6 +5,7 @@
 
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
+#include "passes/lowering/sub_byte.h"
 
 namespace onnxc {
 
@@ -26,6 +27,8 @@ BufferId LoweringContext::buffer(const Value& value) {
   if (value.constant) {
     buffer.kind = BufferKind::constant;
     buffer.constant = value.constant;
+  } else if (is_sub_byte(value.dtype)) {
+    buffer.kind = BufferKind::temporary;  // the caller has it packed
   } else if (std::find(graph_.inputs.begin(), graph_.inputs.end(), &value) != graph_.inputs.end()) {
     buffer.kind = BufferKind::input;
   } else if (graph_.is_output(&value)) {
@@ -84,6 +87,10 @@ void lower_outputs(const Graph& graph, LoweringContext& context) {
   Program& program = context.program();
   for (const Value* output : graph.outputs) {
     BufferId id = context.buffer(*output);
+    if (is_sub_byte(output->dtype)) {
+      program.outputs.push_back(pack_output(program, id));
+      continue;
+    }
     bool taken = std::find(program.outputs.begin(), program.outputs.end(), id) != program.outputs.end();
     if (program.buffer(id).kind == BufferKind::output && !taken) {
       program.outputs.push_back(id);
@@ -144,7 +151,10 @@ Program lower(const Graph& graph, const KernelChoices& choices) {
   program.guards = graph.guards;
   program.size_rules = graph.size_rules;
   LoweringContext context(graph, program, choices.layouts);
-  for (const Value* input : graph.inputs) program.inputs.push_back(context.buffer(*input));
+  for (const Value* input : graph.inputs) {
+    const BufferId id = context.buffer(*input);
+    program.inputs.push_back(is_sub_byte(input->dtype) ? unpack_input(program, id) : id);
+  }
   for (const Value* input : graph.inputs) bind_elements(input, context);
   for (const auto& node : graph.nodes()) {
     const size_t first = program.steps.size();

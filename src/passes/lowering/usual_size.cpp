@@ -17,7 +17,7 @@ void for_each_input(const Graph& graph, const Visitor& visit) {
 }
 template <class Visitor>
 void for_each_input(const Program& program, const Visitor& visit) {
-  for (const BufferId input : program.inputs) visit(program.buffer(input).name, program.buffer(input).shape);
+  for (const BufferId input : program.inputs) visit(program.buffer(input).name, program.buffer(input).element_shape());
 }
 
 // The value that the usual size of an input's dim gives a symbol: 4 where the dim is 16*symbol.

@@ -18,8 +18,7 @@ double estimate(const Axis& axis) { return static_cast<double>(axis.extent.const
 
 bool is_splittable(const LoopNest& nest) {
   auto folds_whole_values = [](const Accumulator& accumulator) {
-    const bool is_half = accumulator.dtype == DType::float16 || accumulator.dtype == DType::bfloat16;
-    return !is_argument_reduction(accumulator.kind) && !is_half;
+    return !is_argument_reduction(accumulator.kind) && !is_computed_wider(accumulator.dtype);
   };
   return !nest.accumulators.empty() && nest.lets.empty() &&
          std::ranges::all_of(nest.accumulators, folds_whole_values) &&

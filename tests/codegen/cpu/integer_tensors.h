@@ -35,7 +35,7 @@ inline Tensor integer_tensor(DType dtype, const std::vector<int64_t>& dims, uint
   // Integers by their size: an unsigned or boolean element takes the low bits of the magnitude.
   Tensor tensor = Tensor::zeros(dtype, dims);
   const std::vector<double> magnitudes = integers_of<double>(DType::float64, dims, seed).as_double();
-  const auto size = static_cast<size_t>(info(dtype).size);
+  const auto size = static_cast<size_t>(element_size(dtype));
   const bool is_signed = info(dtype).kind == DTypeKind::signed_integer;
   for (size_t i = 0; i < magnitudes.size(); ++i) {
     auto value = static_cast<int64_t>(is_signed ? magnitudes[i] : std::abs(magnitudes[i]));

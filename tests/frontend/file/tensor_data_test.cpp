@@ -153,11 +153,28 @@ TEST_F(ReadTensor, DataMustBeInOneFieldOfItsType) {
   EXPECT_THAT(error(tensor), HasSubstr("the value 4294967296 does not fit in its type uint32"));
 }
 
+// ONNX packs elements of 4 and of 2 bits, the first into the lowest bits, also where a field has a number a byte.
+TEST_F(ReadTensor, ElementsOfLessThanAByte) {
+  TensorProto tensor = tensor_of(TensorProto::INT4, {3});
+  tensor.set_raw_data("\xe1\x03");
+  EXPECT_THAT(read(tensor).as_int64(), ElementsAre(1, -2, 3));
+  tensor.clear_raw_data();
+  for (const int byte : {0xe1, 0x03}) tensor.add_int32_data(byte);
+  EXPECT_THAT(read(tensor).as_int64(), ElementsAre(1, -2, 3));
+  tensor.add_int32_data(0);
+  EXPECT_EQ(error(tensor), "initializer 'w': shape [3] needs 2 elements of data, found 3");
+  TensorProto two_bits = tensor_of(TensorProto::UINT2, {5});
+  two_bits.set_raw_data("\x1b\x02");
+  EXPECT_THAT(read(two_bits).as_int64(), ElementsAre(3, 2, 1, 0, 2));
+  two_bits.set_raw_data("\x1b");
+  EXPECT_EQ(error(two_bits), "initializer 'w': shape [5] of uint2 needs 2 bytes of data, found 1");
+}
+
 TEST_F(ReadTensor, TypesWithoutARowAreNamed) {
   for (const auto& [type, name] : std::vector<std::pair<int, std::string>>{{TensorProto::STRING, "STRING"},
                                                                            {TensorProto::COMPLEX64, "COMPLEX64"},
-                                                                           {TensorProto::FLOAT8E4M3FN, "FLOAT8E4M3FN"},
-                                                                           {TensorProto::INT4, "INT4"},
+                                                                           {TensorProto::FLOAT4E2M1, "FLOAT4E2M1"},
+                                                                           {TensorProto::COMPLEX128, "COMPLEX128"},
                                                                            {TensorProto::UNDEFINED, "UNDEFINED"},
                                                                            {4711, "number 4711"},
                                                                            {-1, "number -1"}})

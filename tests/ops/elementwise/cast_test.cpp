@@ -45,9 +45,16 @@ TEST(Cast, TakesNamesOfTypesInItsFirstVersion) {
 }
 
 TEST(Cast, RefusesTypesThatAreNotCompiled) {
-  EXPECT_THAT(OneNode("Cast").input(DType::float32, {1}).attribute("to", int64_t{17}).error(),
-              HasSubstr("attribute 'to' is element type 17 of TensorProto.DataType"));
+  EXPECT_THAT(OneNode("Cast").input(DType::float32, {1}).attribute("to", int64_t{14}).error(),
+              HasSubstr("attribute 'to' is element type 14 of TensorProto.DataType"));
   EXPECT_THAT(OneNode("Cast").input(DType::float32, {1}).error(), HasSubstr("attribute 'to' is missing"));
+}
+
+TEST(Cast, RefusesAnUnknownRoundMode) {
+  OneNode node("Cast", 25);
+  node.input(DType::float32, {1}).attribute("to", int64_t{24}).attribute("round_mode", std::string("away"));
+  EXPECT_THAT(node.error(),
+              HasSubstr("attribute 'round_mode' must be \"up\", \"down\" or \"nearest\", found \"away\""));
 }
 
 TEST(CastLike, TakesTheTypeOfItsSecondInput) {

@@ -133,16 +133,16 @@ void swap_bytes(std::byte* data, size_t size, size_t element_size) {
 
 // The elements of a column-major array in row-major order.
 Tensor from_fortran_order(const Tensor& tensor) {
-  size_t element_size = static_cast<size_t>(info(tensor.dtype()).size);
+  const auto size = static_cast<size_t>(element_size(tensor.dtype()));
   size_t rank = tensor.dims().size();
   std::vector<int64_t> index(rank, 0), stride(rank, 1);
   for (size_t axis = 1; axis < rank; ++axis) stride[axis] = stride[axis - 1] * tensor.dims()[axis - 1];
   Tensor result = Tensor::zeros(tensor.dtype(), tensor.dims());
   std::byte* to = result.mutable_bytes();
-  for (int64_t element = 0; element < tensor.size(); ++element, to += element_size) {
+  for (int64_t element = 0; element < tensor.size(); ++element, to += size) {
     int64_t offset = 0;
     for (size_t axis = 0; axis < rank; ++axis) offset += index[axis] * stride[axis];
-    std::memcpy(to, tensor.bytes().data() + static_cast<size_t>(offset) * element_size, element_size);
+    std::memcpy(to, tensor.bytes().data() + static_cast<size_t>(offset) * size, size);
     for (size_t axis = rank; axis-- > 0;) {
       if (++index[axis] < tensor.dims()[axis]) break;
       index[axis] = 0;
@@ -170,7 +170,7 @@ NpyLayout read_npy_layout(std::span<const std::byte> bytes, const std::string& f
 
   Header header = HeaderParser(text.substr(start, length), file).parse();
   DType dtype = dtype_of(header.type, file);
-  int64_t expected = checked_multiply(checked_product(header.shape), info(dtype).size);
+  int64_t expected = checked_multiply(checked_product(header.shape), element_size(dtype));
   std::span<const std::byte> data = bytes.subspan(start + length);
   user_check(static_cast<int64_t>(data.size()) == expected, "{}: the shape needs {} bytes, and {} follow the header",
              file, expected, data.size());
@@ -183,7 +183,7 @@ Tensor read_npy(std::span<const std::byte> bytes, const std::string& file) {
   const std::span<const std::byte> data = bytes.subspan(layout.data_offset);
   Tensor tensor = Tensor::zeros(layout.dtype, layout.dims);
   if (!data.empty()) std::memcpy(tensor.mutable_bytes(), data.data(), data.size());
-  if (layout.is_swapped) swap_bytes(tensor.mutable_bytes(), data.size(), static_cast<size_t>(info(layout.dtype).size));
+  if (layout.is_swapped) swap_bytes(tensor.mutable_bytes(), data.size(), static_cast<size_t>(element_size(layout.dtype)));
   return layout.fortran_order ? from_fortran_order(tensor) : tensor;
 }
 
@@ -195,7 +195,7 @@ std::string npy_header(DType dtype, std::span<const int64_t> dims) {
   if (dims.size() > 1) shape.resize(shape.size() - 2);
   if (dims.size() == 1) shape.resize(shape.size() - 1);
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   info(dtype).size == 1 ? '|' : '<', row->code, shape);
+                                   element_size(dtype) == 1 ? '|' : '<', row->code, shape);
   // The data start at a multiple of 64.
   size_t unpadded = magic.size() + 4 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');

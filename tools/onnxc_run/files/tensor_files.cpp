@@ -26,7 +26,8 @@ std::string write_tensor_proto(const std::string& name, const Tensor& tensor) {
   message.set_name(name);
   message.set_data_type(static_cast<int32_t>(tensor.dtype()));
   for (int64_t dim : tensor.dims()) message.add_dims(dim);
-  message.set_raw_data(tensor.bytes().data(), tensor.bytes().size());
+  const Tensor packed = pack(tensor);
+  message.set_raw_data(packed.bytes().data(), packed.bytes().size());
   return message.SerializeAsString();
 }
 

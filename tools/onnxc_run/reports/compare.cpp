@@ -107,8 +107,8 @@ Tolerance by_magnitude(const Tensor& expected, Tolerance tolerance) {
 Tolerance tolerance_for(const ToleranceOptions& options, const std::string& name, DType dtype) {
   Tolerance tolerance{0, 0};
   if (is_floating(dtype))
-    tolerance = info(dtype).size == 2 ? Tolerance{.relative = 1e-2, .absolute = 1e-2}
-                                      : Tolerance{.relative = 1e-4, .absolute = 1e-5};
+    tolerance =
+        is_half(dtype) ? Tolerance{.relative = 1e-2, .absolute = 1e-2} : Tolerance{.relative = 1e-4, .absolute = 1e-5};
   return {.relative = choose(options.relative_by_name, name, options.relative, tolerance.relative),
           .absolute = choose(options.absolute_by_name, name, options.absolute, tolerance.absolute)};
 }

@@ -58,7 +58,7 @@ std::string header_bytes(nifti_image& image, const std::vector<int64_t>& dims, D
   image.nx = image.dim[1], image.ny = image.dim[2], image.nz = image.dim[3], image.nt = image.dim[4];
   image.nu = image.dim[5], image.nv = image.dim[6], image.nw = image.dim[7];
   image.datatype = code_of(dtype);
-  image.nbyper = static_cast<int>(info(dtype).size);
+  image.nbyper = static_cast<int>(element_size(dtype));
   image.scl_slope = 0;  // none
   image.scl_inter = 0;
   image.cal_min = image.cal_max = 0;
@@ -94,7 +94,7 @@ NiftiHeader::NiftiHeader(const std::filesystem::path& file) : file_(file) {
                "{} has elements of NIfTI type {} ({}); whole numbers of up to 32 bits, float32 and float64 are read",
                name, image.datatype, nifti_datatype_string(image.datatype));
     for (int64_t dim : dims_) user_check(dim >= 1, "{}: the header says that an axis has {} voxels", name, dim);
-    bytes_ = checked_multiply(checked_product(dims_), info(dtype_).size);
+    bytes_ = checked_multiply(checked_product(dims_), element_size(dtype_));
     is_compressed_ = nifti_is_gzfile(image.iname) != 0;
     is_swapped_ = image.byteorder != nifti_short_order();
     data_offset_ = image.iname_offset;
@@ -135,8 +135,9 @@ std::shared_ptr<std::byte[]> NiftiHeader::read_data() const {
   if (is_whole && is_compressed_) is_whole = znzread(&further, 1, 1, file) <= 1;
   Xznzclose(&file);
   user_check(is_whole, "{} is truncated or damaged: {} of {} bytes of voxels could be read", name, done, bytes_);
-  if (is_swapped_ && info(dtype_).size > 1)
-    nifti_swap_Nbytes(static_cast<int64_t>(size) / info(dtype_).size, static_cast<int>(info(dtype_).size), data.get());
+  if (is_swapped_ && element_size(dtype_) > 1)
+    nifti_swap_Nbytes(static_cast<int64_t>(size) / element_size(dtype_), static_cast<int>(element_size(dtype_)),
+                      data.get());
   return data;
 }
 

@@ -45,7 +45,8 @@ ResultFile::ResultFile(const std::filesystem::path& target, const Scan& scan, co
   }
   slice_elements_ = elements / format.dims[static_cast<size_t>(slab_axis_)];
   if (format.channels > 0) strides_.insert(strides_.begin(), elements);
-  bytes_ = checked_multiply(checked_multiply(elements, std::max<int64_t>(format.channels, 1)), info(format.dtype).size);
+  bytes_ =
+      checked_multiply(checked_multiply(elements, std::max<int64_t>(format.channels, 1)), element_size(format.dtype));
 
   const std::string header = header_of(target, scan, format);
   header_bytes_ = static_cast<int64_t>(header.size());
@@ -82,7 +83,7 @@ void ResultFile::write_at(int64_t offset, const void* data, int64_t bytes) {
 }
 
 void ResultFile::write_slice(int64_t slice, const void* data) {
-  const int64_t size = info(format_.dtype).size, slice_bytes = slice_elements_ * size;
+  const int64_t size = element_size(format_.dtype), slice_bytes = slice_elements_ * size;
   const int64_t channel_bytes = slice_bytes * format_.dims[static_cast<size_t>(slab_axis_)];
   const bool is_turned = slab_axis_ == 2;  // x, y, z: within a slice the file has x the fastest, the caller y
   turned_.resize(is_turned ? static_cast<size_t>(slice_bytes) : 0);

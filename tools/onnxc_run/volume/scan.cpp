@@ -77,7 +77,7 @@ Scan read_nifti(const std::filesystem::path& file, int32_t rank, AxisOrder order
   scan.slope = header->slope();
   scan.intercept = header->intercept();
   scan.header = header;
-  const bool is_aligned = header->data_offset() % info(scan.dtype).size == 0;
+  const bool is_aligned = header->data_offset() % element_size(scan.dtype) == 0;
   if (!header->is_compressed() && !header->is_swapped() && is_aligned && file.extension() == ".nii") {
     map_data(scan, file, header->data_offset(), header->bytes());
   } else {
@@ -91,7 +91,7 @@ Scan read_nifti(const std::filesystem::path& file, int32_t rank, AxisOrder order
 
 void check_dtype(const Scan& scan, const std::string& name) {
   const bool is_known = scan.dtype == DType::float32 || scan.dtype == DType::float64 || scan.dtype == DType::boolean ||
-                        (is_integer(scan.dtype) && info(scan.dtype).size <= 4);
+                        (is_integer(scan.dtype) && element_size(scan.dtype) <= 4);
   user_check(is_known, "{} has elements of {}; whole numbers of up to 32 bits, float32 and float64 are read", name,
              info(scan.dtype).name);
 }
@@ -114,8 +114,8 @@ Scan read_scan(const std::filesystem::path& file, int32_t rank, AxisOrder order,
     check_dtype(scan, name);
     set_axes(scan, layout.dims, dense_strides(layout.dims, layout.fortran_order), rank, name);
     map_data(scan, file, static_cast<int64_t>(layout.data_offset),
-             checked_multiply(checked_product(layout.dims), info(layout.dtype).size));
-    user_check(layout.data_offset % static_cast<size_t>(info(scan.dtype).size) == 0,
+             checked_multiply(checked_product(layout.dims), element_size(layout.dtype)));
+    user_check(layout.data_offset % static_cast<size_t>(element_size(scan.dtype)) == 0,
                "{}: its elements begin at byte {}, which is no multiple of their size", name, layout.data_offset);
     return scan;
   }
@@ -126,7 +126,7 @@ Scan read_scan(const std::filesystem::path& file, int32_t rank, AxisOrder order,
   scan.dtype = raw->dtype;
   check_dtype(scan, name);
   set_axes(scan, raw->dims, dense_strides(raw->dims, false), rank, name);
-  const int64_t bytes = checked_multiply(checked_product(raw->dims), info(raw->dtype).size);
+  const int64_t bytes = checked_multiply(checked_product(raw->dims), element_size(raw->dtype));
   map_data(scan, file, 0, bytes);
   user_check(static_cast<int64_t>(std::filesystem::file_size(file)) == bytes, "{} has {} bytes, and {} of {} are {}",
              name, std::filesystem::file_size(file), dims_text(raw->dims), info(raw->dtype).name, bytes);

@@ -105,7 +105,7 @@ bool has_vector_form(const ScalarNode& node) {
     default:
       break;
   }
-  const bool is_float = is_floating(node.dtype) && info(node.dtype).compute == DType::float32;
+  const bool is_float = is_kernel_type(node.dtype);
   if (node.op == ScalarOp::load || node.op == ScalarOp::constant || node.op == ScalarOp::cast) return is_float;
   return is_float || node.dtype == DType::boolean;
 }
@@ -116,7 +116,7 @@ bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueF
     fits &= has_vector_form(node);
     if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, lanes) != Access::none;
     for (const Scalar& operand : node.operands)
-      fits &= operand.dtype() == DType::boolean || info(operand.dtype()).compute == DType::float32;
+      fits &= operand.dtype() == DType::boolean || is_kernel_type(operand.dtype());
   });
   return fits && is_floating(epilogue.value.dtype());
 }
@@ -133,7 +133,7 @@ class VectorDialect : public ScalarDialect {
     if (node.op == ScalarOp::cast) {
       if (node.operands[0].dtype() == DType::boolean)
         return fmt::format("select({}, splat(1.0f), splat(0.0f))", operands[0]);
-      if (info(node.dtype).compute == node.dtype) return operands[0];
+      if (!is_computed_wider(node.dtype)) return operands[0];
       return fmt::format("round_to_{}({})", info(node.dtype).name, operands[0]);
     }
     if (node.op == ScalarOp::logical_not) return fmt::format("~{}", operands[0]);

@@ -229,8 +229,10 @@ Products products_for(DType dtype, Products float32) {
       return Products::float16;
     case DType::bfloat16:
       return Products::bfloat16;
-    default:
+    case DType::float32:
       return float32;
+    default:
+      internal_error("products of " + std::string(info(dtype).name));
   }
 }
 

@@ -183,7 +183,7 @@ class RowMomentsSpec : public RowSpecBase {
   Expr images_, groups_;
 };
 
-int64_t larger_size(DType a, DType b) { return std::max(info(a).size, info(b).size); }
+int64_t larger_size(DType a, DType b) { return std::max(element_size(a), element_size(b)); }
 
 void emit_rows(const Node& node, Rows rows, const Layout& layout, Epilogue epilogue, LoweringContext& context) {
   const Value &input = *node.inputs[0], &output = *node.outputs[0];

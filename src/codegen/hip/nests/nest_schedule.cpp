@@ -139,7 +139,7 @@ std::optional<TransposeTile> find_tile(const DeviceSchedule& schedule, const Fla
                        load_size,
                        tiles(store_loop, store_size),
                        tiles(load_loop, load_size),
-                       info(store.dtype).size};
+                       element_size(store.dtype)};
 }
 
 // The loops of the tile give way to those over its tiles.

@@ -24,7 +24,7 @@ struct DeviceRun {
   void (*begin_round)(void* context, int32_t level, int32_t round, bool is_first);
   // Binds the symbols of a step from the buffers that it reads, which `frame` has on the host; plans the level and sets
   // the addresses of the outputs whose size is now known.
-  onnxc_status (*enter_level)(void* context, const DeviceStep& step, int32_t level, const Frame& frame);
+  onnxc_status (*enter_level)(void* context, const StepDescription& step, int32_t level, const Frame& frame);
   void* context;
 };
 

@@ -17,7 +17,7 @@ int64_t aligned(int64_t bytes) { return (bytes + device_alignment - 1) / device_
 // Whether a run's launches depend on what the host reads in between.
 bool host_decides(const DeviceProgram& program) {
   for (int32_t i = 0; i < program.step_count; ++i) {
-    const DeviceStep& step = program.steps[i];
+    const StepDescription& step = program.steps[i];
     if (step.kind != StepKind::work || step.bind != nullptr || step.condition != nullptr) return true;
   }
   return false;
@@ -311,7 +311,7 @@ void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch
 }
 
 // What a step that the host decides on reads is brought there, when the kernels before it are done.
-onnxc_status DeviceInstance::read_for_host(const DeviceStep& step, ErrorText& error) {
+onnxc_status DeviceInstance::read_for_host(const StepDescription& step, ErrorText& error) {
   if (step.read < 0) return ONNXC_OK;
   const onnxc_status status = read_buffer(step.read, read_, error);
   host_buffers_[step.read] = read_.data();
@@ -322,7 +322,7 @@ onnxc_status DeviceInstance::launch(int32_t step, const DeviceRun& run, ErrorTex
   const HipLibrary& hip = module_->hip();
   const DeviceFrame frame{buffers_.data(), symbols_, launch, this};
   launched_ = hipSuccess;
-  program_.steps[step].run(frame);
+  program_.steps[step].launch(frame);
   // A hook sees a step that is done, with its own time.
   if (run.hook != nullptr && launched_ == hipSuccess) launched_ = hip.stream_synchronize(stream_);
   if (launched_ == hipSuccess) return ONNXC_OK;
@@ -337,7 +337,7 @@ onnxc_status DeviceInstance::run_step(int32_t step, const DeviceRun& run, ErrorT
     if (run.hook == nullptr) return onnxc_status{ONNXC_OK};
     return call_back([&] { return run.hook(run.context, step, when) != 0 ? ONNXC_STOPPED : ONNXC_OK; }, error);
   };
-  const DeviceStep& description = program_.steps[step];
+  const StepDescription& description = program_.steps[step];
   onnxc_status status = call_hook(ONNXC_BEFORE_STEP);
   if (status != ONNXC_OK) return status;
   if (description.bind != nullptr) {
@@ -358,11 +358,11 @@ onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, ErrorText& error
     const DeviceRun& run_;
     ErrorText& error;
     void begin_round(int32_t step, bool is_first) {
-      const DeviceStep* steps = self.program_.steps;
+      const StepDescription* steps = self.program_.steps;
       run_.begin_round(run_.context, level_of_step(steps, step), steps[step].round, is_first);
     }
     onnxc_status holds(int32_t step, bool& result) {
-      const DeviceStep& description = self.program_.steps[step];
+      const StepDescription& description = self.program_.steps[step];
       const onnxc_status status = self.read_for_host(description, error);
       if (status == ONNXC_OK) result = description.condition(self.host_frame_);
       return status;

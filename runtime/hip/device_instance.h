@@ -34,7 +34,7 @@ class DeviceInstance {
   onnxc_status place_buffers(int32_t level, const DeviceRun& run, ErrorText& error);
   onnxc_status place(int32_t level, const DeviceRun& run, ErrorText& error);
   onnxc_status copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
-  onnxc_status read_for_host(const DeviceStep& step, ErrorText& error);
+  onnxc_status read_for_host(const StepDescription& step, ErrorText& error);
   onnxc_status run_step(int32_t step, const DeviceRun& run, ErrorText& error);
   onnxc_status launch(int32_t step, const DeviceRun& run, ErrorText& error);
   onnxc_status launch_steps(const DeviceRun& run, ErrorText& error);

@@ -23,22 +23,6 @@ struct DeviceFrame {
   void* instance;
 };
 
-struct DeviceStep {
-  const char* name;
-  const char* nodes;
-  const char* operators;
-  void (*run)(const DeviceFrame& frame);
-  int32_t output_count;
-  const StepOutput* outputs;
-  // As in StepDescription. They run on the host: the GPU buffers that they read are copied to it before.
-  const char* (*bind)(const Frame& frame, int64_t* symbols) = nullptr;
-  StepKind kind = StepKind::work;
-  bool (*condition)(const Frame& frame) = nullptr;
-  int32_t partner = 0;
-  int32_t round = 0;
-  int32_t read = -1;  // the buffer that `bind` or `condition` reads
-};
-
 struct DeviceBackend;
 
 struct DeviceProgram {
@@ -52,7 +36,7 @@ struct DeviceProgram {
   int32_t buffer_count;
   const BufferDescription* buffers;
   int32_t step_count;
-  const DeviceStep* steps;
+  const StepDescription* steps;
   const unsigned char* weights;
   int64_t weights_size;
   const DeviceBackend* backend;  // runtime/hip

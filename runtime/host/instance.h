@@ -40,6 +40,7 @@ class Instance {
   int64_t captured_graphs() const;
   // The steps of this instance's runs, on whatever device.
   int32_t step_count() const;
+  const StepDescription* steps() const;
   onnxc_status step_info(int32_t step, onnxc_step_info& info) const;
   // Null for an index that is no step, or no output.
   const StepOutput* step_output(int32_t step, int32_t output) const;

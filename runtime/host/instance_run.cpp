@@ -285,7 +285,7 @@ onnxc_status Instance::run_on_device(const Values& values) {
   run.begin_round = [](void* given, int32_t level, int32_t round, bool is_first) {
     static_cast<Context*>(given)->instance.begin_round(level, round, is_first);
   };
-  run.enter_level = [](void* given, const DeviceStep& step, int32_t level, const Frame& frame) {
+  run.enter_level = [](void* given, const StepDescription& step, int32_t level, const Frame& frame) {
     const auto& [run_values, instance] = *static_cast<Context*>(given);
     return instance.enter_level(step.bind, frame, level, run_values);
   };

@@ -10,26 +10,23 @@ int32_t Instance::step_count() const {
   return device_ != nullptr ? model.device_program->step_count : model.step_count;
 }
 
+const StepDescription* Instance::steps() const {
+  return device_ != nullptr ? model.device_program->steps : model.steps;
+}
+
 onnxc_status Instance::step_info(int32_t step, onnxc_step_info& info) const {
   if (step < 0 || step >= step_count()) return ONNXC_INVALID_ARGUMENT;
-  if (device_ != nullptr) {
-    const DeviceStep& found = model.device_program->steps[step];
-    info = {found.name, found.nodes, found.operators};
-  } else {
-    const StepDescription& found = model.steps[step];
-    info = {found.name, found.nodes, found.operators};
-  }
+  const StepDescription& found = steps()[step];
+  info = {found.name, found.nodes, found.operators};
   return ONNXC_OK;
 }
 
 int32_t Instance::step_output_count(int32_t step) const {
-  if (step < 0 || step >= step_count()) return 0;
-  return device_ != nullptr ? model.device_program->steps[step].output_count : model.steps[step].output_count;
+  return step >= 0 && step < step_count() ? steps()[step].output_count : 0;
 }
 
 const StepOutput* Instance::step_output(int32_t step, int32_t output) const {
-  if (output < 0 || output >= step_output_count(step)) return nullptr;
-  return (device_ != nullptr ? model.device_program->steps[step].outputs : model.steps[step].outputs) + output;
+  return output >= 0 && output < step_output_count(step) ? steps()[step].outputs + output : nullptr;
 }
 
 double Instance::step_operations(int32_t step) const {

@@ -69,21 +69,26 @@ struct StepOutput {
 // run round by round.
 enum class StepKind : int32_t { work, bind, loop_begin, loop_end };
 
+struct DeviceFrame;  // hip/program.h
+
+// A step of the CPU's program, or of the GPU's.
 struct StepDescription {
-  const char* name;       // "conv_direct 3x3x3 64->64"
-  const char* nodes;      // ONNX names of the nodes it computes, separated by newlines
-  const char* operators;  // their operator types, separated by newlines
-  void (*run)(const Frame& frame);
+  const char* name;                              // "conv_direct 3x3x3 64->64"
+  const char* nodes;                             // ONNX names of the nodes it computes, separated by newlines
+  const char* operators;                         // their operator types, separated by newlines
+  void (*run)(const Frame& frame);               // on the CPU
   double (*operations)(const int64_t* symbols);  // floating-point operations, or null
   int32_t output_count;
   const StepOutput* outputs;
-  // For a step that begins the next level and has no `run`: reads symbols, and checks the guards that they complete.
-  // Returns null, or the text of the rule that fails.
+  // For a step that begins the next level and has no function of its own: reads symbols, and checks the guards that
+  // they complete. Returns null, or the text of the rule that fails. It and `condition` run on the host.
   const char* (*bind)(const Frame& frame, int64_t* symbols) = nullptr;
   StepKind kind = StepKind::work;
-  bool (*condition)(const Frame& frame) = nullptr;  // whether the step, or the loop's next round, runs; null: always
-  int32_t partner = 0;                              // loop_begin: the loop_end, and the other way round
-  int32_t round = 0;                                // loop_begin: the place of the symbol that counts the rounds
+  bool (*condition)(const Frame& frame) = nullptr;     // whether the step, or the loop's next round, runs; null: always
+  int32_t partner = 0;                                 // loop_begin: the loop_end, and the other way round
+  int32_t round = 0;                                   // loop_begin: the place of the symbol that counts the rounds
+  void (*launch)(const DeviceFrame& frame) = nullptr;  // on the GPU, in place of `run`
+  int32_t read = -1;  // on the GPU: the buffer that `bind` or `condition` reads, which is copied to the host before
 };
 
 struct DeviceProgram;

@@ -6,8 +6,7 @@
 namespace onnxc::runtime {
 
 // The level that a step begins, or in which it runs.
-template <class Step>
-int32_t level_of_step(const Step* steps, int32_t step) {
+inline int32_t level_of_step(const StepDescription* steps, int32_t step) {
   int32_t level = 0;
   for (int32_t i = 0; i <= step; ++i) level += steps[i].bind != nullptr ? 1 : 0;
   return level;
@@ -17,11 +16,11 @@ int32_t level_of_step(const Step* steps, int32_t step) {
 //   void begin_round(int32_t step, bool is_first);
 //   onnxc_status holds(int32_t step, bool& result);  // the step's condition
 //   onnxc_status run(int32_t step);
-template <class Step, class Walk>
-onnxc_status walk_steps(const Step* steps, int32_t count, Walk walk) {
+template <class Walk>
+onnxc_status walk_steps(const StepDescription* steps, int32_t count, Walk walk) {
   bool is_next_round = false;
   for (int32_t step = 0; step < count; ++step) {
-    const Step& description = steps[step];
+    const StepDescription& description = steps[step];
     if (description.kind == StepKind::loop_end) {
       is_next_round = true;
       step = description.partner - 1;

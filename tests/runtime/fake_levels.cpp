@@ -11,6 +11,7 @@
 // s must not be 13. The same for a GPU, whose kernels are those of hip/fake_hip.cpp.
 #include "hip/backend.h"
 #include "runtime/hip/fake_kernels.h"
+#include "runtime/hip/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -145,24 +146,25 @@ void launch_end(const DeviceFrame& frame) {
   launch(frame, count_kernel, frame.symbols[round_symbol], z_buffer, z_buffer);
 }
 
-const DeviceStep device_steps[] = {
-    {"loops double", "double", "Mul",
-     [](const DeviceFrame& frame) { launch(frame, twice_kernel, frame.symbols[n_symbol], x_buffer, t_buffer); }, 0,
-     nullptr},
-    {"bind s", "take", "Slice", nullptr, 0, nullptr, bind_size, StepKind::bind, nullptr, 0, 0, k_buffer},
-    {"loops negate", "negate", "Neg",
-     [](const DeviceFrame& frame) { launch(frame, negate_kernel, frame.symbols[n_symbol], t_buffer, t_buffer); }, 0,
-     nullptr, nullptr, StepKind::work, is_negated, 0, 0, k_buffer},
-    {"loops begin", "loop", "Loop",
-     [](const DeviceFrame& frame) {
-       launch(frame, take_kernel, frame.symbols[s_symbol], t_buffer, state_buffer, frame.symbols[n_symbol]);
-     },
-     0, nullptr},
-    {"loop", "loop", "Loop", nullptr, 0, nullptr, bind_nothing, StepKind::loop_begin, has_round, 6, round_symbol,
-     k_buffer},
-    {"loops grow", "grow", "Add", launch_grow, 1, grow_outputs},
-    {"end loop", "loop", "Loop", nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
-    {"loops end", "loop", "Loop", launch_end, 0, nullptr},
+const StepDescription device_steps[] = {
+    on_gpu({"loops double", "double", "Mul", nullptr, nullptr, 0, nullptr},
+           [](const DeviceFrame& frame) { launch(frame, twice_kernel, frame.symbols[n_symbol], x_buffer, t_buffer); }),
+    on_gpu({"bind s", "take", "Slice", nullptr, nullptr, 0, nullptr, bind_size, StepKind::bind}, nullptr, k_buffer),
+    on_gpu(
+        {"loops negate", "negate", "Neg", nullptr, nullptr, 0, nullptr, nullptr, StepKind::work, is_negated},
+        [](const DeviceFrame& frame) { launch(frame, negate_kernel, frame.symbols[n_symbol], t_buffer, t_buffer); },
+        k_buffer),
+    on_gpu({"loops begin", "loop", "Loop", nullptr, nullptr, 0, nullptr},
+           [](const DeviceFrame& frame) {
+             launch(frame, take_kernel, frame.symbols[s_symbol], t_buffer, state_buffer, frame.symbols[n_symbol]);
+           }),
+    on_gpu({"loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_begin, has_round, 6,
+            round_symbol},
+           nullptr, k_buffer),
+    on_gpu({"loops grow", "grow", "Add", nullptr, nullptr, 1, grow_outputs}, launch_grow),
+    on_gpu({"end loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
+           nullptr),
+    on_gpu({"loops end", "loop", "Loop", nullptr, nullptr, 0, nullptr}, launch_end),
 };
 
 const DeviceProgram device_program = {

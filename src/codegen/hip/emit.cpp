@@ -8,8 +8,8 @@
 #include "codegen/hip/nests/nest_printer.h"
 #include "codegen/host/buffer_table.h"
 #include "codegen/host/model_interface.h"
+#include "codegen/host/step_description.h"
 #include "codegen/host/step_flow.h"
-#include "codegen/host/step_outputs.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -28,9 +28,9 @@ class HipEmitter {
       print_sizes(host_, context_, {});
       host_.line("");
       weights_ = print_buffers();
-      host_.append(output_text_.take());
+      host_.append(descriptions_.take());
       host_.append(flow_.take());
-      host_.array("DeviceStep", "steps", steps_);
+      host_.array("StepDescription", "steps", steps_);
     }
     host_.line("");
     print_program();
@@ -68,10 +68,9 @@ class HipEmitter {
     const std::string function = fmt::format("step{}", index);
     const std::string name = std::visit([&](const auto& work) { return print(work, function); }, step.work);
     host_.line("");
-    steps_.push_back(fmt::format(
-        "{{{}, {}, {}, {}, {}, {}, {}}}", c_string_literal(name), c_string_literal(origin_lines(step, &Origin::name)),
-        c_string_literal(origin_lines(step, &Origin::type)), begins_level(step) ? "nullptr" : function,
-        outputs_.describe(index), flow_.describe(index), place_read_by_host(step)));
+    const std::string launch = begins_level(step) ? "nullptr" : function;
+    steps_.push_back(descriptions_.describe(
+        index, "nullptr", name, 0, fmt::format("{}, {}, {}", flow_.describe(index), launch, place_read_by_host(step))));
   }
 
   // Conditions and sizes are read on the host.
@@ -258,9 +257,7 @@ class HipEmitter {
   const HipEmitOptions& options_;
   EmitContext context_;
   TextWriter device_, host_;
-  TextWriter output_text_{1};
-  SharedFunctions functions_;
-  StepOutputPrinter outputs_{context_, output_text_, functions_};
+  StepDescriptionPrinter descriptions_{context_, 1};
   StepFlowPrinter flow_{context_};
   std::set<std::string> device_headers_, host_headers_ = {"kernels/hip/wave/launch.h"};
   std::string comment_;  // of the step that is printed, over the kernel that it is the first to use

@@ -5,12 +5,12 @@
 namespace onnxc {
 
 std::string StepDescriptionPrinter::describe(size_t step_index, const std::string& function, const std::string& name,
-                                             const Expr& operations, const std::string& flow) {
+                                             const Expr& operations, const std::string& rest) {
   const Step& step = context_.program.steps[step_index];
   const std::string outputs = outputs_.describe(step_index);
   return fmt::format(
       "{{{}, {}, {}, {}, {}, {}, {}}}", c_string_literal(name), c_string_literal(origin_lines(step, &Origin::name)),
-      c_string_literal(origin_lines(step, &Origin::type)), function, describe_operations(operations), outputs, flow);
+      c_string_literal(origin_lines(step, &Origin::type)), function, describe_operations(operations), outputs, rest);
 }
 
 std::string StepDescriptionPrinter::describe_operations(const Expr& operations) {

@@ -10,12 +10,13 @@ namespace onnxc {
 
 class StepDescriptionPrinter {
  public:
-  explicit StepDescriptionPrinter(const EmitContext& context) : context_(context) {}
+  explicit StepDescriptionPrinter(const EmitContext& context, int indentation = 0)
+      : context_(context), writer_(indentation) {}
 
-  // Returns the initializer of a step's StepDescription; `function` runs the step and reports call it `name`. `flow` is
+  // Returns the initializer of a step's StepDescription; `function` runs the step and reports call it `name`. `rest` is
   // the end of the initializer, from StepDescription::bind on.
   std::string describe(size_t step, const std::string& function, const std::string& name, const Expr& operations,
-                       const std::string& flow);
+                       const std::string& rest);
 
   // The definitions that the initializers use.
   std::string take() { return writer_.take(); }

@@ -3,6 +3,7 @@
 //   y[N, 4] = t[N, 4] + k[4]                kernel "add"
 #include "hip/backend.h"
 #include "runtime/hip/fake_kernels.h"
+#include "runtime/hip/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -53,11 +54,11 @@ int64_t place(const int64_t* symbols, PlacedAxis* axes) {
 }
 const StepOutput multiply_outputs[] = {{{"t", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, t_buffer, place}};
 const StepOutput add_outputs[] = {{{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, y_buffer, place}};
-const DeviceStep device_steps[] = {
-    {"loops multiply", "mul", "Mul",
-     [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }, 1, multiply_outputs},
-    {"loops add", "add", "Add", [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); }, 1,
-     add_outputs}};
+const StepDescription device_steps[] = {
+    on_gpu({"loops multiply", "mul", "Mul", nullptr, nullptr, 1, multiply_outputs},
+           [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }),
+    on_gpu({"loops add", "add", "Add", nullptr, nullptr, 1, add_outputs},
+           [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
 const DeviceProgram device_program = {
     .architecture = "gfx942",

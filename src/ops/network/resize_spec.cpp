@@ -1,0 +1,160 @@
+#include "ops/network/resize_spec.h"
+
+#include <cmath>
+
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+Interpolation read_interpolation(const NodeReader& c) {
+  std::string mode = c.text("mode", "nearest");
+  if (mode == "nearest") return Interpolation::nearest;
+  if (mode == "linear" || mode == "bilinear" || mode == "trilinear") return Interpolation::linear;
+  if (mode == "cubic") return Interpolation::cubic;
+  c.fail("mode '{}' is none of nearest, linear, cubic", mode);
+}
+
+bool is_upsample(const NodeReader& c) { return c.node().op->name == "Upsample"; }
+
+// The inputs' places changed: Upsample 9 and Resize 10 are (X, scales), Resize 11 and later (X, roi, scales, sizes).
+size_t scales_input(const NodeReader& c) { return is_upsample(c) || c.version() < 11 ? 1 : 2; }
+
+// A float list that is an attribute (Upsample 7), two attributes (Upsample 1) or a constant input; empty when it is not
+// given.
+std::vector<float> read_floats(const NodeReader& c, size_t input, std::string_view name) {
+  if (is_upsample(c) && c.version() < 7) return {1, 1, c.real("height_scale", 0), c.real("width_scale", 0)};
+  if (is_upsample(c) && c.version() < 9) return c.reals(name);
+  if (!c.has_input(input)) return {};
+  const Tensor* tensor = c.constant(input);
+  // An empty tensor stands for one that is not given.
+  if (tensor == nullptr && c.shape(input).size() == 1 && c.shape(input)[0].is_constant(0)) return {};
+  c.check(tensor != nullptr, "input {} ('{}', {}) depends on the data; onnxc needs it known when the model is compiled",
+          input, c.input(input).name, name);
+  std::vector<double> values = tensor->as_double();
+  return {values.begin(), values.end()};
+}
+
+// floor(extent * scale), exactly for a symbolic extent: a float is an integer over a power of two.
+Expr scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
+  c.check(std::isfinite(scale) && scale > 0 && scale < 1e6F,
+          "a scale of {}; a positive value below 1000000 is expected", scale);
+  if (std::optional<int64_t> constant = extent.constant()) {
+    const float scaled = std::floor(static_cast<float>(*constant) * scale);
+    c.check(scaled < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", *constant, scale);
+    return static_cast<int64_t>(scaled);
+  }
+  int64_t denominator = 1;
+  double numerator = scale;
+  while (numerator != std::floor(numerator) && denominator < (1LL << 40)) {
+    numerator *= 2;
+    denominator *= 2;
+  }
+  return floor_div(extent * static_cast<int64_t>(numerator), denominator);
+}
+
+// Sizes that keep the aspect ratio (18): one scale for all the axes, and dims rounded to the nearest.
+void keep_aspect_ratio(const NodeReader& c, const std::string& policy, const std::vector<size_t>& axes,
+                       ResizeSpec& spec) {
+  float scale = policy == "not_larger" ? INFINITY : 0;
+  for (size_t axis : axes) {
+    std::optional<int64_t> from = spec.axes[axis].input.constant(), to = spec.axes[axis].output.constant();
+    c.check(from && to, "keep_aspect_ratio_policy '{}' needs sizes known when the model is compiled", policy);
+    c.check(*from >= 1 && *to >= 0, "an axis of {} elements cannot be resized to {}", *from, *to);
+    float ratio = static_cast<float>(*to) / static_cast<float>(*from);
+    scale = policy == "not_larger" ? std::min(scale, ratio) : std::max(scale, ratio);
+  }
+  for (size_t axis : axes) {
+    spec.axes[axis].scale = scale;
+    auto extent = static_cast<float>(*spec.axes[axis].input.constant());
+    const float scaled = std::floor(scale * extent + 0.5F);
+    c.check(scaled < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", extent, scale);
+    spec.axes[axis].output = static_cast<int64_t>(scaled);
+  }
+}
+
+// The modes were left open before version 11: these are onnxruntime's.
+bool has_modes(const NodeReader& c) { return !is_upsample(c) && c.version() >= 11; }
+
+Coordinates read_coordinates(const NodeReader& c) {
+  using enum Coordinates;
+  if (!has_modes(c)) return asymmetric;
+  const std::string mode = c.text("coordinate_transformation_mode", "half_pixel");
+  for (const auto& [text, value] : {std::pair{"half_pixel", half_pixel},
+                                    {"pytorch_half_pixel", pytorch_half_pixel},
+                                    {"half_pixel_symmetric", half_pixel_symmetric},
+                                    {"align_corners", align_corners},
+                                    {"asymmetric", asymmetric},
+                                    {"tf_half_pixel_for_nn", tf_half_pixel_for_nn},
+                                    {"tf_crop_and_resize", tf_crop_and_resize}})
+    if (mode == text) return value;
+  c.fail("coordinate_transformation_mode '{}' is not one that ONNX defines", mode);
+}
+
+NearestMode read_nearest_mode(const NodeReader& c, Interpolation interpolation) {
+  using enum NearestMode;
+  if (!has_modes(c) || interpolation != Interpolation::nearest) return by_direction;
+  const std::string mode = c.text("nearest_mode", "round_prefer_floor");
+  for (const auto& [text, value] : {std::pair{"round_prefer_floor", round_prefer_floor},
+                                    {"round_prefer_ceil", round_prefer_ceil},
+                                    {"floor", floor},
+                                    {"ceil", ceil}})
+    if (mode == text) return value;
+  c.fail("nearest_mode '{}' is none of round_prefer_floor, round_prefer_ceil, floor, ceil", mode);
+}
+
+// The scales or the sizes of these axes.
+void read_extents(const NodeReader& c, const std::vector<size_t>& axes, ResizeSpec& spec) {
+  std::vector<float> scales = read_floats(c, scales_input(c), "scales");
+  if (!scales.empty()) {
+    c.check(scales.size() == axes.size(), "{} scales are given for {} axes", scales.size(), axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) {
+      spec.axes[axes[i]].scale = scales[i];
+      spec.axes[axes[i]].output = scaled_extent(c, c.shape(0)[axes[i]], scales[i]);
+    }
+  } else {
+    c.check(c.has_input(3), "neither scales nor sizes are given");
+    std::vector<Expr> sizes = *c.integers_from(3, "sizes");
+    c.check(sizes.size() == axes.size(), "{} sizes are given for {} axes", sizes.size(), axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) spec.axes[axes[i]].output = sizes[i];
+    std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
+    if (policy != "stretch") keep_aspect_ratio(c, policy, axes, spec);
+  }
+}
+
+void read_region(const NodeReader& c, const std::vector<size_t>& axes, ResizeSpec& spec) {
+  std::vector<float> roi = read_floats(c, 1, "roi");
+  c.check(roi.size() == 2 * axes.size(), "{} values of roi are given for {} axes", roi.size(), axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    spec.axes[axes[i]].roi_begin = roi[i];
+    spec.axes[axes[i]].roi_end = roi[axes.size() + i];
+  }
+}
+
+}  // namespace
+
+ResizeSpec resolve_resize(const NodeReader& c) {
+  const Shape& from = c.shape(0);
+  ResizeSpec spec;
+  spec.interpolation = read_interpolation(c);
+  spec.coordinates = read_coordinates(c);
+  spec.nearest_mode = read_nearest_mode(c, spec.interpolation);
+  spec.cubic_coefficient = c.real("cubic_coeff_a", -0.75F);
+  spec.excludes_outside = c.integer("exclude_outside", 0) != 0;
+  spec.extrapolation_value = c.real("extrapolation_value", 0);
+  for (const Expr& extent : from) spec.axes.push_back({extent, extent, std::nullopt});
+
+  const std::vector<int64_t> given_axes = c.integers("axes");
+  std::vector<size_t> axes = c.axes(std::vector<Expr>(given_axes.begin(), given_axes.end()), from.size());
+  if (axes.empty())
+    for (size_t i = 0; i < from.size(); ++i) axes.push_back(i);
+
+  read_extents(c, axes, spec);
+  if (spec.coordinates == Coordinates::tf_crop_and_resize) read_region(c, axes, spec);
+  bool shrinks = false;
+  for (const ResizeAxis& axis : spec.axes) shrinks = shrinks || !proven_at_least(axis.output, axis.input);
+  spec.antialias = c.integer("antialias", 0) != 0 && shrinks && spec.interpolation != Interpolation::nearest;
+  return spec;
+}
+
+}  // namespace onnxc

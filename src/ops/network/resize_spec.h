@@ -1,0 +1,54 @@
+// The attributes of Resize and Upsample, resolved once: defaults, versions and the places of inputs are gone. Shape
+// inference, the definition and every kernel read this and nothing else.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/expr/expr.h"
+
+namespace onnxc {
+
+class NodeReader;
+
+enum class Interpolation : uint8_t { nearest, linear, cubic };
+
+// ONNX Resize 19, coordinate_transformation_mode.
+enum class Coordinates : uint8_t {
+  half_pixel,
+  pytorch_half_pixel,
+  half_pixel_symmetric,
+  align_corners,
+  asymmetric,
+  tf_half_pixel_for_nn,
+  tf_crop_and_resize,
+};
+
+// How a coordinate becomes an index: ONNX's nearest_mode; `by_direction` rounds down, or up where the axis shrinks.
+enum class NearestMode : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil, by_direction };
+
+// One axis. Coordinates are computed in float32, as onnxruntime does.
+struct ResizeAxis {
+  Expr input, output;
+  std::optional<float> scale = {};  // absent: output / input
+  float roi_begin = 0, roi_end = 1;
+
+  bool is_kept() const { return proven_equal(input, output) && (!scale || *scale == 1); }
+};
+
+struct ResizeSpec {
+  Interpolation interpolation = Interpolation::nearest;
+  Coordinates coordinates = Coordinates::half_pixel;
+  NearestMode nearest_mode = NearestMode::by_direction;
+  float cubic_coefficient = 0;
+  bool excludes_outside = false;
+  bool antialias = false;  // where an axis shrinks and its elements are interpolated
+  float extrapolation_value = 0;
+  std::vector<ResizeAxis> axes;  // of the tensor, those that are kept too
+};
+
+// Fails for a mode that ONNX does not define; for scales, sizes or a region that are not as many as the axes, or that
+// are known only in a run; for a scale that is not positive.
+ResizeSpec resolve_resize(const NodeReader& node);
+
+}  // namespace onnxc

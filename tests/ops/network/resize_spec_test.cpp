@@ -1,0 +1,120 @@
+#include "ops/network/resize_spec.h"
+
+#include "ops/op_test.h"
+
+namespace onnxc {
+namespace {
+
+using testing::HasSubstr;
+
+ResizeSpec resolve(const OneNode& node) { return resolve_resize(NodeReader(node.node())); }
+
+std::string fault(const OneNode& node) {
+  try {
+    resolve(node);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Resize : OneNode {
+  explicit Resize(int version = 19) : OneNode("Resize", version) {
+    input(DType::float32, {1, 2, 6, Expr(Symbol::dim("W"))});
+  }
+};
+struct Scaled : Resize {
+  explicit Scaled(int version = 19, std::vector<float> scales = {1, 1, 0.5F, 2.5F}) : Resize(version) {
+    if (version >= 11) absent();
+    constant(Tensor::of(DType::float32, {4}, scales));
+  }
+};
+struct Sized : Resize {
+  explicit Sized(const std::vector<int64_t>& sizes) {
+    absent().absent().constant(Tensor::of(DType::int64, {std::ssize(sizes)}, sizes));
+  }
+};
+
+std::vector<std::string> outputs(const ResizeSpec& spec) {
+  std::vector<std::string> texts;
+  for (const ResizeAxis& axis : spec.axes) texts.push_back(axis.output.to_string());
+  return texts;
+}
+
+TEST(ResizeSpec, ScalesGiveSizes) {
+  const ResizeSpec spec = resolve(Scaled());
+  EXPECT_THAT(outputs(spec), testing::ElementsAre("1", "2", "3", "(5*W)//2"));
+  EXPECT_EQ(spec.axes[2].scale, 0.5F);
+  EXPECT_TRUE(spec.axes[1].is_kept());
+  EXPECT_FALSE(spec.axes[2].is_kept());
+}
+
+TEST(ResizeSpec, SizesLeaveTheScaleToTheRun) {
+  const ResizeSpec spec = resolve(Sized({1, 2, 9, 4}));
+  EXPECT_THAT(outputs(spec), testing::ElementsAre("1", "2", "9", "4"));
+  EXPECT_EQ(spec.axes[2].scale, std::nullopt);
+}
+
+TEST(ResizeSpec, OnlyTheNamedAxesAreResized) {
+  Resize node;
+  node.absent().absent().constant(int64s({1}, {9})).attribute("axes", std::vector<int64_t>{-2});
+  EXPECT_THAT(outputs(resolve(node)), testing::ElementsAre("1", "2", "9", "W"));
+}
+
+TEST(ResizeSpec, ModesHaveTheirDefaultsSinceVersion11) {
+  const ResizeSpec spec = resolve(Scaled());
+  EXPECT_EQ(spec.interpolation, Interpolation::nearest);
+  EXPECT_EQ(spec.coordinates, Coordinates::half_pixel);
+  EXPECT_EQ(spec.nearest_mode, NearestMode::round_prefer_floor);
+  const ResizeSpec before = resolve(Scaled(10));
+  EXPECT_EQ(before.coordinates, Coordinates::asymmetric);
+  EXPECT_EQ(before.nearest_mode, NearestMode::by_direction);
+}
+
+TEST(ResizeSpec, UpsampleHasItsScalesInThreePlaces) {
+  OneNode inputs("Upsample", 9), list("Upsample", 7), two("Upsample", 1);
+  for (OneNode* node : {&inputs, &list, &two}) node->input(DType::float32, {1, 2, 6, 4});
+  inputs.constant(float32s({4}, {1, 1, 2, 3}));
+  list.attribute("scales", std::vector<float>{1, 1, 2, 3});
+  two.attribute("height_scale", 2.0F).attribute("width_scale", 3.0F);
+  for (const OneNode* node : {&inputs, &list, &two})
+    EXPECT_THAT(outputs(resolve(*node)), testing::ElementsAre("1", "2", "12", "12"));
+}
+
+TEST(ResizeSpec, AntialiasesOnlyWhatShrinksAndIsInterpolated) {
+  auto antialiased = [](const std::vector<int64_t>& sizes, const char* mode) {
+    OneNode node("Resize", 19);
+    node.input(DType::float32, {1, 2, 6, 4}).absent().absent().constant(int64s({4}, sizes));
+    node.attribute("antialias", int64_t{1}).attribute("mode", std::string(mode));
+    return resolve(node).antialias;
+  };
+  EXPECT_TRUE(antialiased({1, 2, 3, 8}, "linear"));
+  EXPECT_FALSE(antialiased({1, 2, 3, 8}, "nearest"));
+  EXPECT_FALSE(antialiased({1, 2, 12, 8}, "cubic"));
+}
+
+TEST(ResizeSpec, KeepsTheAspectRatio) {
+  auto kept = [](const char* policy) {
+    OneNode node("Resize", 19);
+    node.input(DType::float32, {6, 4}).absent().absent().constant(int64s({2}, {12, 12}));
+    return outputs(resolve(node.attribute("keep_aspect_ratio_policy", std::string(policy))));
+  };
+  EXPECT_THAT(kept("stretch"), testing::ElementsAre("12", "12"));
+  EXPECT_THAT(kept("not_larger"), testing::ElementsAre("12", "8"));
+  EXPECT_THAT(kept("not_smaller"), testing::ElementsAre("18", "12"));
+}
+
+TEST(ResizeSpec, Faults) {
+  EXPECT_THAT(fault(Scaled().attribute("mode", std::string("area"))), HasSubstr("mode 'area' is none of nearest"));
+  EXPECT_THAT(fault(Scaled().attribute("nearest_mode", std::string("up"))), HasSubstr("nearest_mode 'up' is none of"));
+  EXPECT_THAT(fault(Scaled().attribute("coordinate_transformation_mode", std::string("pixel"))),
+              HasSubstr("coordinate_transformation_mode 'pixel' is not one that ONNX defines"));
+  EXPECT_THAT(fault(Sized({1, 2, 9})), HasSubstr("3 sizes are given for 4 axes"));
+  EXPECT_THAT(fault(Resize()), HasSubstr("neither scales nor sizes are given"));
+  EXPECT_THAT(fault(Scaled().attribute("coordinate_transformation_mode", std::string("tf_crop_and_resize"))),
+              HasSubstr("0 values of roi are given for 4 axes"));
+  EXPECT_THAT(fault(Scaled(19, {1, 1, -1, 1})), HasSubstr("a scale of -1; a positive value"));
+}
+
+}  // namespace
+}  // namespace onnxc

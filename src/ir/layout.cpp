@@ -22,7 +22,11 @@ Layout Layout::channel_blocked(size_t rank, int64_t block_size) {
   return layout;
 }
 
-bool Layout::is_row_major() const { return *this == row_major(axes.size()); }
+bool Layout::is_row_major() const {
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i].axis != i || axes[i].part != PhysicalAxis::Part::whole) return false;
+  return true;
+}
 
 bool Layout::is_blocked(size_t axis) const {
   for (const PhysicalAxis& physical : axes)

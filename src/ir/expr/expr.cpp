@@ -352,7 +352,12 @@ int64_t Expr::evaluate(const std::map<Symbol, int64_t>& values) const {
   return sum;
 }
 
+// Most sizes are numbers; their sums and products are found without their normal form.
 Expr operator+(const Expr& a, const Expr& b) {
+  if (a.terms_.empty()) return b;
+  if (b.terms_.empty()) return a;
+  if (const std::optional<int64_t> left = a.constant(), right = b.constant(); left && right)
+    return checked_add(*left, *right);
   std::vector<Term> merged;
   merged.reserve(a.terms_.size() + b.terms_.size());
   std::ranges::merge(a.terms_, b.terms_, std::back_inserter(merged), term_before);
@@ -364,6 +369,10 @@ Expr operator+(const Expr& a, const Expr& b) {
 Expr operator-(const Expr& a, const Expr& b) { return a + -b; }
 
 Expr operator*(const Expr& a, const Expr& b) {
+  if (a.terms_.empty() || b.is_constant(1)) return a;
+  if (b.terms_.empty() || a.is_constant(1)) return b;
+  if (const std::optional<int64_t> left = a.constant(), right = b.constant(); left && right)
+    return checked_multiply(*left, *right);
   user_check(std::ssize(a.terms_) * std::ssize(b.terms_) <= max_terms,
              "the expression of a size has more than {} terms", max_terms);
   std::vector<Term> terms;

@@ -212,6 +212,7 @@ bool proven_at_least(const Expr& a, const Expr& b) {
 }
 
 bool proven_less(const Expr& a, const Expr& b) {
+  if (a.bounds().maximum < b.bounds().minimum) return true;
   return unless_overflow([&] { return nonnegative(b - a - 1); }).value_or(false);
 }
 
@@ -237,6 +238,7 @@ std::optional<std::vector<std::optional<size_t>>> axes_but_ones(const Shape& sha
 }
 
 bool proven_different(const Expr& a, const Expr& b) {
+  if (a == b) return false;
   if (proven_less(a, b) || proven_less(b, a)) return true;
   return unless_overflow([&] { return never_zero_by_divisor(a - b); }).value_or(false);
 }

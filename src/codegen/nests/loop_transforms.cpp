@@ -60,6 +60,11 @@ std::optional<Expr> coefficient(const Expr& expr, const Symbol& symbol) {
   return Expr::from_terms(std::move(terms));
 }
 
+bool moves_by_one(const Expr& offset, const Symbol& symbol) {
+  const std::optional<Expr> step = coefficient(offset, symbol);
+  return step && step->is_constant(1);
+}
+
 void merge_loops(std::vector<FlatLoop>& loops, FlatNest& nest) {
   for (size_t i = 0; i + 1 < loops.size();) {
     const FlatLoop outer = loops[i], inner = loops[i + 1];

@@ -7,6 +7,8 @@ namespace onnxc {
 
 // The coefficient of `symbol` in an expression that is linear in it; nothing where it is not.
 std::optional<Expr> coefficient(const Expr& expr, const Symbol& symbol);
+// Whether neighbours along `symbol` are neighbours in memory.
+bool moves_by_one(const Expr& offset, const Symbol& symbol);
 
 // Merges every two adjacent loops that all accesses run through as one: an outer iteration moves each access as far as
 // a whole inner loop does. `loops` are some of the loops of `nest`, all of one kind.

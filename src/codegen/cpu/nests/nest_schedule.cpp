@@ -28,11 +28,6 @@ Expr iterations(const std::vector<FlatLoop>& loops, size_t first, size_t last) {
   return result;
 }
 
-bool moves_by_one(const Expr& offset, const Symbol& symbol) {
-  const std::optional<Expr> step = coefficient(offset, symbol);
-  return step && step->is_constant(1);
-}
-
 class Scheduler {
  public:
   explicit Scheduler(FlatNest nest) { result_.nest = std::move(nest); }

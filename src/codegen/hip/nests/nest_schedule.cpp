@@ -75,14 +75,10 @@ void fill_ragged_loops(std::vector<FlatLoop>& loops, std::vector<FlatLoop>& ragg
 constexpr int64_t shortest_tiled_loop = 8;  // a shorter one leaves whole cache lines to few threads anyway
 constexpr int64_t lds_banks = 32, bank_bytes = 4;
 
-bool moves_by_one(const Expr& offset, const FlatLoop& loop) {
-  const std::optional<Expr> step = coefficient(offset, loop.symbol);
-  return step && step->is_constant(1);
-}
-
 // The loop that neighbours in memory differ by.
 const FlatLoop* fastest_loop(const Expr& offset, const std::vector<FlatLoop>& loops) {
-  const auto found = std::ranges::find_if(loops, [&](const FlatLoop& loop) { return moves_by_one(offset, loop); });
+  const auto found =
+      std::ranges::find_if(loops, [&](const FlatLoop& loop) { return moves_by_one(offset, loop.symbol); });
   return found == loops.end() ? nullptr : &*found;
 }
 

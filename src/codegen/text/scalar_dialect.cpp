@@ -2,78 +2,14 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
 
 #include "codegen/text/expr_printer.h"
+#include "ir/loops/scalar_ops.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
-
-struct OperationRow {
-  ScalarOp op;
-  const char* function;
-  const char* infix = nullptr;  // where C has an operator of exactly this meaning
-  bool infix_is_floating_only = false;
-};
-
-using enum ScalarOp;
-constexpr std::array rows = {
-    OperationRow{negate, "negate"},
-    OperationRow{absolute, "absolute"},
-    OperationRow{sign, "sign"},
-    OperationRow{exponential, "exponential"},
-    OperationRow{logarithm, "logarithm"},
-    OperationRow{square_root, "square_root"},
-    OperationRow{reciprocal, "reciprocal"},
-    OperationRow{floor, "floor"},
-    OperationRow{ceil, "ceil"},
-    OperationRow{round_even, "round_even"},
-    OperationRow{truncate, "truncate"},
-    OperationRow{sine, "sine"},
-    OperationRow{cosine, "cosine"},
-    OperationRow{tangent, "tangent"},
-    OperationRow{arc_sine, "arc_sine"},
-    OperationRow{arc_cosine, "arc_cosine"},
-    OperationRow{arc_tangent, "arc_tangent"},
-    OperationRow{hyperbolic_sine, "hyperbolic_sine"},
-    OperationRow{hyperbolic_cosine, "hyperbolic_cosine"},
-    OperationRow{hyperbolic_tangent, "hyperbolic_tangent"},
-    OperationRow{arc_hyperbolic_sine, "arc_hyperbolic_sine"},
-    OperationRow{arc_hyperbolic_cosine, "arc_hyperbolic_cosine"},
-    OperationRow{arc_hyperbolic_tangent, "arc_hyperbolic_tangent"},
-    OperationRow{error_function, "error_function"},
-    OperationRow{is_nan, "is_nan"},
-    OperationRow{is_infinite, "is_infinite"},
-    OperationRow{add, "add", "+", true},
-    OperationRow{subtract, "subtract", "-", true},
-    OperationRow{multiply, "multiply", "*", true},
-    OperationRow{divide, "divide", "/", true},
-    OperationRow{modulo_floor, "modulo_floor"},
-    OperationRow{modulo_truncate, "modulo_truncate"},
-    OperationRow{power, "power"},
-    OperationRow{minimum, "minimum"},
-    OperationRow{maximum, "maximum"},
-    OperationRow{equal, "equal", "=="},
-    OperationRow{less, "less", "<"},
-    OperationRow{less_or_equal, "less_or_equal", "<="},
-    // Both sides are values already, so that nothing is gained by && and ||, and a branch is lost.
-    OperationRow{logical_and, "logical_and", "&"},
-    OperationRow{logical_or, "logical_or", "|"},
-    OperationRow{logical_xor, "logical_xor", "^"},
-    OperationRow{bitwise_and, "bitwise_and", "&"},
-    OperationRow{bitwise_or, "bitwise_or", "|"},
-    OperationRow{bitwise_xor, "bitwise_xor", "^"},
-    OperationRow{shift_left, "shift_left"},
-    OperationRow{shift_right, "shift_right"},
-};
-
-const OperationRow& row_of(ScalarOp op) {
-  for (const OperationRow& row : rows)
-    if (row.op == op) return row;
-  internal_error("a scalar operation that has a spelling");
-}
 
 // Whether every value of the type is a float.
 bool is_exact_in_float(DType dtype) { return dtype == DType::float32 || info(dtype).bits < 32; }
@@ -95,8 +31,6 @@ std::string integer_constant(DType dtype, int64_t value) {
 }
 
 }  // namespace
-
-std::string function_name(ScalarOp op) { return row_of(op).function; }
 
 std::string ScalarDialect::value_type(DType dtype) const { return std::string(info(info(dtype).compute).c_type); }
 
@@ -139,10 +73,11 @@ std::string ScalarDialect::operation(const ScalarNode& node, std::span<const std
   }
   if (node.op == ScalarOp::logical_not) return fmt::format("!{}", operands[0]);
   if (node.op == ScalarOp::bitwise_not) return fmt::format("~{}", operands[0]);
-  const OperationRow& row = row_of(node.op);
-  if (row.infix != nullptr && (is_floating(operand) || !row.infix_is_floating_only))
-    return fmt::format("{} {} {}", operands[0], row.infix, operands[1]);
-  return fmt::format("{}({})", row.function, fmt::join(operands, ", "));
+  const ScalarOpRow& known = row(node.op);
+  if (!known.c_infix.empty() && (is_floating(operand) || !known.c_infix_is_floating_only))
+    return fmt::format("{} {} {}", operands[0], known.c_infix, operands[1]);
+  internal_check(!known.function.empty(), "a scalar operation that has a function");
+  return fmt::format("{}({})", known.function, fmt::join(operands, ", "));
 }
 
 std::string ScalarDialect::select(const std::string& condition, const std::string& if_true,

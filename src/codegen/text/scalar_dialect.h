@@ -30,7 +30,4 @@ class ScalarDialect {
   virtual bool loads_early(const ScalarNode& load) const { return load.in_bounds; }
 };
 
-// The name of the function that computes an operation: that of the ScalarOp.
-std::string function_name(ScalarOp op);
-
 }  // namespace onnxc

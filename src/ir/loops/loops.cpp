@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/loops/scalar_arithmetic.h"
+#include "ir/loops/scalar_ops.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -53,49 +54,8 @@ std::optional<Expr> as_index(const Scalar& a) {
 // Operations whose result on constants is the same on every target: those that IEEE 754 or loops.h define to the bit.
 bool folds_exactly(ScalarOp op, DType operand) {
   if (!is_floating(operand)) return true;
-  switch (op) {
-    case ScalarOp::negate:
-    case ScalarOp::absolute:
-    case ScalarOp::sign:
-    case ScalarOp::floor:
-    case ScalarOp::ceil:
-    case ScalarOp::round_even:
-    case ScalarOp::truncate:
-    case ScalarOp::is_nan:
-    case ScalarOp::is_infinite:
-    case ScalarOp::equal:
-    case ScalarOp::less:
-    case ScalarOp::less_or_equal:
-    case ScalarOp::minimum:
-    case ScalarOp::maximum:
-      return true;
-    case ScalarOp::add:
-    case ScalarOp::subtract:
-    case ScalarOp::multiply:
-    case ScalarOp::divide:
-    case ScalarOp::square_root:
-    case ScalarOp::reciprocal:
-      return !is_computed_wider(operand);  // its constant could not hold the unrounded result
-    default:
-      return false;
-  }
-}
-
-bool gives_boolean(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::logical_not:
-    case ScalarOp::is_nan:
-    case ScalarOp::is_infinite:
-    case ScalarOp::equal:
-    case ScalarOp::less:
-    case ScalarOp::less_or_equal:
-    case ScalarOp::logical_and:
-    case ScalarOp::logical_or:
-    case ScalarOp::logical_xor:
-      return true;
-    default:
-      return false;
-  }
+  const Exactness exactness = row(op).exactness;
+  return exactness == Exactness::always || (exactness == Exactness::unrounded && !is_computed_wider(operand));
 }
 
 std::optional<bool> compare(ScalarOp op, const Expr& a, const Expr& b) {
@@ -209,7 +169,7 @@ Scalar accumulator(DType dtype, int slot) {
 
 Scalar unary(ScalarOp op, const Scalar& a) {
   internal_check(static_cast<bool>(a), "an operand");
-  const DType result = gives_boolean(op) ? DType::boolean : a.dtype();
+  const DType result = row(op).gives_boolean ? DType::boolean : a.dtype();
   UnaryFunction function = unary_function(op, a.dtype());  // checks the dtype
   if (is_constant(a) && folds_exactly(op, a.dtype())) return constant_of(result, function(value_of(a)));
   if (op == ScalarOp::logical_not && a->op == ScalarOp::logical_not) return a->operands[0];
@@ -219,7 +179,7 @@ Scalar unary(ScalarOp op, const Scalar& a) {
 Scalar binary(ScalarOp op, const Scalar& a, const Scalar& b) {
   internal_check(a && b, "two operands");
   internal_check(a.dtype() == b.dtype(), "operands of one dtype");
-  const DType result = gives_boolean(op) ? DType::boolean : a.dtype();
+  const DType result = row(op).gives_boolean ? DType::boolean : a.dtype();
   BinaryFunction function = binary_function(op, a.dtype());  // checks the dtype
   if (is_constant(a) && is_constant(b) && folds_exactly(op, a.dtype()))
     return constant_of(result, function(value_of(a), value_of(b)));

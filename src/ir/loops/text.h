@@ -4,28 +4,9 @@
 #include <optional>
 #include <string_view>
 
-#include "ir/loops/loops.h"
+#include "ir/loops/scalar_ops.h"
 
 namespace onnxc {
-
-enum class Notation : uint8_t {
-  leaf,      // constants, indices, loads, accumulators; casts are spelled with the name of their dtype
-  function,  // exp(x)
-  prefix,    // -x
-  infix,     // a + b
-};
-
-struct ScalarOpRow {
-  ScalarOp op;
-  std::string_view text;
-  Notation notation;
-  int operands;
-  int precedence = 0;  // of infix operators: higher binds tighter; all associate to the left
-};
-
-const ScalarOpRow& row(ScalarOp op);
-// The operation spelled like this in this notation, or null.
-const ScalarOpRow* find_scalar_op(std::string_view text, Notation notation);
 
 std::string_view name(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);

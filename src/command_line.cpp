@@ -64,14 +64,17 @@ struct Words {
     app.add_option("MODEL", options.model, "the ONNX file")->option_text(" ");
     app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
 
-    app.add_option("--target", options.target, "what to compile for: cpu, or hip for both")
+    app.add_option("--target", options.target,
+                   "device to compile for: cpu (default), or hip for an AMD GPU and the CPU")
         ->check(CLI::IsMember({"cpu", "hip"}))
         ->option_text("NAME");
-    app.add_option("--gpu-arch", options.gpu_arch, fmt::format("GPU of --target hip: {}", machine::target_gpu.name))
+    app.add_option("--gpu-arch", options.gpu_arch,
+                   fmt::format("GPU architecture of --target hip: {}", machine::target_gpu.name))
         ->check(CLI::IsMember({std::string(machine::target_gpu.name)}))
         ->option_text("NAME");
-    app.add_option("--fp32", options.fp32,
-                   "products of float32 on the GPU: ieee (default), xf32 (10 bits) or bf16x3 (16 bits)")
+    app.add_option(
+           "--fp32", options.fp32,
+           "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa) or bf16x3 (16)")
         ->check(CLI::IsMember({"ieee", "xf32", "bf16x3"}))
         ->option_text("KIND");
     app.add_option("--precision", options.precision,
@@ -81,75 +84,81 @@ struct Words {
     app.add_option("--keep-float32", options.keep_float32,
                    "with --precision: nodes that stay float32, by name or pattern ('/encoder/*'); may be repeated")
         ->option_text("PATTERN");
-    app.add_option("--march", options.march, "CPU: native (default), x86-64-v3, x86-64-v4 or another that clang knows")
+    app.add_option("--march", options.march,
+                   "CPU architecture, by clang's name: native (default), x86-64-v3, x86-64-v4, znver4, ...")
         ->option_text("NAME");
     app.add_option("--compiler", options.compiler.compiler,
-                   "the C++ compiler: a command such as clang++-20, or zig (default: clang 19 or newer, else zig)")
+                   "C++ compiler: a command such as clang++-20, or zig (default: clang 19 or newer, else zig)")
         ->option_text("NAME");
     app.add_option("--glibc", options.compiler.glibc,
-                   "the oldest C library that the result runs with, such as 2.28; compiled by zig")
+                   "oldest glibc that the result must run with, such as 2.28; needs zig")
         ->option_text("VERSION");
-    app.add_option("--dim", dims, "a symbolic dim's value (N=4) or range (N=1..8); may be repeated")
+    app.add_option("--dim", dims, "value (N=4) or range (N=1..8) of a symbolic dim; may be repeated")
         ->allow_extra_args(false)
         ->option_text("NAME=SIZE");
-    app.add_option("--outputs", options.outputs, "compile for these outputs only")
+    app.add_option("--outputs", options.outputs, "keep these outputs of the model only")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->option_text("A,B");
-    app.add_option("--emit", emit, "what to write: so (default), source, obj or ir")
+    app.add_option("--emit", emit, "kind of file to write: so (default), source, obj or ir")
         ->check(CLI::IsMember(emits))
         ->option_text("KIND");
-    app.add_option("-O", options.optimization, "0: default schedules, nothing fused; 1 to 3 (default): everything")
+    app.add_option("-O", options.optimization,
+                   "optimisation: 0 none (plain loops, nothing fused); 1 to 3 (default) all")
         ->check(CLI::Range(0, 3))
         ->option_text("LEVEL");
-    app.add_option("-j,--jobs", options.jobs, "run this many compilers at once (default: one a core)")
+    app.add_option("-j,--jobs", options.jobs, "number of clang processes at a time (default: one per core)")
         ->check(CLI::Range(1, 1024))
         ->option_text("N");
     app.add_flag("--keep-refused", options.keep_refused,
-                 "keep the generated sources where a compiler refuses them, and say where");
-    app.add_option("--max-memory", options.limits.max_memory, "refuse a model that needs more to compile, such as 8GB")
+                 "keep the generated source if clang rejects it, and print where it is");
+    app.add_option("--max-memory", options.limits.max_memory,
+                   "limit on the memory of the compile, such as 8GB; a model that needs more is refused")
         ->transform(CLI::AsSizeValue(false))
         ->check(not_negative)
         ->option_text("SIZE");
-    app.add_option("--max-seconds", options.limits.max_seconds, "end a compile that takes longer (default: 3600)")
+    app.add_option("--max-seconds", options.limits.max_seconds, "limit on the seconds of the compile (default: 3600)")
         ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
         ->option_text("N");
-    app.add_option("--max-nodes", options.limits.max_nodes, "refuse a model of more nodes")
+    app.add_option("--max-nodes", options.limits.max_nodes, "limit on the number of nodes")
         ->check(not_negative)
         ->option_text("N");
 
-    constexpr const char* reports = "Reports, on stdout; without -o nothing is compiled";
-    app.add_option("--dump-shapes", options.dump_shapes, "every shape as a table, or as JSON in a file")
+    constexpr const char* reports = "Reports (on stdout; without -o the model is not compiled)";
+    app.add_option("--dump-shapes", options.dump_shapes,
+                   "print the shape of every tensor; with =FILE.json write them to that file")
         ->expected(0, 1)
         ->default_str("")
         ->option_text("[=FILE.json]")
         ->group(reports);
-    app.add_option("--dump-ir", options.dump_ir, "the graph or program after a pass, or after all (default)")
+    app.add_option("--dump-ir", options.dump_ir,
+                   "print the intermediate representation after this pass, or after each (default)")
         ->expected(0, 1)
         ->default_str("all")
         ->option_text("[=PASS]")
         ->group(reports);
     app.add_option("--run-pass", options.run_pass,
-                   "one pass alone: MODEL is the text of a program, or an ONNX file for a pass of graphs")
+                   "run this pass alone on MODEL: a program's text, or an ONNX file for a pass on graphs")
         ->option_text("PASS")
         ->group(reports);
     app.add_option("--list-operators", options.list_operators,
-                   "every operator of ONNX and how it is compiled; no MODEL")
+                   "print how each operator of ONNX is compiled; takes no MODEL")
         ->expected(0, 1)
         ->default_str("table")
         ->check(CLI::IsMember({"table", "json"}))
         ->option_text("[=json]")
         ->group(reports);
-    app.add_flag("--report", options.report, "what became of each node")->group(reports);
-    app.add_flag("--json", options.json, "--dump-shapes and --report as JSON")->group(reports);
+    app.add_flag("--report", options.report, "print what each node became: a kernel, loops, or part of another node's")
+        ->group(reports);
+    app.add_flag("--json", options.json, "print --dump-shapes and --report as JSON")->group(reports);
 
-    constexpr const char* messages = "Messages, on stderr";
-    app.add_flag("--time-passes", options.time_passes, "the time of each stage")->group(messages);
-    app.add_flag("-v,--verbose", command.verbosity, "each stage as it ends")->group(messages);
-    app.add_flag("-q,--quiet", command.quiet, "say only errors")->group(messages);
+    constexpr const char* messages = "Messages (on stderr)";
+    app.add_flag("--time-passes", options.time_passes, "print how long each stage took")->group(messages);
+    app.add_flag("-v,--verbose", command.verbosity, "print each stage as it ends")->group(messages);
+    app.add_flag("-q,--quiet", command.quiet, "print errors only")->group(messages);
     app.footer(
-        "Exit codes: 0 done; 1 the model, the input or the machine is at fault; 2 the command line is;\n"
-        "3 a bug of onnxc. Environment: ONNXC_CXX (the C++ compiler), NO_COLOR, TMPDIR.");
+        "Exit codes: 0 success; 1 error in the model, an input or the machine; 2 error in the command line;\n"
+        "3 bug in onnxc. Environment variables: ONNXC_CXX (C++ compiler), NO_COLOR, TMPDIR.");
   }
 
   void check() {
@@ -168,7 +177,7 @@ struct Words {
 };
 
 constexpr const char* description =
-    "onnxc compiles an ONNX model into one shared object that runs with nothing else installed.";
+    "onnxc compiles an ONNX model to one shared library, which needs nothing else installed to run.";
 
 }  // namespace
 

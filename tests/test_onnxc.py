@@ -100,7 +100,7 @@ def test_help_names_every_option() -> None:
     assert {"--march", "--run-pass"} <= options
     for option in options:
         assert f"  {option} " in text or f",{option} " in text
-    assert "Exit codes: 0 done; 1" in text
+    assert "Exit codes: 0 success; 1" in text
     assert re.fullmatch(r"onnxc \d+\.\d+\.\d+\ncompiles with clang.*\n", onnxc("--version").stdout)
 
 

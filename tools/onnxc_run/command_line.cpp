@@ -88,27 +88,31 @@ void parse_tolerance(const std::string& option, const std::string& text, std::op
 std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   RunOptions options;
   std::vector<std::string> dims, shapes, relative, absolute;
-  CLI::App app{"onnxc-run runs, checks and measures a model.so that onnxc made."};
+  CLI::App app{"onnxc-run runs, checks and measures a model that onnxc compiled."};
   app.footer(
-      "Exit codes: 0 done; 1 the model, an input or the machine is at fault; 2 the command line is;\n"
-      "3 a bug of onnxc; 4 a comparison failed. Data goes to stdout, messages to stderr.\n"
-      "Environment: ONNXC_THREADS, OMP_NUM_THREADS (threads), ONNXC_POISON (fills memory with NaN), TMPDIR.");
+      "Exit codes: 0 success; 1 error in the model, an input or the machine; 2 error in the command line;\n"
+      "3 bug in onnxc; 4 an output differs from what was expected. Data goes to stdout, messages to stderr.\n"
+      "Environment variables: ONNXC_THREADS, OMP_NUM_THREADS (number of threads), ONNXC_POISON (fill memory with "
+      "NaN),\n"
+      "TMPDIR.");
   app.set_version_flag("--version", "onnxc-run " ONNXC_VERSION);
-  app.add_option("MODEL", options.model, "the model.so")->required();
+  app.add_option("MODEL", options.model, "the compiled model, such as model.so")->required();
   app.add_option("TESTS", options.tests,
-                 "a folder that holds input_0.pb, output_0.pb, ... or such folders named "
-                 "test_data_set_N: runs each and compares");
-  app.add_option("--input", options.inputs, "NAME=FILE: an input from a .npy, or from a TensorProto in a .pb")
+                 "folder of test data: input_0.pb, output_0.pb, ..., or folders of these named test_data_set_N; "
+                 "runs the model on each and compares the outputs");
+  app.add_option("--input", options.inputs,
+                 "NAME=FILE: read an input from a .npy file, or from a TensorProto in a .pb file")
       ->allow_extra_args(false);
-  app.add_option("--random", options.random_seed, "SEED: fills the inputs that no file gives with random values");
+  app.add_option("--random", options.random_seed, "SEED: fill the inputs without a file with random values");
   app.add_option(
          "--dim", dims,
-         "NAME=SIZE: the size of a symbolic dim of random inputs (default: 1 for a batch, else a legal size near 64)")
+         "NAME=SIZE: size of a symbolic dim of the random inputs (default: 1 for a batch, else a legal size near 64)")
       ->allow_extra_args(false);
-  app.add_option("--shapes", shapes, "NAME:DIMS: the dims of a random input, as x:1x1x96x96x96")
+  app.add_option("--shapes", shapes, "NAME:DIMS: dims of a random input, such as x:1x1x96x96x96")
       ->allow_extra_args(false);
-  app.add_option("--output", options.output, "DIR: writes each output to DIR/NAME.npy");
-  app.add_option("--expect", options.expected, "NAME=FILE: compares an output with a .npy or .pb")
+  app.add_option("--output", options.output,
+                 "DIR: write each output to DIR/NAME.npy (.pb for a type that numpy lacks)");
+  app.add_option("--expect", options.expected, "NAME=FILE: compare an output with a .npy or .pb file")
       ->allow_extra_args(false);
   app.add_option(
          "--rtol", relative,
@@ -118,23 +122,25 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   app.add_option("--atol", absolute,
                  "absolute tolerance, for all outputs or NAME:VALUE (default by dtype: 1e-5, half types 1e-2)")
       ->allow_extra_args(false);
-  app.add_flag("--equal-nan", options.tolerance.equal_nan, "NaN equals NaN, and an infinity itself");
+  app.add_flag("--equal-nan", options.tolerance.equal_nan, "treat NaN as equal to NaN, and an infinity to itself");
   app.add_option(
       "--verify", options.verify,
-      "MODEL.onnx: compares every tensor with those of an -O0 compile, and names the first node that differs");
-  app.add_option("--trace", options.trace, "DIR: writes every tensor that is materialised, and what it holds");
-  app.add_flag("--profile", options.profile, "prints the time of each step");
-  app.add_option("--bench", options.benchmark_runs, "N: measures at least N runs (and at least 10, and 3 s)")
+      "MODEL.onnx: compile this model with -O0, compare every tensor, and print the first node that differs");
+  app.add_option("--trace", options.trace,
+                 "DIR: write every intermediate tensor, and print its minimum, maximum, mean, NaN and infinities");
+  app.add_flag("--profile", options.profile, "print the time of each kernel, and the layers that it computes");
+  app.add_option("--bench", options.benchmark_runs, "N: benchmark: at least N runs, 10 runs and 3 seconds")
       ->expected(0, 1)
       ->default_str("10")
       ->check(CLI::Range(1, 1'000'000'000));
-  app.add_option("--threads", options.threads, "threads of a run (default: what the machine and its cgroup allow)")
+  app.add_option("--threads", options.threads,
+                 "number of threads (default: as many as the CPUs that the process may use)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--device", options.device, "where to run")->check(CLI::IsMember({"cpu", "hip"}));
+  app.add_option("--device", options.device, "device to run on")->check(CLI::IsMember({"cpu", "hip"}));
   app.add_flag("--hip-graph", options.hip_graph,
-               "launches the kernels of a run as one HIP graph, where the model lets the GPU run on its own");
-  app.add_flag("--info", options.information, "prints what the model is");
-  app.add_flag("--json", options.json, "prints --info, --bench, --profile, --trace, comparisons as JSON");
+               "launch the kernels of a run as one HIP graph, if no size or condition depends on the data");
+  app.add_flag("--info", options.information, "print the model's inputs, outputs, target and options");
+  app.add_flag("--json", options.json, "print --info, --bench, --profile, --trace and comparisons as JSON");
   const std::function<void()> read_volume_options = add_volume_options(app, options.volume);
   try {
     const std::vector<std::string> given(argv + 1, argv + std::max(argc, 1));

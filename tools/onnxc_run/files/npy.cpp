@@ -183,7 +183,8 @@ Tensor read_npy(std::span<const std::byte> bytes, const std::string& file) {
   const std::span<const std::byte> data = bytes.subspan(layout.data_offset);
   Tensor tensor = Tensor::zeros(layout.dtype, layout.dims);
   if (!data.empty()) std::memcpy(tensor.mutable_bytes(), data.data(), data.size());
-  if (layout.is_swapped) swap_bytes(tensor.mutable_bytes(), data.size(), static_cast<size_t>(element_size(layout.dtype)));
+  if (layout.is_swapped)
+    swap_bytes(tensor.mutable_bytes(), data.size(), static_cast<size_t>(element_size(layout.dtype)));
   return layout.fortran_order ? from_fortran_order(tensor) : tensor;
 }
 

@@ -135,6 +135,15 @@ void print_json(const Profile& profile, const Session& session, const RunOptions
   fmt::print("{}\n", json_text(json));
 }
 
+constexpr std::string_view legend =
+    "share    of the time of all steps\n"
+    "of peak  operations of the layer's definition over this machine's peak; a Winograd kernel needs fewer, and may "
+    "pass "
+    "100%\n"
+    "kernel   a kernel template and its shape, such as 'conv_direct 3x3x3 64->64' (filter, input -> output channels);\n"
+    "         'loops NAME' is code generated for one layer or several fused ones, 'copy' changes a tensor's layout\n"
+    "layers   the model's nodes that the step computes, each 'name (operator)'; after a + come those fused into it\n";
+
 // The columns of numbers, for a step or a kind of steps.
 std::string numbers(const Profile& profile, const StepTime& time) {
   const double rate = gflops(time);
@@ -148,11 +157,11 @@ void print_table(const Profile& profile, int threads) {
   constexpr size_t longest = 48;
   size_t width = 4;
   for (const onnxc_step_info& step : profile.infos) width = std::max(width, printable(step.name, longest).size());
-  fmt::print("{}{:<{}}  nodes\n", head, "step", width);
+  fmt::print("{}{:<{}}  layers\n", head, "kernel", width);
   for (size_t step = 0; step < profile.infos.size(); ++step)
     fmt::print("{}  {:<{}}  {}\n", numbers(profile, profile.steps[step]), printable(profile.infos[step].name, longest),
                width, step_title(profile.infos[step]));
-  fmt::print("\n{}kind of step\n", head);
+  fmt::print("\n{}kind of kernel\n", head);
   for (const KindTime& kind : times_by_kind(profile))
     fmt::print("{}  {} ({} step{})\n", numbers(profile, kind.time), printable(kind.kind, longest), kind.steps,
                kind.steps == 1 ? "" : "s");
@@ -162,6 +171,7 @@ void print_table(const Profile& profile, int threads) {
              threads, threads == 1 ? "" : "s", profile.peak.gflops, profile.peak.gigabytes_read);
   fmt::print("{}; this process held {:.1f} MiB at most\n", memory_text(profile.memory),
              static_cast<double>(profile.process_bytes) / (1 << 20));
+  fmt::print("\n{}", legend);
 }
 
 }  // namespace

@@ -89,14 +89,18 @@ void print_table(const std::vector<onnxc_step_info>& steps, const std::vector<st
     for (const Json& launch : of_step) all.add(launch);
   fmt::print(
       "  model us  share MFMA TF/s    MFMA    VALU    SALU     LDS LDS cyc conflic    VMEM MiB load MiB stor  bound    "
-      "step; nodes\n");
+      "kernel; layers\n");
   for (size_t step = 0; step < steps.size(); ++step) {
     constexpr size_t longest = 60;
     fmt::print("{}  {:<8} {}; {}\n", numbers(sum(launches[step]), all.microseconds), bound_of(launches[step]),
                printable(steps[step].name, longest), step_title(steps[step]));
   }
   fmt::print("{}  all steps\n", numbers(all, all.microseconds));
-  fmt::print("\non gfx942sim: counted while simulated; the time is a model of an MI300X (docs/gfx942sim.md)\n");
+  fmt::print(
+      "\non gfx942sim: counted while simulated; the time is a model of an MI300X (docs/gfx942sim.md)\n"
+      "MFMA, VALU, SALU, LDS, VMEM are instructions of a wavefront; cyc and conflic cycles of the LDS, in all and lost "
+      "to\n"
+      "bank conflicts; load and stor what memory instructions move; bound what limits the longest launch\n");
 }
 
 void print_json(const std::vector<onnxc_step_info>& infos, const std::vector<std::vector<Json>>& launches,

@@ -221,6 +221,7 @@ class InferenceSession(LikeOnnxruntime):
             if status != abi.OK:
                 message = self._api.last_error(self._instance) or self._api.status_text(status) or b""
                 raise RunError(message.decode(errors="replace"), status)
+
     def _unpacked(self, output: int, array: Array, shape: Sequence[int]) -> Array:
         kind = dtypes.NUMPY_TYPES[self._api.output(output).contents.dtype]
         return dtypes.unpacked(array, kind, shape) if kind in dtypes.PACKED_BITS else array

@@ -72,7 +72,8 @@ class ProgramBuilder {
                                .constant = {},
                                .is_packed = false,
                                .view = {},
-                               .alias = {}});
+                               .alias = {},
+                               .packs = {}});
     program.buffer(id).name = "v" + std::to_string(id);
     return {id, dtype, std::move(shape)};
   }

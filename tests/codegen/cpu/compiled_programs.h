@@ -73,9 +73,9 @@ class CompiledModel {
     EXPECT_EQ(api_->create(&options, &instance, error, sizeof error), ONNXC_OK) << error;
     std::vector<Tensor> outputs;
     std::vector<onnxc_value> input_values, output_values;
-    for (const Tensor& input : inputs) input_values.push_back(value_of(input));
+    for (const Tensor& input : inputs) input_values.push_back(value_of(input, input));
     for (const Tensor& tensor : like) outputs.push_back(Tensor::zeros(tensor.dtype(), tensor.dims()));
-    for (const Tensor& output : outputs) output_values.push_back(value_of(output));
+    for (const Tensor& output : outputs) output_values.push_back(value_of(output, output));
     const onnxc_status status = api_->run(instance, input_values.data(), static_cast<int32_t>(input_values.size()),
                                           output_values.data(), static_cast<int32_t>(output_values.size()), nullptr);
     EXPECT_EQ(status, ONNXC_OK) << api_->last_error(instance);

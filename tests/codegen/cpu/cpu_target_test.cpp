@@ -216,6 +216,12 @@ TEST(CpuTarget, AttentionIsOneKernelWithWhatScalesAndMasksItsScores) {
     y = MatMul(weights, v)
   })"),
               ElementsAre("attention 4->9->5"));
+  EXPECT_THAT(steps(R"((float16[7, 4] q, float16[4, 9] k, float16[9, 5] v) => (y) {
+    scores = MatMul(q, k)
+    weights = Softmax(scores)
+    y = MatMul(weights, v)
+  })"),
+              ElementsAre("attention 4->9->5"));
 }
 
 struct SeparateAttention {
@@ -271,11 +277,6 @@ const SeparateAttention separate[] = {
       y = MatMul(weights, v)
     })"},
     {"ALargeDepth", R"((float[7, 385] q, float[385, 9] k, float[9, 5] v) => (y) {
-      scores = MatMul(q, k)
-      weights = Softmax(scores)
-      y = MatMul(weights, v)
-    })"},
-    {"HalfTypes", R"((float16[7, 4] q, float16[4, 9] k, float16[9, 5] v) => (y) {
       scores = MatMul(q, k)
       weights = Softmax(scores)
       y = MatMul(weights, v)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from tests.ops.onnx_suite.test_onnx_suite import FUNCTIONS, SUITE, as_case, is_left_out, operator
 from tests.ops.table import table_test
 
-# Bodies of operators that onnxc lacks.
-NOT_YET = r"affine_grid|bernoulli|dynamicquantizelinear|sequence_map"
+# Bodies of operators that onnxc lacks. Those of Range have a loop that reads values from outside of it, whose names
+# build_model() does not change there.
+NOT_YET = r"affine_grid|bernoulli|dynamicquantizelinear|range|sequence_map"
 
 # Written out, they are what onnxc makes of the operator itself.
 REPEATED = r"attention|causal|nllloss|rotary|sce|swiglu"

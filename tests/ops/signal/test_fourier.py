@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, constant, random, with_unknown_dims
-from tests.ops.table import EVERYWHERE, table_test
+from tests.ops.table import table_test
 
 LENGTHS = (1, 2, 5, 8, 12)
 
@@ -142,5 +142,6 @@ WINDOWS = [
 ]
 
 CASES = [*dft_cases(), *stft_cases(), *MEL, *WINDOWS]
-test_fourier = table_test("fourier", CASES, EVERYWHERE)
+# On the CPU: the simulated GPU lacks v_trig_preop_f64, by which cosines of float64 reduce large arguments.
+test_fourier = table_test("fourier", CASES)
 test_unknown_dims = table_test("fourier_unknown_dims", [with_unknown_dims(one) for one in CASES], ["default"])

@@ -1,4 +1,6 @@
-// Convolutions: direct, stem and its Winograd form, Winograd, depthwise, transposed.
+// Convolutions: direct, stem and its Winograd form, Winograd, depthwise, by matrix tiles, transposed.
+#include <algorithm>
+
 #include "kernels/cpu/conv/conv_depthwise.h"
 #include "kernels/cpu/conv/conv_depthwise_packing.h"
 #include "kernels/cpu/conv/conv_direct.h"
@@ -12,6 +14,8 @@
 #include "kernels/cpu/conv_nchw/conv_stem_winograd_packing.h"
 #include "kernels/cpu/conv_nchw/conv_to_rows.h"
 #include "kernels/cpu/conv_nchw/conv_to_rows_packing.h"
+#include "kernels/cpu/conv_tiles/conv_tiles.h"
+#include "kernels/cpu/conv_tiles/conv_tiles_packing.h"
 #include "kernels/cpu/conv_transpose/conv_transpose.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_packed.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_packing.h"
@@ -41,15 +45,17 @@ struct Layer {
 constexpr int64_t pad(int64_t kernel, int64_t stride) { return kernel == stride ? 0 : (kernel - 1) / 2; }
 
 template <class Packing>
-std::vector<float> packed_weights(const ConvShape& shape, const Packing& pack) {
+Floats packed_weights(const ConvShape& shape, const Packing& pack) {
   const Floats weights = Floats::random(shape.output_channels * shape.group_input_channels() * shape.kernel.product());
-  return pack(std::span(weights.data(), static_cast<size_t>(weights.size())));
+  const std::vector<float> packed = pack(std::span(weights.data(), static_cast<size_t>(weights.size())));
+  Floats result(static_cast<int64_t>(packed.size()), 0.0f);
+  std::ranges::copy(packed, result.data());
+  return result;
 }
 
 template <class Kernel, class Epilogue>
 void measure_convolution(benchmark::State& state, const ConvShape& shape, const ConvSizes& sizes, int input_lanes,
-                         int64_t multiplied_voxels, const std::vector<float>& packed, const Epilogue& epilogue,
-                         int output_lanes) {
+                         int64_t multiplied_voxels, const Floats& packed, const Epilogue& epilogue, int output_lanes) {
   const BlockedView input_view = dense_view(shape.input_channels, sizes.input, input_lanes);
   const BlockedView output_view = dense_view(shape.output_channels, sizes.output, output_lanes);
   const Floats input = Floats::random(sizes.batch * input_view.batch_stride);
@@ -67,7 +73,7 @@ void measure_convolution(benchmark::State& state, const ConvShape& shape, const 
 // The same to blocks, with a bias and Relu.
 template <class Kernel>
 void measure_convolution(benchmark::State& state, const ConvShape& shape, const ConvSizes& sizes, int input_lanes,
-                         int64_t multiplied_voxels, const std::vector<float>& packed) {
+                         int64_t multiplied_voxels, const Floats& packed) {
   const Floats bias = Floats::random(round_up(shape.output_channels, lanes));
   measure_convolution<Kernel>(state, shape, sizes, input_lanes, multiplied_voxels, packed, BiasRelu{bias.data()},
                               lanes);
@@ -116,7 +122,7 @@ void pooled_stem_winograd(benchmark::State& state) {
   using Kernel = PooledConvolution<StemWinogradConvolution<L::shape, float, float, Pool>, Pool>;
   const ConvSizes sizes = forward_sizes<L>();
   const Axes pooled{sizes.output.d / window.d, sizes.output.h / window.h, sizes.output.w / window.w};
-  const std::vector<float> packed =
+  const Floats packed =
       packed_weights(L::shape, [](auto weights) { return pack_stem_winograd_weights({L::shape, lanes}, weights); });
   const BlockedView input_view = dense_view(L::shape.input_channels, sizes.input, 1);
   const BlockedView output_view = dense_view(L::shape.output_channels, pooled, lanes);
@@ -179,6 +185,14 @@ void depthwise(benchmark::State& state) {
   measure_convolution<DepthwiseConvolution<L::shape, float, float, BiasRelu>>(
       state, L::shape, sizes, lanes, sizes.output.product(),
       packed_weights(L::shape, [](auto weights) { return pack_depthwise_weights(L::shape, lanes, weights); }));
+}
+
+template <class L>
+void tiles(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<TilesConvolution<L::shape, float, float, BiasRelu>>(
+      state, L::shape, sizes, lanes, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_tiles_weights(L::shape, weights); }));
 }
 
 // The output is the input's size times the stride.
@@ -309,6 +323,13 @@ void add_depthwise() {
   add("depthwise/X3D-S 216 3x3x3 @13x10x10", depthwise<Layer<{216, 216, 216, three}, {13, 10, 10}>>);
 }
 
+// Without AMX the emulation runs: its time says nothing of the kernel's, and a whole layer takes seconds.
+void add_tiles() {
+  const std::string form = ONNXC_HAS_TILES ? "tiles/" : "tiles emulated/";
+  if (ONNXC_HAS_TILES) add(form + "R3D-18 256->256 @4x14x14", tiles<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
+  add(form + "64->128 1x1x1 stride 2 @8x8x8", tiles<Layer<{64, 128, 1, one, two}, {8, 8, 8}>>);
+}
+
 void add_transposed() {
   add("transposed/U-Net 64->32 2x2x2 @32x32x32", transposed<Layer<{64, 32, 1, two, two}, {32, 32, 32}>>);
   add("transposed/U-Net 128->64 2x2x2 @16x16x16", transposed<Layer<{128, 64, 1, two, two}, {16, 16, 16}>>);
@@ -321,7 +342,7 @@ void add_transposed() {
 }
 
 [[maybe_unused]] const bool rows_added = (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(),
-                                          add_strided(), add_depthwise(), add_transposed(), true);
+                                          add_strided(), add_depthwise(), add_tiles(), add_transposed(), true);
 
 }  // namespace
 }  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

@@ -201,6 +201,31 @@ const Call convolutions[] = {
 }  // namespace onnxc::kernels
 )";
 
+// Of a machine with matrix tiles.
+constexpr const char* source_of_tiles = R"(
+#include "kernels/cpu/conv_tiles/conv_tiles.h"
+
+namespace onnxc::kernels {
+
+struct BiasRelu {
+  static constexpr bool is_light = true;
+  const float* bias;
+  vec operator()(vec x, const Position& p) const {
+    return maximum(splat(0.0f), x + load(bias + p.channel_block * lanes));
+  }
+};
+using Call = void (*)(const ConvArguments<bfloat16_t, bfloat16_t>&, const BiasRelu&, int64_t, int64_t, void*);
+template <int64_t inputs, int64_t outputs, Axes kernel, Axes stride>
+constexpr Call convolution =
+    &TilesConvolution<ConvShape{inputs, outputs, 1, kernel, stride}, bfloat16_t, bfloat16_t, BiasRelu>::run;
+extern const Call convolutions[];
+const Call convolutions[] = {
+    convolution<64, 128, {3, 3, 3}, {2, 2, 2}>, convolution<64, 64, {1, 1, 1}, {1, 1, 1}>,
+    convolution<54, 24, {1, 3, 3}, {1, 1, 1}>};
+
+}  // namespace onnxc::kernels
+)";
+
 struct Function {
   std::string name;
   std::vector<std::string> instructions;
@@ -343,6 +368,26 @@ TEST_P(HotLoopsOf16Bits, KeepNoVectorOnTheStack) {
     tiles += loop.multiply_adds >= 24 ? 1 : 0;
   }
   EXPECT_GE(tiles, 4);
+}
+
+// A step is a load of weights and six of voxels for six products, and one spare store. A tile that does not fit the
+// registers would be stored and loaded again, and the compiler may not do so without a word.
+TEST(HotLoopsOfTiles, LoadEachTileOnceAStep) {
+  const std::string assembly = compile_to_assembly(source_of_tiles, "sapphirerapids");
+  int64_t steps = 0;
+  for (const Function& function : functions_of(assembly)) {
+    const auto count = [&](const char* mnemonic) {
+      return std::ranges::count_if(function.instructions,
+                                   [&](const std::string& instruction) { return instruction.starts_with(mnemonic); });
+    };
+    const int64_t products = count("tdpbf16ps"), accumulators = 6;
+    if (products == 0) continue;
+    steps += products / accumulators;
+    EXPECT_EQ(products % accumulators, 0) << function.name;
+    EXPECT_EQ(count("tileloadd"), products / accumulators * (accumulators + 1)) << function.name;
+    EXPECT_LE(count("tilestored"), products / accumulators + accumulators) << function.name;
+  }
+  EXPECT_GE(steps, 3) << "a convolution has no products: is the assembly read right?";
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, HotLoopsOf16Bits, testing::Values("x86-64-v3", "x86-64-v4", "znver4"),

@@ -1,5 +1,5 @@
 // Convolutions: direct, stem and its Winograd form, Winograd, depthwise, by matrix tiles, transposed.
-#include <algorithm>
+#include <cstring>
 
 #include "kernels/cpu/conv/conv_depthwise.h"
 #include "kernels/cpu/conv/conv_depthwise_packing.h"
@@ -44,12 +44,14 @@ struct Layer {
 
 constexpr int64_t pad(int64_t kernel, int64_t stride) { return kernel == stride ? 0 : (kernel - 1) / 2; }
 
+// The packed weights of any type, at the start of a page.
 template <class Packing>
 Floats packed_weights(const ConvShape& shape, const Packing& pack) {
   const Floats weights = Floats::random(shape.output_channels * shape.group_input_channels() * shape.kernel.product());
-  const std::vector<float> packed = pack(std::span(weights.data(), static_cast<size_t>(weights.size())));
-  Floats result(static_cast<int64_t>(packed.size()), 0.0f);
-  std::ranges::copy(packed, result.data());
+  const auto packed = pack(std::span(weights.data(), static_cast<size_t>(weights.size())));
+  const size_t bytes = packed.size() * sizeof(packed[0]);
+  Floats result(static_cast<int64_t>(divide_up(bytes, sizeof(float))), 0.0f);
+  std::memcpy(result.data(), packed.data(), bytes);
   return result;
 }
 
@@ -62,8 +64,10 @@ void measure_convolution(benchmark::State& state, const ConvShape& shape, const 
   Floats output = Floats::not_a_number(sizes.batch * output_view.batch_stride);
   const KernelWork work = Kernel::work(sizes);
   Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
-  const typename Kernel::Arguments arguments{input.data(), packed.data(), output.data(),
-                                             sizes,        input_view,    output_view};
+  using Arguments = typename Kernel::Arguments;
+  const Arguments arguments{input.data(),  reinterpret_cast<decltype(Arguments::weights)>(packed.data()),
+                            output.data(), sizes,
+                            input_view,    output_view};
   const double operations = 2.0 * static_cast<double>(multiplied_voxels * shape.kernel.product()) *
                             static_cast<double>(shape.group_input_channels() * shape.output_channels);
   measure(state, output, {.operations = operations},

@@ -53,18 +53,38 @@ std::vector<float> as_float(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-BufferId add_constant(Program& program, std::string name, std::vector<float> values, bool is_packed) {
+namespace {
+
+template <class Element>
+Tensor tensor_of(DType dtype, std::vector<Element> elements) {
+  const auto owner = std::make_shared<const std::vector<Element>>(std::move(elements));
+  return {dtype, {static_cast<int64_t>(owner->size())}, std::as_bytes(std::span(*owner)), owner};
+}
+
+BufferId add_constant(Program& program, std::string name, Tensor elements, bool is_packed) {
   Buffer buffer;
   buffer.name = std::move(name);
-  buffer.dtype = DType::float32;
+  buffer.dtype = elements.dtype();
   buffer.kind = BufferKind::constant;
-  auto count = static_cast<int64_t>(values.size());
-  buffer.shape = {count};
+  buffer.shape = {elements.size()};
   buffer.layout = Layout::row_major(1);
-  const auto owner = std::make_shared<const std::vector<float>>(std::move(values));
-  buffer.constant = Tensor(DType::float32, {count}, std::as_bytes(std::span(*owner)), owner);
+  buffer.constant = std::move(elements);
   buffer.is_packed = is_packed;
   return program.add(std::move(buffer));
+}
+
+}  // namespace
+
+Tensor as_tensor(std::vector<float> elements) { return tensor_of(DType::float32, std::move(elements)); }
+
+Tensor as_tensor(std::vector<uint16_t> bits, DType dtype) { return tensor_of(dtype, std::move(bits)); }
+
+BufferId add_parameters(Program& program, std::string name, std::vector<float> values) {
+  return add_constant(program, std::move(name), as_tensor(std::move(values)), false);
+}
+
+BufferId add_packed(Program& program, std::string name, Tensor packed) {
+  return add_constant(program, std::move(name), std::move(packed), true);
 }
 
 BufferId add_temporary(Program& program, std::string name, Shape shape) {

@@ -27,8 +27,13 @@ bool is_within_rank(const Value& value);
 
 std::vector<float> as_float(const Tensor& tensor);
 
-// Adds a constant of the program's own. `is_packed`: its elements are in a kernel's order.
-BufferId add_constant(Program& program, std::string name, std::vector<float> values, bool is_packed);
+// Adds parameters in their logical order, as float32, to the constants of a program.
+BufferId add_parameters(Program& program, std::string name, std::vector<float> values);
+// Adds weights in a kernel's own order; they may be of any type.
+BufferId add_packed(Program& program, std::string name, Tensor packed);
+// The elements in one axis, without a copy: float32, and the bits of a 16-bit type.
+Tensor as_tensor(std::vector<float> elements);
+Tensor as_tensor(std::vector<uint16_t> bits, DType dtype);
 
 // A float32 temporary that one kernel writes and another reads.
 BufferId add_temporary(Program& program, std::string name, Shape shape);

@@ -43,7 +43,7 @@ Epilogue bias_epilogue(const Node& node, LoweringContext& context) {
   const Value& output = *node.outputs[0];
   Epilogue epilogue = plain_epilogue(output);
   if (node.inputs.size() < 3 || node.inputs[2] == nullptr) return epilogue;
-  BufferId bias = add_constant(context.program(), node.inputs[2]->name, as_float(*node.inputs[2]->constant), false);
+  BufferId bias = add_parameters(context.program(), node.inputs[2]->name, as_float(*node.inputs[2]->constant));
   epilogue.value = scalar::cast(output.dtype, scalar::accumulator(DType::float32, 0) +
                                                   scalar::load(DType::float32, bias, {epilogue.axes[1].symbol}));
   return epilogue;

@@ -80,12 +80,11 @@ constexpr BlockedView dense_view(int64_t channels, const Axes& size, int vector_
   return {divide_up(channels, vector_lanes) * block, block, size.h * row, row};
 }
 
-// The operands of a convolution kernel. `Input` and `Output` are the storage types of the activations; weights are
-// packed floats.
-template <class Input, class Output>
+// The operands of a convolution kernel, by their storage types; the weights are in the kernel's own order.
+template <class Input, class Output, class Weight = float>
 struct ConvArguments {
   const Input* input;
-  const float* weights;
+  const Weight* weights;
   Output* output;
   ConvSizes sizes;
   BlockedView input_view;

@@ -189,7 +189,8 @@ constexpr bool multiplies_pairs = true;
 #else
 constexpr bool multiplies_pairs = false;
 #endif
-using Call = void (*)(const ConvArguments<bfloat16_t, bfloat16_t>&, const BiasRelu&, int64_t, int64_t, void*);
+using Weight = PackedWeight<multiplies_pairs>::Type;
+using Call = void (*)(const ConvArguments<bfloat16_t, bfloat16_t, Weight>&, const BiasRelu&, int64_t, int64_t, void*);
 template <int64_t inputs, int64_t outputs, Axes kernel, Axes stride>
 constexpr Call convolution = &DirectConvolution<ConvShape{inputs, outputs, 1, kernel, stride}, bfloat16_t, bfloat16_t,
                                                 BiasRelu, false, multiplies_pairs>::run;
@@ -214,7 +215,7 @@ struct BiasRelu {
     return maximum(splat(0.0f), x + load(bias + p.channel_block * lanes));
   }
 };
-using Call = void (*)(const ConvArguments<bfloat16_t, bfloat16_t>&, const BiasRelu&, int64_t, int64_t, void*);
+using Call = void (*)(const ConvArguments<bfloat16_t, bfloat16_t, bfloat16_t>&, const BiasRelu&, int64_t, int64_t, void*);
 template <int64_t inputs, int64_t outputs, Axes kernel, Axes stride>
 constexpr Call convolution =
     &TilesConvolution<ConvShape{inputs, outputs, 1, kernel, stride}, bfloat16_t, bfloat16_t, BiasRelu>::run;

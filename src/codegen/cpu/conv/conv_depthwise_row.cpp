@@ -14,11 +14,12 @@ void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, 
                     .gives = LayoutDemand::blocks,
                     .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
                       const KernelConvolution& convolution = problem.convolution->convolution;
-                      lower_convolution(*problem.node, convolution,
-                                        {"conv_depthwise", "kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"},
-                                        lanes, blocked_input(*problem.node, lanes),
-                                        pack_depthwise_weights(convolution.shape, lanes, weights_of(*problem.node)),
-                                        context);
+                      lower_convolution(
+                          *problem.node, convolution,
+                          {"conv_depthwise", "kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"}, lanes,
+                          blocked_input(*problem.node, lanes),
+                          as_tensor(pack_depthwise_weights(convolution.shape, lanes, weights_of(*problem.node))),
+                          context);
                     }});
 }
 

@@ -6,10 +6,14 @@
 namespace onnxc {
 namespace {
 
-using PackWeights = std::vector<float> (*)(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
+using PackWeights = Tensor (*)(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
 
-std::vector<float> pack_floats(const kernels::ConvShape& shape, int lanes, std::span<const float> weights) {
-  return pack_direct_weights(shape, lanes, lanes, weights);
+Tensor pack_floats(const kernels::ConvShape& shape, int lanes, std::span<const float> weights) {
+  return as_tensor(pack_direct_weights(shape, lanes, lanes, weights));
+}
+
+Tensor pack_pairs(const kernels::ConvShape& shape, int lanes, std::span<const float> weights) {
+  return as_tensor(pack_direct_pairs(shape, lanes, weights), DType::bfloat16);
 }
 
 Offer offer_of(const CpuProblem& problem, const CpuMachine& machine, std::string kernel, double cost,
@@ -37,7 +41,7 @@ void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Off
   if (problem.convolution->input != DType::bfloat16 || products == 0) return;
   chosen.arguments = ", false, true";
   chosen.arithmetic = "bfloat16";
-  offers.push_back(offer_of(problem, machine, "conv_direct in pairs", cost / products, chosen, pack_direct_pairs));
+  offers.push_back(offer_of(problem, machine, "conv_direct in pairs", cost / products, chosen, pack_pairs));
 }
 
 }  // namespace onnxc

@@ -32,7 +32,8 @@ void offer_conv_planar(const CpuProblem& problem, const CpuMachine& machine, Off
                                         {"conv_planar", "kernels/cpu/conv_nchw/conv_planar.h", "PlanarConvolution",
                                          fmt::format(", {}", convolution.spec.axes.size()), EpilogueForm::rows},
                                         lanes, row_major_input(*problem.node),
-                                        pack_planar_weights(convolution.shape, weights_of(*problem.node)), context);
+                                        as_tensor(pack_planar_weights(convolution.shape, weights_of(*problem.node))),
+                                        context);
                     }});
 }
 

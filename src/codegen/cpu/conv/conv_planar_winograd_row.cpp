@@ -54,8 +54,8 @@ void offer_conv_planar_winograd(const CpuProblem& problem, const CpuMachine& mac
              {"conv_planar_winograd", "kernels/cpu/conv_nchw/conv_planar_winograd.h", "PlanarWinogradConvolution",
               fmt::format(", {}, {}", convolution.spec.axes.size(), width), EpilogueForm::rows},
              lanes, row_major_input(*problem.node),
-             pack_stem_winograd_weights(kernels::planar_winograd_packing(convolution.shape, lanes),
-                                        weights_of(*problem.node)),
+             as_tensor(pack_stem_winograd_weights(kernels::planar_winograd_packing(convolution.shape, lanes),
+                                                  weights_of(*problem.node))),
              context);
        }});
 }

@@ -54,7 +54,8 @@ void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machi
                                          false,
                                          {packing.depth().outputs(), packing.height().outputs(), 0}},
                                         lanes, row_major_input(*problem.node),
-                                        pack_stem_winograd_weights(packing, weights_of(*problem.node)), context);
+                                        as_tensor(pack_stem_winograd_weights(packing, weights_of(*problem.node))),
+                                        context);
                     }});
 }
 

@@ -38,7 +38,7 @@ void offer_conv_to_rows(const CpuProblem& problem, const CpuMachine& machine, Of
                                          fmt::format(", {}, {}", packing.is_transposed, call.spec.axes.size()),
                                          EpilogueForm::rows, true},
                                         lanes, blocked_input(*problem.node, lanes),
-                                        pack_to_rows_weights(packing, weights_of(*problem.node)), context);
+                                        as_tensor(pack_to_rows_weights(packing, weights_of(*problem.node))), context);
                     }});
 }
 

@@ -39,7 +39,8 @@ void offer_conv_transpose(const CpuProblem& problem, const CpuMachine& machine, 
          lower_convolution(*problem.node, convolution,
                            {"conv_transpose", "kernels/cpu/conv_transpose/conv_transpose.h", "TransposedConvolution"},
                            lanes, blocked_input(*problem.node, lanes),
-                           pack_transposed_weights(convolution.shape, lanes, weights_of(*problem.node)), context);
+                           as_tensor(pack_transposed_weights(convolution.shape, lanes, weights_of(*problem.node))),
+                           context);
        }});
 }
 
@@ -47,19 +48,20 @@ void offer_conv_transpose_packed(const CpuProblem& problem, const CpuMachine& ma
   if (!supports(problem, machine)) return;
   if (!kernels::packs_transposed(problem.convolution->shape(), machine.lanes())) return;
   const kernels::PackedTransposedPacking packing{problem.convolution->shape(), machine.lanes()};
-  offers.push_back({.kernel = "conv_transpose_packed",
-                    .reads = LayoutDemand::blocks,
-                    .gives = LayoutDemand::blocks,
-                    .cost = cost_of(*problem.convolution, packing.taps().product() * packing.vectors()),
-                    .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
-                      const KernelConvolution& convolution = problem.convolution->convolution;
-                      lower_convolution(
-                          *problem.node, convolution,
-                          {"conv_transpose_packed", "kernels/cpu/conv_transpose/conv_transpose_packed.h",
-                           "PackedTransposedConvolution"},
-                          lanes, blocked_input(*problem.node, lanes),
-                          pack_packed_transposed_weights(convolution.shape, lanes, weights_of(*problem.node)), context);
-                    }});
+  offers.push_back(
+      {.kernel = "conv_transpose_packed",
+       .reads = LayoutDemand::blocks,
+       .gives = LayoutDemand::blocks,
+       .cost = cost_of(*problem.convolution, packing.taps().product() * packing.vectors()),
+       .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
+         const KernelConvolution& convolution = problem.convolution->convolution;
+         lower_convolution(
+             *problem.node, convolution,
+             {"conv_transpose_packed", "kernels/cpu/conv_transpose/conv_transpose_packed.h",
+              "PackedTransposedConvolution"},
+             lanes, blocked_input(*problem.node, lanes),
+             as_tensor(pack_packed_transposed_weights(convolution.shape, lanes, weights_of(*problem.node))), context);
+       }});
 }
 
 }  // namespace onnxc

@@ -101,7 +101,7 @@ void lower(const CpuProblem& problem, const kernels::WinogradPacking& packing, L
        // With dilations the voxels of a window are those of several tasks.
        packing.form().is_dilated() ? Axes{1, 1, 1} : tile},
       packing.lanes, blocked_input(*problem.node, packing.lanes),
-      pack_winograd_weights(packing, weights_of(*problem.node)), context);
+      as_tensor(pack_winograd_weights(packing, weights_of(*problem.node))), context);
 }
 
 }  // namespace

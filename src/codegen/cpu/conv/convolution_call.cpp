@@ -156,11 +156,11 @@ Layout blocked_input(const Node& node, int lanes) {
 Layout row_major_input(const Node& node) { return Layout::row_major(node.inputs[0]->shape->size()); }
 
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
-                       const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context) {
+                       const Layout& input_layout, Tensor packed_weights, LoweringContext& context) {
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
   KernelCall call;
   BufferId x = context.buffer_as(input, input_layout, node.origin);
-  call.inputs = {x, add_constant(context.program(), node.inputs[1]->name, std::move(packed_weights), true)};
+  call.inputs = {x, add_packed(context.program(), node.inputs[1]->name, std::move(packed_weights))};
   call.epilogue = bias_epilogue(node, context);
   const size_t rank = output.shape->size();
   const Layout layout =

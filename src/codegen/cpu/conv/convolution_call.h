@@ -28,7 +28,7 @@ Layout row_major_input(const Node& node);
 // Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW where that
 // is its form. The bias is its first epilogue.
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
-                       const Layout& input_layout, std::vector<float> packed_weights, LoweringContext& context);
+                       const Layout& input_layout, Tensor packed_weights, LoweringContext& context);
 
 // One call (conv_pooled.h) for the convolution and the max pool that reads its output, where both calls are such and
 // the convolution's tiles consist of whole windows.

@@ -120,8 +120,9 @@ void lower_matmul(const Node& node, int lanes, LoweringContext& context) {
   product.b_is_packed = can_be_packed(b);
   KernelCall call;
   call.inputs = {context.buffer_as(a, Layout::row_major(a.shape->size()), node.origin),
-                 product.b_is_packed ? add_constant(context.program(), b.name, packed_matrix(b, product, lanes), true)
-                                     : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
+                 product.b_is_packed
+                     ? add_packed(context.program(), b.name, as_tensor(packed_matrix(b, product, lanes)))
+                     : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
   call.epilogue = product_epilogue(node, context);
   KernelOperands operands{
       {row_major_operand(a), product.b_is_packed ? KernelOperand{.is_packed = true} : row_major_operand(b)},

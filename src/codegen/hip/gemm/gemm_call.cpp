@@ -273,18 +273,6 @@ Tensor pack_weights(const GemmPlan& plan,
   return packed;
 }
 
-BufferId add_packed(Program& program, const std::string& name, Tensor packed) {
-  Buffer buffer;
-  buffer.name = name;
-  buffer.dtype = packed.dtype();
-  buffer.kind = BufferKind::constant;
-  buffer.shape = {packed.size()};
-  buffer.layout = Layout::row_major(1);
-  buffer.constant = std::move(packed);
-  buffer.is_packed = true;
-  return program.add(std::move(buffer));
-}
-
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
                 LoweringContext& context) {

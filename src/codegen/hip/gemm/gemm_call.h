@@ -58,7 +58,4 @@ const char* name(kernels::Products products);
 // How a floating type is multiplied; `float32`: how float32 is.
 kernels::Products products_for(DType dtype, kernels::Products float32);
 
-// Adds packed weights as a constant of the program.
-BufferId add_packed(Program& program, const std::string& name, Tensor packed);
-
 }  // namespace onnxc

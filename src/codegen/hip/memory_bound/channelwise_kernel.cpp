@@ -132,7 +132,7 @@ void lower_channelwise(const HipProblem& problem, LoweringContext& context) {
   KernelCall call;
   call.inputs = {
       is_planar ? context.buffer(input) : context.buffer_as(input, blocked, node.origin),
-      add_constant(context.program(), node.inputs[1]->name, pack(plan, as_float(*node.inputs[1]->constant)), true)};
+      add_packed(context.program(), node.inputs[1]->name, as_tensor(pack(plan, as_float(*node.inputs[1]->constant))))};
   call.epilogue = bias_epilogue(node, context);
   const Layout input_layout = context.program().buffer(call.inputs[0]).layout;
   call.spec = std::make_shared<ChannelwiseSpec>(convolution, plan, input_layout, output_layout);

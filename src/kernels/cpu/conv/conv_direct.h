@@ -38,7 +38,7 @@ template <ConvShape shape, class Input, class Output, class Epilogue, bool takes
           bool multiplies_pairs = false>
 class DirectConvolution {
  public:
-  using Arguments = ConvArguments<Input, Output>;
+  using Arguments = ConvArguments<Input, Output, typename PackedWeight<multiplies_pairs>::Type>;
   static_assert(direct_supports(shape, lanes, lanes), "a group that is no whole number of blocks");
   static_assert(!multiplies_pairs || is_bfloat16<Input>, "pairs of bfloat16");
 
@@ -252,6 +252,11 @@ class DirectConvolution {
   // Whether the tiles of a row have a loop of their own.
   static constexpr bool walks_rows = (is_pointwise || takes_kernel) && shape.stride.w == 1;
 
+  // A pair is read as the 32 bits of a float.
+  static const float* weights_of(const Arguments& arguments) {
+    return reinterpret_cast<const float*>(arguments.weights);
+  }
+
   // The first tap of the voxel at `at`, for a kernel of one tap.
   static Axes origin_of(const Arguments& arguments, const Axes& at) {
     const Axes& pads = arguments.sizes.begin_pads;
@@ -312,8 +317,8 @@ class DirectConvolution {
     const Input* row = first_channel(arguments, task) + origin.d * view.d_stride + origin.h * view.h_stride +
                        origin.w * lanes + pass.begin * view.channel_block_stride;
     const DirectPacking packed = packing_of(task);
-    const float* const weights =
-        arguments.weights + packed.chunk_offset(task.group, task.chunk) + packed.input_block_offset(blocks, pass.begin);
+    const float* const weights = weights_of(arguments) + packed.chunk_offset(task.group, task.chunk) +
+                                 packed.input_block_offset(blocks, pass.begin);
     const Axes kernel = kernel_of(task);
     const Axes& input_size = arguments.sizes.input;
     const RowTaps taps{taps_between(origin.d, kernel.d, shape.dilation.d, 0, input_size.d),
@@ -362,7 +367,7 @@ class DirectConvolution {
                                                        vec (&accumulators)[tile_voxels<blocks>][blocks]) {
     constexpr int voxels = tile_voxels<blocks>;
     const Input* image = first_channel(arguments, task) + pass.begin * arguments.input_view.channel_block_stride;
-    const float* weights = arguments.weights + packing.chunk_offset(task.group, task.chunk) +
+    const float* weights = weights_of(arguments) + packing.chunk_offset(task.group, task.chunk) +
                            packing.input_block_offset(blocks, pass.begin);
     const Tile tile = locate<voxels>(arguments, first);
     alignas(64) Input copied[voxels * lanes];
@@ -444,7 +449,7 @@ class DirectConvolution {
     const BlockedView& view = arguments.input_view;
     const Input* image = first_channel(arguments, task);
     const Axes kernel = kernel_of(task);
-    const float* chunk_weights = arguments.weights + packing_of(task).chunk_offset(task.group, task.chunk);
+    const float* chunk_weights = weights_of(arguments) + packing_of(task).chunk_offset(task.group, task.chunk);
     alignas(64) const Input* origins[voxels];  // the first tap of each voxel in the first channel block
     for (int i = 0; i < voxels; ++i) origins[i] = image + tile.input_offset[i];
 

@@ -3,7 +3,6 @@
 #include <Eigen/Core>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "support/checked.h"
 #include "support/diagnostics.h"
@@ -39,24 +38,21 @@ std::vector<float> pack_direct_weights(const ConvShape& shape, int lanes, int in
   return packed;
 }
 
-std::vector<float> pack_direct_pairs(const ConvShape& shape, int lanes, std::span<const float> weights) {
+std::vector<uint16_t> pack_direct_pairs(const ConvShape& shape, int lanes, std::span<const float> weights) {
   internal_check(kernels::direct_supports(shape, lanes, lanes),
                  "weights packed for a convolution that the direct kernel does not support");
   check_size(shape, weights);
   const kernels::DirectPacking packing{shape, lanes, lanes, 2};
-  std::vector<uint32_t> packed(static_cast<size_t>(packing.size()), 0);
+  std::vector<uint16_t> packed(static_cast<size_t>(packing.size()) * 2, 0);
   const int64_t taps = shape.kernel.product();
   size_t source = 0;
   for (int64_t group = 0; group < shape.groups; ++group)
     for (int64_t output = 0; output < shape.group_output_channels(); ++output)
       for (int64_t input = 0; input < shape.group_input_channels(); ++input)
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          const uint32_t bits = std::bit_cast<uint16_t>(Eigen::bfloat16(weights[source++]));
-          packed[static_cast<size_t>(packing.offset(group, output, input, tap))] |= bits << (input % 2 == 0 ? 0 : 16);
-        }
-  std::vector<float> result(packed.size());
-  std::memcpy(result.data(), packed.data(), packed.size() * sizeof(float));
-  return result;
+        for (int64_t tap = 0; tap < taps; ++tap)
+          packed[static_cast<size_t>(2 * packing.offset(group, output, input, tap) + input % 2)] =
+              std::bit_cast<uint16_t>(Eigen::bfloat16(weights[source++]));
+  return packed;
 }
 
 }  // namespace onnxc

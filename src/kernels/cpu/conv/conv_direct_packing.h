@@ -1,6 +1,7 @@
 // Weights of convolutions in the orders that the CPU kernels read. Done once, at compile time.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace onnxc {
 std::vector<float> pack_direct_weights(const kernels::ConvShape& shape, int lanes, int input_lanes,
                                        std::span<const float> weights);
 
-// The same in pairs of bfloat16, which the weights are rounded to; the bits of a pair stand as a float.
-std::vector<float> pack_direct_pairs(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
+// The same in pairs of bfloat16, which the weights are rounded to: their bits, the pairs in the order of the floats.
+std::vector<uint16_t> pack_direct_pairs(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
 
 }  // namespace onnxc

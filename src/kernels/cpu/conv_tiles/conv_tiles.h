@@ -22,7 +22,7 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 template <ConvShape shape, class Input, class Output, class Epilogue>
 class TilesConvolution {
  public:
-  using Arguments = ConvArguments<Input, Output>;  // the weights are TilesPacking's, their bits two to a float
+  using Arguments = ConvArguments<Input, Output, bfloat16_t>;  // the weights are TilesPacking's
   static_assert(tiles_support(shape), "groups");
 
   static KernelWork work(const ConvSizes& sizes) { return tiles_geometry(packing, sizes).work; }
@@ -118,8 +118,7 @@ class TilesConvolution {
     const int64_t end =
         (task.planes - 1) * geometry.plane_pitch + (task.rows - 1) * geometry.row_pitch + arguments.sizes.output.w;
     for (int64_t output = 0; output < packing.output_tiles(); ++output) {
-      const auto* weights = reinterpret_cast<const bfloat16_t*>(arguments.weights) +
-                            output * packing.steps() * TilesPacking::step_elements;
+      const bfloat16_t* const weights = arguments.weights + output * packing.steps() * TilesPacking::step_elements;
       for (int64_t first = 0; first < end; first += TilesGeometry::group_voxels) {
         multiply_group(geometry, task, weights, first, tiles);
         finish(arguments, epilogue, geometry, task, output, first, smaller(end, first + TilesGeometry::group_voxels));

@@ -2,13 +2,12 @@
 
 #include <Eigen/Core>
 #include <bit>
-#include <cstring>
 
 #include "support/diagnostics.h"
 
 namespace onnxc {
 
-std::vector<float> pack_tiles_weights(const kernels::ConvShape& shape, std::span<const float> weights) {
+std::vector<uint16_t> pack_tiles_weights(const kernels::ConvShape& shape, std::span<const float> weights) {
   const int64_t taps = shape.kernel.product();
   internal_check(kernels::tiles_support(shape), "weights packed for a convolution that tiles do not support");
   internal_check(static_cast<int64_t>(weights.size()) == shape.output_channels * shape.input_channels * taps,
@@ -21,9 +20,7 @@ std::vector<float> pack_tiles_weights(const kernels::ConvShape& shape, std::span
       for (int64_t tap = 0; tap < taps; ++tap)
         packed[static_cast<size_t>(packing.offset(output, input, tap))] =
             std::bit_cast<uint16_t>(Eigen::bfloat16(weights[source++]));
-  std::vector<float> result(packed.size() / 2);
-  std::memcpy(result.data(), packed.data(), packed.size() * sizeof(uint16_t));
-  return result;
+  return packed;
 }
 
 }  // namespace onnxc

@@ -1,6 +1,7 @@
 // Weights of a convolution in the order of conv_tiles.h. Done once, at compile time.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -8,8 +9,8 @@
 
 namespace onnxc {
 
-// `weights` is ONNX's [output channels, input channels, kd, kh, kw], row-major; they are rounded to bfloat16, and the
-// bits of two stand as a float. Throws InternalError when their number is not the shape's.
-std::vector<float> pack_tiles_weights(const kernels::ConvShape& shape, std::span<const float> weights);
+// `weights` is ONNX's [output channels, input channels, kd, kh, kw], row-major. Gives the bits of bfloat16, which they
+// are rounded to. Throws InternalError when their number is not the shape's.
+std::vector<uint16_t> pack_tiles_weights(const kernels::ConvShape& shape, std::span<const float> weights);
 
 }  // namespace onnxc

@@ -15,6 +15,16 @@ inline constexpr bool is_bfloat16 = false;
 template <>
 inline constexpr bool is_bfloat16<bfloat16_t> = true;
 
+// How packed weights are stored: pairs by their elements.
+template <bool are_pairs>
+struct PackedWeight {
+  using Type = float;
+};
+template <>
+struct PackedWeight<true> {
+  using Type = bfloat16_t;
+};
+
 // A pair in all lanes, as it stands in memory.
 [[gnu::always_inline]] inline vec load_splat_pair(const bfloat16_t* source) {
   float bits;

@@ -253,14 +253,16 @@ struct Operands {
 
 // Runs a kernel whose epilogue is PositionEpilogue<Output> and compares its output, a view with gaps, with the
 // definition.
-template <class Kernel, class Input, class Output>
+template <class Kernel, class Input, class Output, class Weight>
 void run_and_compare(const Operands& operands, const Input* input, const BlockedView& input_view,
-                     const std::vector<float>& packed, const Trial& trial) {
+                     const std::vector<Weight>& packed, const Trial& trial) {
   BlockedTensor<Output> residual(operands.sizes.batch, operands.residual.channels, operands.sizes.output);
   BlockedTensor<Output> output(operands.sizes.batch, operands.residual.channels, operands.sizes.output);
   residual.fill_from(operands.residual);
-  const typename Kernel::Arguments arguments{input,          packed.data(), output.data(),
-                                             operands.sizes, input_view,    output.view};
+  using Arguments = typename Kernel::Arguments;
+  const Arguments arguments{input,         reinterpret_cast<decltype(Arguments::weights)>(packed.data()),
+                            output.data(), operands.sizes,
+                            input_view,    output.view};
   run_tasks_backwards<Kernel>(arguments, PositionEpilogue<Output>{operands.bias.data(), residual.data()});
   output.expect_equal(operands.expected, trial.tolerance);
 }

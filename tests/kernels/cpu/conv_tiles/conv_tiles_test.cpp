@@ -21,12 +21,13 @@ void check(const ConvSizes& sizes, const Trial& trial = {}) {
   BlockedTensor<Output> residual(sizes.batch, shape.output_channels, sizes.output);
   BlockedTensor<Output> output(sizes.batch, shape.output_channels, sizes.output);
   residual.fill_from(operands.residual);
-  const std::vector<float> packed = pack_tiles_weights(shape, operands.weights);
-  const std::unique_ptr<void, AlignedFree> weights = nan_scratch(static_cast<int64_t>(packed.size() * sizeof(float)));
-  std::memcpy(weights.get(), packed.data(), packed.size() * sizeof(float));
+  const std::vector<uint16_t> packed = pack_tiles_weights(shape, operands.weights);
+  const size_t bytes = packed.size() * sizeof(uint16_t);
+  const std::unique_ptr<void, AlignedFree> weights = nan_scratch(static_cast<int64_t>(bytes));
+  std::memcpy(weights.get(), packed.data(), bytes);
   using Kernel = TilesConvolution<shape, Input, Output, PositionEpilogue<Output>>;
   run_tasks_backwards<Kernel>(
-      {input.data(), static_cast<const float*>(weights.get()), output.data(), sizes, input.view, output.view},
+      {input.data(), static_cast<const bfloat16_t*>(weights.get()), output.data(), sizes, input.view, output.view},
       PositionEpilogue<Output>{operands.bias.data(), residual.data()});
   output.expect_equal(operands.expected, trial.tolerance);
 }

@@ -183,6 +183,10 @@ void warn_of_baked_sizes(const Graph& graph, const MessageSink& messages) {
   }
 }
 
+bool holds_bfloat16(const Graph& graph) {
+  return std::ranges::any_of(graph.values(), [](const auto& value) { return value->dtype == DType::bfloat16; });
+}
+
 void compile_model(const CompileRequest& request, const Compiler& compiler, PassRunner& passes,
                    const ImportedModel& model) {
   const Options& options = request.options;
@@ -198,7 +202,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   check_kept_nodes(graph, precision_of(options));
   optimize_graph(options, passes, graph);
 
-  CpuMachine architecture = resolve_march(options.march, options.compiler);
+  const CpuMachine architecture = resolve_march(options.march, options.compiler, holds_bfloat16(graph));
   const Target target = cpu_target(architecture);
   Program program = lower_graph(options, passes, graph, target);
   passes.check_dump();

@@ -43,7 +43,10 @@ std::span<const CpuMachine> cpu_machines() {
   // Features by level: the x86-64 psABI, 3.1.1, table 3.1; of the processors: clang's X86TargetParser.
   static const Features v3{"avx2", "fma", "f16c", "bmi2"},
       v4 = v3 + Features{"avx512f", "avx512bw", "avx512dq", "avx512vl"},
-      znver4 = v4 + Features{"avx512vnni", "avx512bf16"}, sapphirerapids = znver4 + Features{"avx512fp16", "avxvnni"};
+      icelake = Features{"avx512ifma",      "avx512vbmi", "avx512vbmi2", "avx512bitalg",
+                         "avx512vpopcntdq", "gfni",       "vaes",        "vpclmulqdq"},
+      znver4 = v4 + Features{"avx512vnni", "avx512bf16"} + icelake,
+      sapphirerapids = v4 + Features{"avx512vnni", "avx512bf16", "avx512fp16", "avxvnni"} + icelake;
   static const std::vector<CpuMachine> rows{
       // march, features, vectors, convolution
       {"x86-64-v3", v3, machine::avx2, avx2_costs},

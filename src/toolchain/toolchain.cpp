@@ -26,29 +26,54 @@ namespace fs = std::filesystem;
 struct Feature {
   std::string_view macro;  // that clang defines when it may use the feature
   const char* name;        // of __builtin_cpu_supports
+  bool (*is_here)();       // whether the machine that compiles has it
 };
 
+// What clang may make vector code of beyond the levels' own (bmi, lzcnt, movbe, avx512cd). Each by itself:
+// __builtin_cpu_supports takes no variable.
 constexpr std::array features = {
-    Feature{"__AVX2__", "avx2"},
-    Feature{"__FMA__", "fma"},
-    Feature{"__F16C__", "f16c"},
-    Feature{"__BMI2__", "bmi2"},
-    Feature{"__AVX512F__", "avx512f"},
-    Feature{"__AVX512BW__", "avx512bw"},
-    Feature{"__AVX512DQ__", "avx512dq"},
-    Feature{"__AVX512VL__", "avx512vl"},
-    Feature{"__AVX512VNNI__", "avx512vnni"},
-    Feature{"__AVX512BF16__", "avx512bf16"},
-    Feature{"__AVX512FP16__", "avx512fp16"},
-    Feature{"__AVXVNNI__", "avxvnni"},
+    Feature{"__AVX2__", "avx2", [] { return __builtin_cpu_supports("avx2") != 0; }},
+    Feature{"__FMA__", "fma", [] { return __builtin_cpu_supports("fma") != 0; }},
+    Feature{"__F16C__", "f16c", [] { return __builtin_cpu_supports("f16c") != 0; }},
+    Feature{"__BMI2__", "bmi2", [] { return __builtin_cpu_supports("bmi2") != 0; }},
+    Feature{"__AVX512F__", "avx512f", [] { return __builtin_cpu_supports("avx512f") != 0; }},
+    Feature{"__AVX512BW__", "avx512bw", [] { return __builtin_cpu_supports("avx512bw") != 0; }},
+    Feature{"__AVX512DQ__", "avx512dq", [] { return __builtin_cpu_supports("avx512dq") != 0; }},
+    Feature{"__AVX512VL__", "avx512vl", [] { return __builtin_cpu_supports("avx512vl") != 0; }},
+    Feature{"__AVX512VNNI__", "avx512vnni", [] { return __builtin_cpu_supports("avx512vnni") != 0; }},
+    Feature{"__AVX512BF16__", "avx512bf16", [] { return __builtin_cpu_supports("avx512bf16") != 0; }},
+    Feature{"__AVX512FP16__", "avx512fp16", [] { return __builtin_cpu_supports("avx512fp16") != 0; }},
+    Feature{"__AVXVNNI__", "avxvnni", [] { return __builtin_cpu_supports("avxvnni") != 0; }},
+    Feature{"__AVX512IFMA__", "avx512ifma", [] { return __builtin_cpu_supports("avx512ifma") != 0; }},
+    Feature{"__AVX512VBMI__", "avx512vbmi", [] { return __builtin_cpu_supports("avx512vbmi") != 0; }},
+    Feature{"__AVX512VBMI2__", "avx512vbmi2", [] { return __builtin_cpu_supports("avx512vbmi2") != 0; }},
+    Feature{"__AVX512BITALG__", "avx512bitalg", [] { return __builtin_cpu_supports("avx512bitalg") != 0; }},
+    Feature{"__AVX512VPOPCNTDQ__", "avx512vpopcntdq", [] { return __builtin_cpu_supports("avx512vpopcntdq") != 0; }},
+    Feature{"__GFNI__", "gfni", [] { return __builtin_cpu_supports("gfni") != 0; }},
+    Feature{"__VAES__", "vaes", [] { return __builtin_cpu_supports("vaes") != 0; }},
+    Feature{"__VPCLMULQDQ__", "vpclmulqdq", [] { return __builtin_cpu_supports("vpclmulqdq") != 0; }},
+    Feature{"__AVXIFMA__", "avxifma", [] { return __builtin_cpu_supports("avxifma") != 0; }},
+    Feature{"__AVXVNNIINT8__", "avxvnniint8", [] { return __builtin_cpu_supports("avxvnniint8") != 0; }},
+    Feature{"__AVXNECONVERT__", "avxneconvert", [] { return __builtin_cpu_supports("avxneconvert") != 0; }},
+    Feature{"__AVXVNNIINT16__", "avxvnniint16", [] { return __builtin_cpu_supports("avxvnniint16") != 0; }},
 };
 
-std::string native_level() {
-  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  user_check(v3, "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
-  bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return v4 ? "x86-64-v4" : "x86-64-v3";
+bool has_feature(std::string_view name) {
+  const auto found =
+      std::ranges::find(features, name, [](const Feature& feature) { return std::string_view(feature.name); });
+  return found != features.end() && found->is_here();
+}
+
+// The most capable row whose features this CPU has: a processor's own where it gains, else a level.
+CpuMachine native_machine(bool multiplies_bfloat16) {
+  std::optional<CpuMachine> level, processor;
+  for (const CpuMachine& machine : cpu_machines()) {
+    if (!std::ranges::all_of(machine.features, has_feature)) continue;
+    (machine.march.starts_with("x86-64") ? level : processor) = machine;
+  }
+  user_check(level.has_value(), "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
+  const bool gains = multiplies_bfloat16 && processor && processor->convolution.bfloat16_products > 0;
+  return gains ? *processor : *level;
 }
 
 // ------------------------------------------------------------------------------------------------------ compiling
@@ -187,11 +212,11 @@ class Build {
 
 }  // namespace
 
-CpuMachine resolve_march(const std::string& march, const CompilerRequest& request) {
-  const std::string resolved = march == "native" ? native_level() : march;
+CpuMachine resolve_march(const std::string& march, const CompilerRequest& request, bool multiplies_bfloat16) {
+  if (march == "native") return native_machine(multiplies_bfloat16);
   // Asking clang would take a tenth of a small model's compile.
-  const std::optional<CpuMachine> known = find_cpu_machine(resolved);
-  return known ? *known : ask_compiler(resolved, find_compiler(request));
+  const std::optional<CpuMachine> known = find_cpu_machine(march);
+  return known ? *known : ask_compiler(march, find_compiler(request));
 }
 
 CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "toolchain/build_commands.h"
 
 namespace onnxc {
@@ -16,6 +20,19 @@ TEST(Toolchain, TheRowsOfMachinesAreWhatTheCompilerSays) {
     EXPECT_EQ(known.lanes(), asked.lanes());
     EXPECT_EQ(known.features, asked.features);
   }
+}
+
+// /proc/cpuinfo is the witness.
+TEST(Toolchain, NativeIsALevelButForBfloat16OnAMachineThatMultipliesIt) {
+  std::ifstream file("/proc/cpuinfo");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const bool has_avx512 = text.find(" avx512vl") != std::string::npos;
+  // Zen 4 and 5; Intel's processors with the instruction have it at half the rate.
+  const bool has_pairs =
+      has_avx512 && text.find(" avx512_bf16") != std::string::npos && text.find("AuthenticAMD") != std::string::npos;
+  const std::string level = has_avx512 ? "x86-64-v4" : "x86-64-v3";
+  EXPECT_EQ(resolve_march("native").march, level);
+  EXPECT_EQ(resolve_march("native", {}, true).march, has_pairs ? "znver4" : level);
 }
 
 TEST(Toolchain, ReadsTheLastCommandThatTheDriverShows) {

@@ -583,7 +583,7 @@ class WinogradConvolution {
     const int64_t blocks = packing.chunk_blocks(chunk);
     for (int64_t plane = 0; plane < outputs.d; ++plane)
       for (int64_t row = 0; row < outputs.h; ++row) {
-        const float* sums = task.outputs((plane * outputs.h + row) * outputs.w, chunk);
+        float* sums = task.outputs((plane * outputs.h + row) * outputs.w, chunk);
         const Axes at{tile.d * outputs.d + plane, tile.h * outputs.h + row, tile.w * outputs.w};
         if (at.d >= task.output.d || at.h >= task.output.h) continue;
         for (int64_t b = 0; b < blocks; ++b)
@@ -594,7 +594,7 @@ class WinogradConvolution {
 
   // The outputs of `tiles` tiles from voxel `first` (of the lattice) on, in the kernel's order of axes.
   static void finish_line(const Arguments& arguments, const Epilogue& epilogue, const WinogradTask& task,
-                          const Axes& first, int64_t block, int64_t tiles, const float* sums, int64_t tile_stride) {
+                          const Axes& first, int64_t block, int64_t tiles, float* sums, int64_t tile_stride) {
     constexpr int64_t columns = form.column.outputs, apart = form.column.dilation;
     const BlockedView& view = arguments.output_view;
     const Axes at = form.ordered(form.is_dilated() ? task.voxel(first) : first);
@@ -602,10 +602,15 @@ class WinogradConvolution {
     position.offset = task.batch * view.batch_stride + block * view.channel_block_stride + at.d * view.d_stride +
                       at.h * view.h_stride + at.w * lanes;
     const int64_t count = smaller(tiles * columns, task.output.w - first.w);
+    bool is_mended = false;
     for (int64_t i = 0; i < count; ++i, position.w += apart, position.offset += apart * lanes) {
       vec sum = load(sums + i / columns * tile_stride + i % columns * task.geometry.output_stride);
-      if (!all_finite(sum)) [[unlikely]]
-        sum = sum_directly(arguments, position);
+      if (!all_finite(sum) && !is_mended) [[unlikely]] {
+        is_mended = true;
+        recompute(arguments, task.batch,
+                  {at, apart, count, block, sums, columns, tile_stride, task.geometry.output_stride});
+        sum = load(sums + i / columns * tile_stride + i % columns * task.geometry.output_stride);
+      }
       vec value = epilogue(sum, position);
       if constexpr (shape.output_channels % lanes != 0)
         value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
@@ -639,11 +644,17 @@ class WinogradConvolution {
       }
   }
 
-  // An output by the definition.
+  static void recompute(const Arguments& arguments, int64_t batch, const WinogradVoxels& voxels) {
+    winograd_recompute(packing, arguments.sizes, arguments.input_view,
+                       arguments.input + batch * arguments.input_view.batch_stride, arguments.weights, voxels);
+  }
+
+  // A voxel whose sum is not finite.
   static vec sum_directly(const Arguments& arguments, const Position& at) {
-    return winograd_recompute(packing, arguments.sizes, arguments.input_view,
-                              arguments.input + at.n * arguments.input_view.batch_stride, arguments.weights,
-                              {at.d, at.h, at.w}, at.channel_block);
+    float sum[lanes];
+    store(sum, splat(__builtin_nanf("")));
+    recompute(arguments, at.n, {{at.d, at.h, at.w}, 1, 1, at.channel_block, sum});
+    return load(sum);
   }
 };
 

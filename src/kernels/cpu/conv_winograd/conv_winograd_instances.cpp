@@ -17,8 +17,8 @@ template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int
 template void winograd_multiply_points<1>(const WinogradTask&, int64_t, const float*, const float*);
 template void winograd_multiply_points<2>(const WinogradTask&, int64_t, const float*, const float*);
 template void winograd_prefetch_input<float>(const WinogradTask&, const float*, int64_t);
-template vec winograd_recompute<float>(const WinogradPacking&, const ConvSizes&, const BlockedView&, const float*,
-                                       const float*, const Axes&, int64_t);
+template void winograd_recompute<float>(const WinogradPacking&, const ConvSizes&, const BlockedView&, const float*,
+                                        const float*, const WinogradVoxels&);
 
 template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 4>;
 template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 1>;

@@ -5,13 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from tests.onnxc_commands import BINARIES, REPOSITORY
-from tools.benchmark import layers, record, report, turns
+from tools.benchmark import layers, record, report, turns, volumes
 from tools.benchmark.dynamic import Cost
 from tools.benchmark.measurement import Compiled, ModelResults
 from tools.benchmark.turns import Result
@@ -82,8 +83,8 @@ class ListedProcess:
 
     asked: ClassVar[list[tuple[str, int, str]]] = []
 
-    def __init__(self, folder: Path, contestant: turns.Contestant, threads: int, limit: float) -> None:
-        self.name, self.threads, self.fails_in = contestant.name, threads, [*contestant.arguments]
+    def __init__(self, module: str, words: Sequence[str], threads: int, limit: float) -> None:
+        self.name, self.threads, self.fails_in = words[0], threads, [*words[2:]]
         self.turns = 0
 
     def answer(self) -> Result:
@@ -210,3 +211,36 @@ def test_unknown_models_are_refused() -> None:
     done = bench("no_such_model")
     assert done.returncode == 2
     assert "no such model: no_such_model" in done.stderr
+
+
+def test_volumes_are_measured_from_end_to_end(tmp_path: Path) -> None:
+    """A small network on a small volume, 18 windows, so that each engine has several turns."""
+    done = bench(
+        "--group", "volumes", "--threads", "1", "--seconds", "0.01", "--volume", "32x28x20", "--window", "16x16x16",
+        "--classes", "3", "--filters", "4x8x8", "--engines", "onnxc", "onnxruntime", "--output", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    [results] = json.loads((tmp_path / "volumes.json").read_text())["threads"].values()
+    assert list(results) == ["onnxc", "monai+onnxruntime"]
+    for engine, result in results.items():
+        assert result.get("error") is None
+        assert all(0 < volume["network_seconds"] < volume["seconds"] for volume in result["volumes"])
+        assert result["equal_labels"] > 0.999
+        assert f"| {engine} {result['version']} |" in done.stdout
+    assert "times as fast" in done.stdout
+
+
+def test_table_of_volumes_has_ratios_and_failures() -> None:
+    job = volumes.Job(volume=(100, 100, 100))
+    results: Result = {
+        "onnxc": {"version": "1", "volumes": [{"seconds": 2.0, "network_seconds": 1.5}], "added_mib": 512.0},
+        "monai+onnxruntime": {
+            "version": "2", "added_mib": 2048.0, "equal_labels": 0.5,
+            "volumes": [{"seconds": 6.0, "network_seconds": 4.0}, {"seconds": 4.0, "network_seconds": 3.0}],
+        },
+        "monai+openvino": {"error": "out of memory"},
+    }  # fmt: skip
+    _, _, ours, theirs, failed = volumes.table(job, results).splitlines()
+    assert ours == "| onnxc 1 | 2.0 | 0.500 |  | 25.0% | 0.50 |  |"
+    assert theirs == "| monai+onnxruntime 2 | 5.0 | 0.200 | 2.50 times as fast | 30.0% | 2.00 | 50.0000% |"
+    assert "failed: out of memory" in failed

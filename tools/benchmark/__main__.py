@@ -3,6 +3,7 @@
     make bench
     make bench BENCH="r3d_18 unet3d --threads 2 --rounds 4"
     make bench BENCH="--group dynamic"
+    make bench BENCH="--group volumes --threads 2 --rounds 1 --seconds 20 --volume 192x192x144"
     make bench BENCH="c3d --keep"
 
 The engines take short turns on each model, each in a process of its own, with the same number of threads and in
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from tests.models.export import export
 from tests.models.zoo import MORE_MONAI, ROWS
-from tools.benchmark import dynamic, record, report
+from tools.benchmark import dynamic, record, report, volumes
 from tools.benchmark.engine import ENGINES
 from tools.benchmark.layers import Profile, profile_model
 from tools.benchmark.machine import describe_machine
@@ -37,17 +38,21 @@ GROUPS = {
     "dynamic": tuple(dynamic.NETWORKS),
 }
 
+VOLUMES = "volumes"  # no group of models: another kind of run
+
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("models", nargs="*", help="names of tests/models/zoo.py; default: those of the groups")
-    parser.add_argument("--group", action="append", choices=GROUPS, help="default: all")
+    parser.add_argument("--group", action="append", choices=[*GROUPS, VOLUMES], help="default: all but volumes")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each turn (default %(default)s)")
-    parser.add_argument("--rounds", type=int, default=12, help="how often all take turns (default %(default)s)")
+    parser.add_argument("--seconds", type=float, help="of each turn (default 0.5; group volumes: 10)")
+    parser.add_argument(
+        "--rounds", type=int, help="how often all take turns (default 12); group volumes: volumes of each (default 1)"
+    )
     parser.add_argument(
         "--limit",
         type=float,
@@ -58,6 +63,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="keep the results of other models in the output folder")
     parser.add_argument("--prepare", action="store_true", help="export models, run them in float64, and stop")
     parser.add_argument("--no-pictures", action="store_true")
+    volumes.add_arguments(parser)
     arguments = parser.parse_args()
     unknown = [name for name in arguments.models if name not in ROWS]
     if unknown:
@@ -112,9 +118,18 @@ def main() -> None:
     output: Path = arguments.output
     output.mkdir(parents=True, exist_ok=True)
     groups = arguments.group or ([] if arguments.models else list(GROUPS))
+    if VOLUMES in groups:
+        if len(groups) > 1 or arguments.models:
+            sys.exit("make bench: the group volumes is measured alone")
+        volumes.main(arguments)
+        return
     names = [*arguments.models, *(name for group in groups for name in GROUPS[group])]
     plan = Plan(
-        tuple(arguments.engines), tuple(arguments.threads), arguments.seconds, arguments.rounds, arguments.limit
+        tuple(arguments.engines),
+        tuple(arguments.threads),
+        arguments.seconds or 0.5,
+        arguments.rounds or 12,
+        arguments.limit,
     )
     machine = describe_machine()
     print(", ".join(f"{key}: {value}" for key, value in machine.items()), flush=True)

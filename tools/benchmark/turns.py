@@ -55,11 +55,10 @@ def last_line(text: str) -> str:
 
 
 class EngineProcess:
-    """engine.py in a process of its own. Each method raises EngineError."""
+    """A program of turns, such as engine.py, in a process of its own. Each method raises EngineError."""
 
-    def __init__(self, folder: Path, contestant: Contestant, threads: int, limit: float) -> None:
-        command = [sys.executable, "-m", "tools.benchmark.engine", contestant.engine, str(folder)]
-        command += [*contestant.arguments, "--threads", str(threads)]
+    def __init__(self, module: str, words: Sequence[str], threads: int, limit: float) -> None:
+        command = [sys.executable, "-m", module, *words, "--threads", str(threads)]
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         self.limit = limit
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (read when the process has failed)
@@ -128,7 +127,8 @@ class Participant:
     """
 
     def __init__(self, folder: Path, contestant: Contestant, threads: int, limit: float) -> None:
-        self.process = EngineProcess(folder, contestant, threads, limit)
+        words = [contestant.engine, str(folder), *contestant.arguments]
+        self.process = EngineProcess("tools.benchmark.engine", words, threads, limit)
         self.loaded: Result = {}
         self.turns: list[Result] = []
         self.error = ""

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,6 +22,9 @@
 
 namespace onnxc {
 namespace {
+
+// Of the names under which output is written.
+constexpr std::string_view temporary_start = ".onnxc-", temporary_end = ".tmp";
 
 std::string reason(int error) {
   if (error == ELOOP) return "a symbolic link is on the way";
@@ -122,6 +126,10 @@ MappedFile::~MappedFile() {
   munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::release_pages() const {
+  if (!bytes_.empty()) madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+}
+
 void note_as_read(const std::filesystem::path& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return;
@@ -188,9 +196,13 @@ OutputFile::OutputFile(std::filesystem::path target, Kind kind) : target_(std::m
   // A name that nobody has: O_EXCL says so, and the next number is tried. A short name, as the target's may already be
   // as long as the file system allows.
   for (int number = 0; descriptor_ < 0; ++number) {
-    temporary_ = target_.parent_path() / fmt::format(".onnxc-{}-{}.tmp", getpid(), number);
+    temporary_ = target_.parent_path() / fmt::format("{}{}-{}{}", temporary_start, getpid(), number, temporary_end);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     user_check(descriptor_ >= 0 || errno == EEXIST, "cannot write {}: {}", name, std::strerror(errno));
+    // Without a lock, where a file system has none, nobody takes the file for abandoned either.
+    if (descriptor_ < 0 || flock(descriptor_, LOCK_EX) != 0) continue;
+    // Before the lock another process may have taken the file for an abandoned one.
+    if (fstat(descriptor_, &status) == 0 && status.st_nlink == 0) close(std::exchange(descriptor_, -1));
   }
   ends_.emplace(temporary_);
 }
@@ -204,13 +216,32 @@ void OutputFile::write(std::span<const std::byte> bytes) {
   internal::write_all(descriptor_, bytes, quote(target_.string()));
 }
 
+void OutputFile::sync() {
+  // EINVAL: a file system that has no such call.
+  user_check(fsync(descriptor_) == 0 || errno == EINVAL, "cannot write {}: {}", quote(target_.string()),
+             std::strerror(errno));
+}
+
 void OutputFile::commit() {
   const std::string name = quote(target_.string());
+  const FileDescriptor lock(dup(descriptor_));  // which lasts until the file has its name
   // Some file systems report a full disk only here.
   user_check(close(std::exchange(descriptor_, -1)) == 0, "cannot write {}: {}", name, std::strerror(errno));
   user_check(rename(temporary_.c_str(), target_.c_str()) == 0, "cannot write {}: {}", name, std::strerror(errno));
   committed_ = true;
   ends_.reset();
+}
+
+void remove_abandoned_outputs(const std::filesystem::path& folder) {
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(temporary_start) || !name.ends_with(temporary_end)) continue;
+    const FileDescriptor file(open(entry.path().c_str(), read_flags | O_NOFOLLOW));
+    struct stat status;
+    if (!file.is_open() || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) unlink(entry.path().c_str());
+  }
 }
 
 void write_file(const std::filesystem::path& target, std::string_view contents) {

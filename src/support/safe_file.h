@@ -25,6 +25,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
+  // Gives the memory of pages that were read back to the system; whoever reads them again reads the file again.
+  void release_pages() const;
 
  private:
   std::span<const std::byte> bytes_;
@@ -53,7 +55,7 @@ std::shared_ptr<const MappedFile> map_file_within(const std::filesystem::path& f
 
 // Output that is seen only when it is complete: written beside the target under another name, renamed by `commit`, and
 // removed if that never happens. A target that is there and no regular file (/dev/null, a folder) is refused; one that
-// is a symbolic link is replaced, not followed.
+// is a symbolic link is replaced, not followed. The file is locked (flock) while it is written.
 class OutputFile {
  public:
   enum class Kind { data, executable };
@@ -67,6 +69,8 @@ class OutputFile {
   // Appends. UserError that names the target and the reason (such as no space left on the device).
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  // Waits until the disk has what was written, by whomever, so that a loss of power cannot leave a name without it.
+  void sync();
   void commit();
 
  private:
@@ -75,6 +79,10 @@ class OutputFile {
   bool committed_ = false;
   std::optional<EndsWithProcess> ends_;
 };
+
+// Removes the files under other names that an OutputFile left in this folder because its process was killed: those
+// that nobody has locked. What cannot be read or removed stays.
+void remove_abandoned_outputs(const std::filesystem::path& folder);
 
 // A whole file at once, through OutputFile.
 void write_file(const std::filesystem::path& target, std::string_view contents);

@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <set>
 
 #include "support/diagnostics.h"
 #include "support/file_descriptor.h"
@@ -39,6 +40,15 @@ TEST(MapFile, GivesTheBytes) {
   put(folder.path() / "empty", "");
   EXPECT_EQ(map_file(folder.path() / "a")->text(), "hello");
   EXPECT_EQ(map_file(folder.path() / "empty")->bytes().size(), 0u);
+}
+
+TEST(MapFile, ReleasedPagesAreReadAgain) {
+  TemporaryFolder folder("test");
+  put(folder.path() / "a", std::string(100'000, 'x'));
+  const auto file = map_file(folder.path() / "a");
+  EXPECT_EQ(file->text(), std::string(100'000, 'x'));
+  file->release_pages();
+  EXPECT_EQ(file->text(), std::string(100'000, 'x'));
 }
 
 TEST(MapFile, NamesWhatItCannotRead) {
@@ -187,6 +197,25 @@ TEST(OutputFile, LeavesNothingWhenAbandoned) {
       },
       UserError);
   EXPECT_THAT(names_in(folder.path()), testing::IsEmpty());
+}
+
+TEST(OutputFile, AbandonedFilesAreRemovedAndThoseAtWorkStay) {
+  TemporaryFolder folder("test");
+  put(folder.path() / ".onnxc-1-0.tmp", "of a process that was killed");
+  put(folder.path() / ".onnxc-note", "of the user");
+  put(folder.path() / "a.tmp", "of the user");
+  fs::create_directory(folder.path() / ".onnxc-1-2.tmp");
+  OutputFile file(folder.path() / "a");
+  file.write("hello");
+  remove_abandoned_outputs(folder.path());
+  EXPECT_TRUE(fs::exists(file.temporary_path()));
+  file.sync();
+  file.commit();
+  EXPECT_EQ(map_file(folder.path() / "a")->text(), "hello");
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder.path())) names.insert(entry.path().filename().string());
+  EXPECT_EQ(names, (std::set<std::string>{".onnxc-1-2.tmp", ".onnxc-note", "a", "a.tmp"}));
+  remove_abandoned_outputs(folder.path() / "missing");
 }
 
 TEST(OutputFile, SeveralAtOnceDoNotMeet) {

@@ -159,8 +159,9 @@ std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype) {
   return header_bytes(*image, dims, dtype);
 }
 
-GzipFile::GzipFile(const std::filesystem::path& file) : file_(znzopen(file.c_str(), "wb", 1)) {
-  user_check(file_ != nullptr, "cannot write {}: {}", quote(file.string()), std::strerror(errno));
+GzipFile::GzipFile(const std::filesystem::path& file, std::string name)
+    : name_(std::move(name)), file_(znzopen(file.c_str(), "wb", 1)) {
+  user_check(file_ != nullptr, "cannot write {}: {}", name_, std::strerror(errno));
 }
 
 GzipFile::~GzipFile() {
@@ -171,14 +172,15 @@ GzipFile::~GzipFile() {
 void GzipFile::write(const void* data, size_t bytes) {
   errno = 0;
   const size_t written = znzwrite(data, 1, bytes, static_cast<znzFile>(file_));
-  user_check(written == bytes, "cannot write: {}", errno != 0 ? std::strerror(errno) : "the compression failed");
+  user_check(written == bytes, "cannot write {}: {}", name_,
+             errno != 0 ? std::strerror(errno) : "the compression failed");
 }
 
 void GzipFile::close() {
   znzFile file = static_cast<znzFile>(std::exchange(file_, nullptr));
   errno = 0;
   const int status = Xznzclose(&file);
-  user_check(status == 0, "cannot write: {}", errno != 0 ? std::strerror(errno) : "the compression failed");
+  user_check(status == 0, "cannot write {}: {}", name_, errno != 0 ? std::strerror(errno) : "the compression failed");
 }
 
 }  // namespace onnxc

@@ -51,7 +51,8 @@ std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype);
 // Bytes that go to a file one after the other, compressed by gzip.
 class GzipFile {
  public:
-  explicit GzipFile(const std::filesystem::path& file);
+  // `name` is how errors call the file.
+  GzipFile(const std::filesystem::path& file, std::string name);
   ~GzipFile();
   GzipFile(const GzipFile&) = delete;
   GzipFile& operator=(const GzipFile&) = delete;
@@ -60,6 +61,7 @@ class GzipFile {
   void close();
 
  private:
+  std::string name_;
   void* file_ = nullptr;
 };
 

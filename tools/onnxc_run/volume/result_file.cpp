@@ -31,7 +31,7 @@ std::string header_of(const std::filesystem::path& target, const Scan& scan, con
 }  // namespace
 
 ResultFile::ResultFile(const std::filesystem::path& target, const Scan& scan, const ResultFormat& format)
-    : format_(format), file_(target) {
+    : format_(format), name_(quote(target.string())), file_(target) {
   // NIfTI's first axis is the fastest.
   const bool is_reversed = is_nifti(target) && format.order == AxisOrder::xyz;
   const size_t rank = format.dims.size();
@@ -51,12 +51,12 @@ ResultFile::ResultFile(const std::filesystem::path& target, const Scan& scan, co
   const std::string header = header_of(target, scan, format);
   header_bytes_ = static_cast<int64_t>(header.size());
   if (target.string().ends_with(".nii.gz")) {
-    gzip_ = std::make_unique<GzipFile>(file_.temporary_path());
+    gzip_ = std::make_unique<GzipFile>(file_.temporary_path(), name_);
     gzip_->write(header.data(), header.size());
     if (format.channels > 1) waiting_.resize(static_cast<size_t>(bytes_));
   } else {
     descriptor_ = FileDescriptor(open(file_.temporary_path().c_str(), O_WRONLY | O_CLOEXEC));
-    user_check(descriptor_.is_open(), "cannot write {}: {}", quote(target.string()), std::strerror(errno));
+    user_check(descriptor_.is_open(), "cannot write {}: {}", name_, std::strerror(errno));
     write_at(-header_bytes_, header.data(), header_bytes_);
   }
 }
@@ -74,7 +74,7 @@ void ResultFile::write_at(int64_t offset, const void* data, int64_t bytes) {
     for (int64_t place = header_bytes_ + offset; bytes > 0;) {
       const ssize_t count = pwrite(descriptor_.get(), next, static_cast<size_t>(bytes), place);
       if (count < 0 && errno == EINTR) continue;
-      user_check(count > 0, "cannot write {}: {}", quote(file_.temporary_path().string()), std::strerror(errno));
+      user_check(count > 0, "cannot write {}: {}", name_, std::strerror(errno));
       next += count;
       place += count;
       bytes -= count;
@@ -102,13 +102,13 @@ void ResultFile::write_slice(int64_t slice, const void* data) {
 
 void ResultFile::write_all(const void* data) { write_at(0, data, bytes_); }
 
-void ResultFile::commit() {
+void ResultFile::finish() {
   if (gzip_ != nullptr) {
     if (!waiting_.empty()) gzip_->write(waiting_.data(), waiting_.size());
     gzip_->close();
   }
   descriptor_.close();
-  file_.commit();
+  file_.sync();
 }
 
 }  // namespace onnxc

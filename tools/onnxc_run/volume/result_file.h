@@ -33,12 +33,16 @@ class ResultFile {
   void write_slice(int64_t slice, const void* data);
   // All elements, in the file's order.
   void write_all(const void* data);
-  void commit();
+  // After the last element: brings all of it to the disk, under its other name.
+  void finish();
+  const std::filesystem::path& temporary_path() const { return file_.temporary_path(); }
+  void commit() { file_.commit(); }
 
  private:
   void write_at(int64_t offset, const void* data, int64_t bytes);
 
   ResultFormat format_;
+  std::string name_;  // of the target, for errors
   OutputFile file_;
   std::unique_ptr<GzipFile> gzip_;
   std::vector<std::byte> waiting_;  // of a compressed file whose slices do not come in the file's order

@@ -46,7 +46,7 @@ void map_data(Scan& scan, const std::filesystem::path& file, int64_t offset, int
              quote(file.string()));
   scan.data = mapped->bytes().data() + offset;
   scan.bytes = bytes;
-  scan.memory = mapped;
+  scan.mapped = mapped;
 }
 
 Scan read_nifti(const std::filesystem::path& file, int32_t rank, AxisOrder order) {
@@ -101,6 +101,20 @@ void check_dtype(const Scan& scan, const std::string& name) {
 bool is_nifti(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   return name.ends_with(".nii") || name.ends_with(".nii.gz");
+}
+
+bool is_whole_volume(const std::filesystem::path& file) {
+  try {
+    if (is_nifti(file)) {
+      const NiftiHeader header(file);
+      if (header.is_compressed()) header.read_data();
+    } else {
+      read_npy_layout(map_file(file)->bytes(), quote(file.string()));
+    }
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
 }
 
 Scan read_scan(const std::filesystem::path& file, int32_t rank, AxisOrder order, const std::optional<RawFormat>& raw) {

@@ -10,6 +10,7 @@
 
 namespace onnxc {
 
+class MappedFile;
 class NiftiHeader;
 
 struct Scan {
@@ -20,7 +21,8 @@ struct Scan {
   int64_t bytes = 0;
   std::vector<int64_t> strides;  // of the channels, then of each axis, in elements
   double slope = 1, intercept = 0;
-  std::shared_ptr<const void> memory;         // that `data` is in
+  std::shared_ptr<const void> memory;         // that `data` is in, or
+  std::shared_ptr<const MappedFile> mapped;   // the file
   std::shared_ptr<const NiftiHeader> header;  // null: not from NIfTI
 };
 
@@ -31,6 +33,9 @@ enum class AxisOrder { xyz, zyx };
 // Uncompressed files are mapped, so nothing of them is copied. UserError that names the file and what is wrong with it.
 // `rank` is the number of the network's spatial axes.
 Scan read_scan(const std::filesystem::path& file, int32_t rank, AxisOrder order, const std::optional<RawFormat>& raw);
+
+// Whether a .nii, .nii.gz or .npy file has all the voxels of which its header tells; a compressed one is read for it.
+bool is_whole_volume(const std::filesystem::path& file);
 
 bool is_nifti(const std::filesystem::path& file);
 

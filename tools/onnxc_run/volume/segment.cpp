@@ -2,18 +2,23 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "onnxc_run/memory.h"
 #include "onnxc_run/session.h"
 #include "onnxc_run/volume/intensity.h"
 #include "onnxc_run/volume/result_file.h"
+#include "onnxc_run/volume/result_record.h"
 #include "onnxc_run/volume/scan.h"
+#include "support/checked.h"
+#include "support/safe_file.h"
 #include "support/standard_output.h"
 #include "support/text.h"
 
@@ -25,15 +30,21 @@ using Clock = std::chrono::steady_clock;
 // Results up to this size are gathered in memory, where the windows may then go along the axis that needs least memory
 // for their sums; larger ones are written slice by slice.
 constexpr int64_t most_gathered_bytes = int64_t{256} << 20;
+// Of a mapped scan, what windows may have read before its pages are given back.
+constexpr int64_t most_mapped_bytes = int64_t{256} << 20;
 
-// Where the result of each volume goes.
-std::vector<std::filesystem::path> targets_of(const RunOptions& options) {
+struct Targets {
+  std::vector<std::filesystem::path> files;          // of each volume
+  std::optional<std::filesystem::path> folder = {};  // that they all are in, where the user named one
+};
+
+Targets targets_of(const RunOptions& options) {
   const std::vector<std::filesystem::path>& volumes = options.volume.volumes;
   if (!options.output)
     throw UsageError("--volume: say where the result goes, as --output seg.nii.gz or --output FOLDER");
   const std::filesystem::path& output = *options.output;
   const bool is_folder = volumes.size() > 1 || !output.has_filename() || std::filesystem::is_directory(output);
-  if (!is_folder) return {output};
+  if (!is_folder) return {{output}};
   std::vector<std::filesystem::path> targets;
   for (const std::filesystem::path& volume : volumes) {
     std::filesystem::path target = output / volume.filename();
@@ -43,7 +54,7 @@ std::vector<std::filesystem::path> targets_of(const RunOptions& options) {
     targets.push_back(target);
   }
   make_folder(output);
-  return targets;
+  return {std::move(targets), output};
 }
 
 // A line on a terminal that tells how far a volume is.
@@ -78,6 +89,9 @@ class ProgressLine {
 struct Callbacks {
   ResultFile& file;
   ProgressLine& progress;
+  const MappedFile* mapped;  // null: the scan is in memory
+  int64_t window_bytes;      // of the scan
+  int64_t released = 0;      // windows that were done when the scan's pages were given back
   std::exception_ptr exception = {};
 
   template <class Body>
@@ -96,7 +110,12 @@ struct Callbacks {
   }
   static int32_t tell(void* context, int64_t done, int64_t windows) {
     Callbacks& self = *static_cast<Callbacks*>(context);
-    return self.guard([&] { self.progress.tell(done, windows); });
+    return self.guard([&] {
+      self.progress.tell(done, windows);
+      if (self.mapped == nullptr || (done - self.released) * self.window_bytes < most_mapped_bytes) return;
+      self.mapped->release_pages();
+      self.released = done;
+    });
   }
 };
 
@@ -155,8 +174,8 @@ class VolumeCall {
   VolumeCall(const VolumeCall&) = delete;
   VolumeCall& operator=(const VolumeCall&) = delete;
 
-  // Runs, and writes the target.
-  void run(const std::filesystem::path& target) {
+  // Runs, and writes the target. `before_name` is called with the finished file before that gets its name.
+  void run(const std::filesystem::path& target, const std::function<void(const std::filesystem::path&)>& before_name) {
     const AxisOrder order = options_.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
     std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
     std::vector<int64_t*> places;
@@ -169,7 +188,10 @@ class VolumeCall {
     }
     ResultFile file(target, scan_, format);
     ProgressLine progress(target.filename().string());
-    Callbacks callbacks{file, progress};
+    int64_t window_bytes = scan_.channels * element_size(scan_.dtype);
+    for (size_t i = 0; i < window_.size(); ++i)
+      window_bytes = checked_multiply(window_bytes, window_[i] > 0 ? window_[i] : scan_.dims[i]);
+    Callbacks callbacks{file, progress, scan_.mapped.get(), window_bytes};
     volume_.progress = Callbacks::tell;
     volume_.progress_context = &callbacks;
     onnxc_volume_output& output = outputs_[0];
@@ -189,6 +211,8 @@ class VolumeCall {
     if (callbacks.exception) std::rethrow_exception(callbacks.exception);
     check(status);
     if (!gathered.empty()) file.write_all(gathered.data());
+    file.finish();
+    before_name(file.temporary_path());
     file.commit();
   }
 
@@ -217,18 +241,12 @@ class VolumeCall {
   onnxc_volume_result result_ = {};
 };
 
-int64_t peak_bytes() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{1024} * usage.ru_maxrss;
-}
-
 void report(const std::filesystem::path& volume, const std::filesystem::path& target, const Scan& scan,
             const onnxc_volume_result& result, double seconds, bool as_json) {
   double voxels = 1;
   for (int64_t dim : scan.dims) voxels *= static_cast<double>(dim);
   if (result.nan_voxels > 0)
-    spdlog::warn("{}: {} voxels are NaN; windows that hold them are slower, and their labels mean nothing",
+    spdlog::warn("{}: {} voxels are NaN; so is what the network makes of them, and such labels mean nothing",
                  quote(volume.string()), result.nan_voxels);
   const double share = result.seconds > 0 ? result.network_seconds / result.seconds : 0;
   if (as_json) {
@@ -242,13 +260,13 @@ void report(const std::filesystem::path& volume, const std::filesystem::path& ta
                                    {"network_share", share},
                                    {"nan_voxels", result.nan_voxels},
                                    {"working_bytes", result.working_bytes},
-                                   {"peak_bytes", peak_bytes()}};
+                                   {"peak_bytes", process_peak_bytes()}};
     fmt::print("{}\n", line.dump());
   } else {
     fmt::print(
         "{}: {} windows, {:.1f} s, {:.2f} million voxels/s, {:.1f}% of it in the network, peak memory {:.2f} GiB\n",
         printable(target.string()), result.windows, seconds, voxels / seconds / 1e6, 100 * share,
-        static_cast<double>(peak_bytes()) / (1 << 30));
+        static_cast<double>(process_peak_bytes()) / (1 << 30));
   }
   std::fflush(stdout);
 }
@@ -262,32 +280,60 @@ int32_t spatial_rank(const onnxc_api& api) {
   return api.input(0)->rank - 2;
 }
 
+bool is_to_be_made(const ResultRecord& record, const std::filesystem::path& target, const std::filesystem::path& scan) {
+  switch (record.state(target, scan)) {
+    case ResultRecord::State::missing:
+      return true;
+    case ResultRecord::State::outdated:
+      spdlog::warn("{} was made from another scan, by another model or with other options: it is made anew",
+                   printable(target.string()));
+      return true;
+    case ResultRecord::State::current:
+      spdlog::info("{} is there already (--overwrite makes it anew)", printable(target.string()));
+      return false;
+    case ResultRecord::State::not_of_ours:
+      break;
+  }
+  user_error(
+      "{} is there, and was changed since it was made, or not made by onnxc-run: it is left as it is; "
+      "--overwrite replaces it",
+      quote(target.string()));
+}
+
+// One volume. `record` is null where the result is in no folder of results.
+void segment(const RunOptions& options, Session& session, ResultRecord* record, const std::filesystem::path& file,
+             const std::filesystem::path& target) {
+  const Clock::time_point start = Clock::now();
+  const ResultRecord::Stamp stamp = ResultRecord::stamp_of(file);
+  const AxisOrder order = options.volume.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
+  const Scan scan = read_scan(file, spatial_rank(session.api()), order, options.volume.raw);
+  VolumeCall call(options, session, scan);
+  call.run(target, [&](const std::filesystem::path& finished) {
+    if (record != nullptr) record->add(target, finished, file, stamp);
+  });
+  report(file, target, scan, call.result(), std::chrono::duration<double>(Clock::now() - start).count(), options.json);
+}
+
 }  // namespace
 
 bool segment_volumes(const RunOptions& options) {
   const VolumeOptions& volume = options.volume;
   if (volume.window.empty()) throw UsageError("--volume: say the window's sizes, as --window 96x96x96");
-  const std::vector<std::filesystem::path> targets = targets_of(options);
+  const Targets targets = targets_of(options);
   ModelLibrary library(options.model);
   const int32_t rank = spatial_rank(library.api());
   for (int32_t axis : volume.mirrored)
     if (axis >= rank) throw UsageError(fmt::format("--mirror: the model has the spatial axes 0 to {}", rank - 1));
   Session session(library, options.threads, options.device, options.hip_graph);
-  const AxisOrder order = volume.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
+  remove_abandoned_outputs(targets.folder ? *targets.folder : targets.files[0].parent_path());
+  std::optional<ResultRecord> record;
+  if (targets.folder) record.emplace(*targets.folder, options);
   bool is_complete = true;
   for (size_t i = 0; i < volume.volumes.size(); ++i) {
     const std::filesystem::path& file = volume.volumes[i];
-    if (targets.size() > 1 && !volume.overwrite && std::filesystem::exists(targets[i])) {
-      spdlog::info("{} is there already (--overwrite makes it anew)", printable(targets[i].string()));
-      continue;
-    }
     try {
-      const Clock::time_point start = Clock::now();
-      const Scan scan = read_scan(file, rank, order, volume.raw);
-      VolumeCall call(options, session, scan);
-      call.run(targets[i]);
-      report(file, targets[i], scan, call.result(), std::chrono::duration<double>(Clock::now() - start).count(),
-             options.json);
+      if (!record || volume.overwrite || is_to_be_made(*record, targets.files[i], file))
+        segment(options, session, record ? &*record : nullptr, file, targets.files[i]);
     } catch (const UserError& error) {
       const std::string name = quote(file.string()), text = error.what();
       spdlog::error("{}{}", text.find(name) == std::string::npos ? name + ": " : "", text);

@@ -6,7 +6,8 @@
 namespace onnxc {
 
 // Writes a result for each volume. A file that cannot be read or written is reported, and the others are done; false
-// when there was one. Of several volumes those whose result is there already are skipped, unless --overwrite is given.
+// when there was one. In a folder, results that are there and belong to their scan, the model and the options are kept
+// (result_record.h), unless --overwrite is given.
 bool segment_volumes(const RunOptions& options);
 
 }  // namespace onnxc

@@ -112,7 +112,7 @@ std::function<void()> add_volume_options(CLI::App& app, VolumeOptions& options) 
                  "zscore or range, by the volume's own statistics or by those given: zscore:MEAN,DEVIATION, "
                  "range:LOW,HIGH");
   app.add_option("--raw", texts->raw, "DIMS:TYPE of raw files, the slowest axis first, such as 512x512x304:int16");
-  app.add_flag("--overwrite", options.overwrite, "makes results anew that are there already");
+  app.add_flag("--overwrite", options.overwrite, "replaces results that are there already");
   const std::vector<CLI::Option*> all = app.get_options();
   for (size_t i = options_before; i < all.size(); ++i) all[i]->group("Whole volumes, in windows (docs/volumes.md)");
   return [texts, &options] {

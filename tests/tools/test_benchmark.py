@@ -213,6 +213,7 @@ def test_unknown_models_are_refused() -> None:
     assert "no such model: no_such_model" in done.stderr
 
 
+@pytest.mark.slow
 def test_volumes_are_measured_from_end_to_end(tmp_path: Path) -> None:
     """A small network on a small volume, 18 windows, so that each engine has several turns."""
     done = bench(

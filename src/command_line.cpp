@@ -65,8 +65,8 @@ struct Words {
     app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
 
     app.add_option("--target", options.target,
-                   "device to compile for: cpu (default), or hip for an AMD GPU and the CPU")
-        ->check(CLI::IsMember({"cpu", "hip"}))
+                   "what to compile for: cpu (default), hip (a GPU alone) or cpu,hip (both)")
+        ->check(CLI::IsMember({"cpu", "hip", "cpu,hip"}))
         ->option_text("NAME");
     app.add_option("--gpu-arch", options.gpu_arch,
                    fmt::format("GPU architecture of --target hip: {}", machine::target_gpu.name))

@@ -203,12 +203,16 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   optimize_graph(options, passes, graph);
 
   const CpuMachine architecture = resolve_march(options.march, options.compiler, holds_bfloat16(graph));
-  const Target target = cpu_target(architecture);
-  Program program = lower_graph(options, passes, graph, target);
+  // A program for each target, from the same graph, which is not looked at beyond this point.
+  std::optional<Program> cpu_program, device_program;
+  if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture));
+  if (options.for_gpu() && (options.emit != Emit::ir || !options.for_cpu()))
+    device_program = lower_graph(options, passes, graph, hip_target(float32_products(options.fp32)));
   passes.check_dump();
-  // Beyond this point the graph is not looked at.
-  report.add_cpu(program);
-  const bool reports_kernels = options.report && options.target == "hip" && options.emit != Emit::ir;
+  // What the runtime binds before it asks for a target.
+  const Program& program = cpu_program ? *cpu_program : *device_program;
+  if (cpu_program) report.add_cpu(*cpu_program);
+  const bool reports_kernels = options.report && options.for_gpu() && options.emit != Emit::ir;
   if (options.output.empty() && !reports_kernels) return report.finish();
   if (options.emit == Emit::ir) {
     report.finish();
@@ -217,18 +221,16 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
 
   const std::string described = describe(options, architecture);
   std::optional<EmittedDevice> device;
-  if (options.target == "hip") {
-    // A program of its own, from the same graph: the CPU's code stays in the file.
-    Program device_program = lower_graph(options, passes, graph, hip_target(float32_products(options.fp32)));
+  if (device_program) {
     // The runtime counts levels for both.
-    internal_check(
-        std::ranges::count_if(device_program.steps, begins_level) == std::ranges::count_if(program.steps, begins_level),
-        "as many levels on the GPU as on the CPU");
+    internal_check(std::ranges::count_if(device_program->steps, begins_level) ==
+                       std::ranges::count_if(program.steps, begins_level),
+                   "as many levels on the GPU as on the CPU");
     passes.time("emit for hip", [&] {
-      device = emit_hip(device_program,
+      device = emit_hip(*device_program,
                         {options.gpu_arch, model.facts.sha256, described, device_build_lines(options.gpu_arch)});
     });
-    report.add_gpu(options.gpu_arch, device_program);
+    report.add_gpu(options.gpu_arch, *device_program);
   }
   const std::vector<DeviceKernel> device_kernels = device ? device->kernels : std::vector<DeviceKernel>();
   if (options.output.empty()) {
@@ -237,7 +239,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   }
   EmittedModel emitted;
   passes.time("emit", [&] {
-    emitted = emit_cpu(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr});
+    emitted = emit_model(
+        program, {architecture, model.facts.sha256, described, device ? &*device : nullptr, cpu_program.has_value()});
   });
   emitted.device = std::move(device);
   const ToolchainOptions toolchain{architecture,

@@ -19,7 +19,7 @@ enum class Emit { shared_object, source, object, ir };
 struct Options {
   std::filesystem::path model;
   std::filesystem::path output;  // empty: nothing is compiled, for --dump-shapes alone
-  std::string target = "cpu";
+  std::string target = "cpu";    // or "hip", "cpu,hip"
   std::string march = "native";
   std::string gpu_arch = machine::target_gpu.name;
   std::string precision = "float32";      // in which type values between nodes are stored
@@ -40,6 +40,9 @@ struct Options {
   std::optional<std::string> dump_shapes;     // "" is a table on stdout; else a JSON file
   bool json = false;
   Limits limits;
+
+  bool for_cpu() const { return target != "hip"; }
+  bool for_gpu() const { return target != "cpu"; }
 };
 
 }  // namespace onnxc

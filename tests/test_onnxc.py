@@ -113,7 +113,7 @@ def test_help_names_every_option() -> None:
         (["model.onnx", "-O", "4"], "Value 4 not in range 0 to 3"),
         (["model.onnx", "-o", "m.so", "--dim", "N"], "--dim N: NAME=4 or NAME=1..8 is expected"),
         (["model.onnx", "-o", "m.so", "--dim", "N=8..1"], "--dim N=8..1: NAME=4 or NAME=1..8 is expected"),
-        (["model.onnx", "--target", "tpu"], "tpu not in {cpu,hip}"),
+        (["model.onnx", "--target", "tpu"], "tpu not in {cpu,hip,cpu,hip}"),
         (["model.onnx", "--frobnicate"], "--frobnicate"),
     ],
 )
@@ -168,6 +168,31 @@ def test_report_of_gpu_kernels(model: Path, tmp_path: Path) -> None:
     assert float(kernel[6]) > 0
     planned = onnxc(model, "--report", "--target", "hip").stdout
     assert "not measured" in planned
+
+
+def test_a_model_for_a_gpu_alone_is_little_more_than_its_weights(tmp_path: Path) -> None:
+    weights = numpy_helper.from_array(np.zeros((512, 256, 3, 3), np.float16), "w")
+    text = (
+        '<ir_version: 9, opset_import: ["" : 18]>\n'
+        "m (float16[1, 256, 8, 8] x) => (float16[1, 512, 6, 6] y) { y = Conv (x, w) }"
+    )
+    parsed = onnx.parser.parse_model(text)
+    parsed.graph.initializer.append(weights)
+    onnx.save(parsed, tmp_path / "model.onnx")
+    size = len(weights.raw_data)
+    onnxc(tmp_path / "model.onnx", "-o", tmp_path / "gpu.so", "--target", "hip")
+    assert (tmp_path / "gpu.so").stat().st_size < 1.2 * size
+    onnxc(tmp_path / "model.onnx", "-o", tmp_path / "both.so", "--target", "cpu,hip")
+    assert (tmp_path / "both.so").stat().st_size > 2 * size
+    run = [str(BINARIES / "onnxc-run"), str(tmp_path / "gpu.so")]
+    information = subprocess.run([*run, "--info", "--json"], capture_output=True, text=True, check=True).stdout
+    described = json.loads(information)
+    assert described["target"] == "hip gfx942"
+    assert size <= described["weights_bytes"] < size + 1024
+    assert [step["nodes"] for step in described["steps"]] != []
+    refused = subprocess.run([*run, "--random", "0"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "compiled for 'hip gfx942' and has no code for the CPU; run it on the GPU" in refused.stderr
 
 
 def test_report(model: Path) -> None:

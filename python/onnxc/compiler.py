@@ -26,11 +26,12 @@ def compile(
     dims: values or ranges of symbolic dims, such as {"N": 4, "D": "16..512"}.
     outputs: the outputs to keep; all by default.
     options: further options of the command, as written there.
-    threads, device, hip_graph: as InferenceSession takes them. A model for "hip" holds code for this machine's CPU too.
+    threads, device, hip_graph: as InferenceSession takes them. A model for "hip" runs on a GPU alone;
+        options=["--target", "cpu,hip"] makes one for both.
 
     Raises CompileError with the command's message.
     """
-    words = [*command.target_options(device), *options]
+    words = [*options] if "--target" in options else [*command.target_options(device), *options]
     if march is not None:
         words += ["--march", march]
     for name, value in (dims or {}).items():

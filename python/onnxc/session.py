@@ -39,7 +39,7 @@ class InferenceSession(LikeOnnxruntime):
     sess_options, providers, provider_options: as onnxruntime has them (onnxc.compatibility); a provider chooses the
         device, and intra_op_num_threads the threads.
     threads: how many a run may use; 0 leaves it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
-    device: "cpu"; or "hip" or "hip:1" (the GPU of that number), for a model compiled with --target hip.
+    device: "cpu"; or "hip" or "hip:1" (the GPU of that number), for a model compiled with --target hip or cpu,hip.
     hip_graph: the kernels of a run are launched as one HIP graph, captured by the first run with its dims; for models
         of many short kernels.
 

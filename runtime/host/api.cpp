@@ -1,4 +1,5 @@
 // The one exported symbol: the table of include/onnxc.h over the model that this library was linked with.
+#include "hip/program.h"
 #include "host/instance.h"
 #include "host/model.h"
 
@@ -19,33 +20,33 @@ const char* symbol(int32_t index) {
   return index >= 0 && index < model.symbol_count ? model.symbol_names[index] : nullptr;
 }
 
-const StepDescription* find_step(int32_t step) {
-  return step >= 0 && step < model.step_count ? &model.steps[step] : nullptr;
+int32_t step_count() { return model.has_cpu_code ? model.step_count : model.device_program->step_count; }
+
+// A step of the CPU's; of the GPU's in a model for it alone.
+struct FoundStep {
+  onnxc_step_info info;
+  int32_t output_count;
+  const StepOutput* outputs;
+};
+
+template <class Step>
+FoundStep found(const Step& step) {
+  return {{step.name, step.nodes, step.operators}, step.output_count, step.outputs};
 }
 
-const char* step_name(int32_t step) {
-  const StepDescription* found = find_step(step);
-  return found != nullptr ? found->name : nullptr;
+FoundStep find_step(int32_t step) {
+  if (step < 0 || step >= step_count()) return {};
+  return model.has_cpu_code ? found(model.steps[step]) : found(model.device_program->steps[step]);
 }
 
-const char* step_nodes(int32_t step) {
-  const StepDescription* found = find_step(step);
-  return found != nullptr ? found->nodes : nullptr;
-}
-
-const char* step_operators(int32_t step) {
-  const StepDescription* found = find_step(step);
-  return found != nullptr ? found->operators : nullptr;
-}
-
-int32_t step_output_count(int32_t step) {
-  const StepDescription* found = find_step(step);
-  return found != nullptr ? found->output_count : 0;
-}
+const char* step_name(int32_t step) { return find_step(step).info.name; }
+const char* step_nodes(int32_t step) { return find_step(step).info.nodes; }
+const char* step_operators(int32_t step) { return find_step(step).info.operators; }
+int32_t step_output_count(int32_t step) { return find_step(step).output_count; }
 
 const onnxc_value_info* step_output(int32_t step, int32_t index) {
-  const StepDescription* found = find_step(step);
-  return found != nullptr && index >= 0 && index < found->output_count ? &found->outputs[index].tensor : nullptr;
+  const FoundStep found = find_step(step);
+  return index >= 0 && index < found.output_count ? &found.outputs[index].tensor : nullptr;
 }
 
 const char* status_text(onnxc_status status) {
@@ -175,10 +176,10 @@ onnxc_api make_table() {
       .onnxc_version = model.onnxc_version,
       .target = model.target,
       .information = model.information,
-      .weights_bytes = model.weights_size,
+      .weights_bytes = model.has_cpu_code ? model.weights_size : model.device_program->weights_size,
       .input_count = model.input_count,
       .output_count = model.output_count,
-      .step_count = model.step_count,
+      .step_count = step_count(),
       .symbol_count = model.symbol_count,
       .input = input,
       .output = output,

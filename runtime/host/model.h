@@ -125,6 +125,8 @@ struct ModelDescription {
   int64_t weights_size;
   const DeviceProgram* device_program =
       nullptr;  // the same model for a GPU (hip/program.h); null when compiled without
+  // Without it only a GPU runs the model: there are no steps, buffers and weights above.
+  bool has_cpu_code = true;
 };
 
 // Defined by generated code.

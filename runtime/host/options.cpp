@@ -41,12 +41,18 @@ onnxc_status read_options(const onnxc_options* given, onnxc_options& options, Er
   constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_HIP_GRAPH;
   if (status == ONNXC_OK) status = check_flags(options.flags, known_flags, "onnxc_options", error);
   if (status != ONNXC_OK) return status;
-  const bool has_device =
-      options.device == ONNXC_CPU || (options.device == ONNXC_HIP && model.device_program != nullptr);
-  if (!has_device) {
+  if (options.device == ONNXC_CPU && !model.has_cpu_code) {
     error.append(
-        "this model was compiled for '%s' and has no code for device %d; compile it with --target hip to run "
-        "it on a GPU",
+        "this model was compiled for '%s' and has no code for the CPU; run it on the GPU (device ONNXC_HIP), or "
+        "compile "
+        "it with --target cpu,hip to run it on either",
+        model.target);
+    return ONNXC_UNSUPPORTED_DEVICE;
+  }
+  if (options.device != ONNXC_CPU && (options.device != ONNXC_HIP || model.device_program == nullptr)) {
+    error.append(
+        "this model was compiled for '%s' and has no code for device %d; compile it with --target hip (or cpu,hip) to "
+        "run it on a GPU",
         model.target, options.device);
     return ONNXC_UNSUPPORTED_DEVICE;
   }

@@ -92,11 +92,11 @@ enum {
   ONNXC_SHORT_BUFFER = 7, /* fewer bytes than the dims need */
   ONNXC_INVALID_DATA = 8, /* an element that the model cannot take, such as an index out of range */
   ONNXC_OUT_OF_MEMORY = 9,
-  ONNXC_UNSUPPORTED_CPU = 10, /* the model was compiled for a CPU that this one is not */
-  ONNXC_UNSUPPORTED_DEVICE = 11,
-  ONNXC_BUSY = 12,          /* the instance is in another call; nothing was touched */
-  ONNXC_STOPPED = 13,       /* a step hook asked to stop */
-  ONNXC_INTERNAL_ERROR = 14 /* a bug of onnxc */
+  ONNXC_UNSUPPORTED_CPU = 10,    /* the model was compiled for a CPU that this one is not */
+  ONNXC_UNSUPPORTED_DEVICE = 11, /* the model has no code for it, or it is not there */
+  ONNXC_BUSY = 12,               /* the instance is in another call; nothing was touched */
+  ONNXC_STOPPED = 13,            /* a step hook asked to stop */
+  ONNXC_INTERNAL_ERROR = 14      /* a bug of onnxc */
 };
 
 /* Where values live and where a model runs. */
@@ -157,7 +157,7 @@ enum {
 typedef struct onnxc_options {
   uint32_t struct_size; /* sizeof(onnxc_options) */
   uint32_t flags;
-  int32_t device;       /* ONNXC_CPU, or ONNXC_HIP for a model compiled with --target hip */
+  int32_t device;       /* ONNXC_CPU, or ONNXC_HIP for a model compiled with --target hip or cpu,hip */
   int32_t device_index; /* which GPU */
   /* Threads that a run may use, the calling one among them. 0: ONNXC_THREADS or OMP_NUM_THREADS of the environment,
    * else as many as the affinity mask and the cgroup's quota allow. */
@@ -227,7 +227,7 @@ typedef struct onnxc_api {
 
   /* The model. Texts and infos live as long as the library is loaded. */
   const char* onnxc_version; /* "0.1.0" */
-  const char* target;        /* "cpu x86-64-v4" */
+  const char* target;        /* "cpu x86-64-v4", "hip gfx942", "hip gfx942, cpu x86-64-v4" */
   const char* information;   /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
   int64_t weights_bytes;
   int32_t input_count;
@@ -238,7 +238,7 @@ typedef struct onnxc_api {
   const onnxc_value_info* (*output)(int32_t index);
   const char* (*symbol)(int32_t index); /* symbolic dims, such as "N": the inputs', then those that only a run knows */
 
-  /* The steps that a run executes, in order. */
+  /* The steps that a run on the CPU executes, in order; in a model for a GPU alone, those of a run on it. */
   const char* (*step_name)(int32_t step);      /* "conv_direct 3x3x3 64->64" */
   const char* (*step_nodes)(int32_t step);     /* names of the ONNX nodes that it computes, one a line */
   const char* (*step_operators)(int32_t step); /* their operator types, one a line */

@@ -2,9 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "support/diagnostics.h"
+#include "support/text.h"
 #include "toolchain/build_commands.h"
 
 namespace onnxc {
@@ -12,39 +15,72 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where Debian's rocm-device-libs and ROCm itself put them.
-constexpr std::array device_library_folders = {"/usr/lib/x86_64-linux-gnu/amdgcn/bitcode", "/opt/rocm/amdgcn/bitcode"};
+// Where Debian's rocm-device-libs put them.
+constexpr const char* debian_folder = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
 
-fs::path device_library_folder() {
-  for (const char* folder : device_library_folders)
-    if (fs::exists(fs::path(folder) / "ocml.bc")) return folder;
-  user_error("the math library for GPUs (ocml.bc) is in none of {}, {}: apt-get install rocm-device-libs",
-             device_library_folders[0], device_library_folders[1]);
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// ROCm's clang beside its libraries, which are newer than clang 19 may read.
+Compiler clang_of_rocm(const fs::path& rocm, const Compiler& otherwise) {
+  for (const char* place : {"llvm/bin/clang++", "lib/llvm/bin/clang++"})
+    if (fs::exists(rocm / place)) return {.command = {(rocm / place).string()}, .linker = "lld"};
+  return otherwise;
+}
+
+// The switches that OCML reads: no denormal is flushed, NaN and infinity count, square roots are exact. Releases of
+// ROCm after 7.2 have dropped some, and what they switched.
+constexpr std::array switches = {"oclc_daz_opt_off", "oclc_unsafe_math_off", "oclc_finite_only_off",
+                                 "oclc_correctly_rounded_sqrt_on", "oclc_wavefrontsize64_on"};
+
+// Which instructions the library may take for granted. A release that does not know the GPU may know its family or its
+// predecessor, which lack no instruction.
+std::vector<std::string> isa_versions(const std::string& architecture) {
+  return {"oclc_isa_version_" + architecture.substr(3), "oclc_isa_version_9-4-generic", "oclc_isa_version_90a"};
 }
 
 }  // namespace
 
-// OCML, and the switches that it reads: no denormal is flushed, NaN and infinity count, square roots are exact; the
-// last says which instructions it may take for granted.
 std::vector<std::string> device_library_names(const std::string& architecture) {
-  return {"ocml",
-          "oclc_daz_opt_off",
-          "oclc_unsafe_math_off",
-          "oclc_finite_only_off",
-          "oclc_correctly_rounded_sqrt_on",
-          "oclc_wavefrontsize64_on",
-          "oclc_isa_version_" + architecture.substr(3)};
+  std::vector<std::string> names{"ocml"};
+  names.insert(names.end(), switches.begin(), switches.end());
+  names.push_back(isa_versions(architecture).front());
+  return names;
 }
 
-std::vector<std::string> device_libraries(const std::string& architecture) {
-  const fs::path folder = device_library_folder();
-  std::vector<std::string> options;
-  for (const std::string& name : device_library_names(architecture)) {
-    fs::path file = folder / (name + ".bc");
-    // Releases older than gfx942 know its predecessor, which lacks no instruction.
-    if (name.starts_with("oclc_isa_version") && !fs::exists(file)) file = folder / "oclc_isa_version_90a.bc";
-    options.insert(options.end(), {"-Xclang", "-mlink-builtin-bitcode", "-Xclang", file.string()});
+DeviceToolchain find_device_toolchain(const Compiler& compiler) {
+  const std::string chosen = variable("ONNXC_DEVICE_LIBRARIES"), rocm_path = variable("ROCM_PATH");
+  const fs::path rocm = rocm_path.empty() ? "/opt/rocm" : rocm_path;
+  if (!chosen.empty()) {
+    user_check(fs::exists(fs::path(chosen) / "ocml.bc"), "ONNXC_DEVICE_LIBRARIES is {}, and ocml.bc is not in it",
+               quote(chosen));
+    return {chosen, compiler};
   }
+  if (rocm_path.empty() && fs::exists(fs::path(debian_folder) / "ocml.bc")) return {debian_folder, compiler};
+  for (const char* place : {"amdgcn/bitcode", "lib/llvm/amdgcn/bitcode"})
+    if (fs::exists(rocm / place / "ocml.bc")) return {rocm / place, clang_of_rocm(rocm, compiler)};
+  if (fs::exists(fs::path(debian_folder) / "ocml.bc")) return {debian_folder, compiler};
+  user_error(
+      "the math library for GPUs (ocml.bc) is in none of {}, {}/amdgcn/bitcode: apt-get install rocm-device-libs, or "
+      "set ROCM_PATH to the folder of ROCm",
+      debian_folder, rocm.string());
+}
+
+std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const std::string& architecture) {
+  std::vector<std::string> options;
+  const auto link = [&](const std::string& name) {
+    const fs::path file = toolchain.libraries / (name + ".bc");
+    if (!fs::exists(file)) return false;
+    options.insert(options.end(), {"-Xclang", "-mlink-builtin-bitcode", "-Xclang", file.string()});
+    return true;
+  };
+  link("ocml");
+  std::ranges::for_each(switches, link);
+  const std::vector<std::string> versions = isa_versions(architecture);
+  user_check(std::ranges::any_of(versions, link), "the math library for GPUs in {} knows no {}: {}.bc is not there",
+             quote(toolchain.libraries.string()), architecture, fmt::join(versions, ".bc, "));
   return options;
 }
 

@@ -9,10 +9,19 @@
 
 namespace onnxc {
 
-// AMD's device libraries that kernels link, in the order that clang wants, without ".bc".
+// AMD's device libraries that kernels link, in the order that clang wants, without ".bc". Releases have all of them, or
+// some.
 std::vector<std::string> device_library_names(const std::string& architecture);
-// The options that link them. UserError when they are missing, saying what to install.
-std::vector<std::string> device_libraries(const std::string& architecture);
+
+struct DeviceToolchain {
+  std::filesystem::path libraries;  // the folder of the device libraries
+  Compiler compiler;                // the clang that reads them
+};
+// ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler` is used
+// where ROCm does not bring its own. UserError where there are no libraries, saying what to install.
+DeviceToolchain find_device_toolchain(const Compiler& compiler);
+// The options that link what the release has. UserError where none fits the GPU.
+std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const std::string& architecture);
 
 // The command that compiles `source` for a GPU into the code object `output`.
 std::vector<std::string> device_compile_command(const Compiler& compiler, const std::string& architecture,

@@ -21,15 +21,18 @@ class Emitter {
 
   EmittedModel run() {
     SourceParts parts;
-    const PrintedSteps steps = print_steps(parts, context_, options_.architecture.lanes());
+    const PrintedSteps steps =
+        options_.has_cpu_code ? print_steps(parts, context_, options_.architecture.lanes()) : PrintedSteps{};
     EmittedModel model;
-    declare_steps();
+    if (options_.has_cpu_code) declare_steps();
     writer_.append(steps.definitions);
     writer_.line("");
     print_interface(steps);
-    model.weights = print_buffers();
+    BufferTable table = options_.has_cpu_code ? buffer_table(context_) : BufferTable{};
+    writer_.array("BufferDescription", "buffers", table.rows);
     if (options_.device != nullptr) writer_.append(options_.device->host + "\n");
-    print_model(steps, model.weights.size());
+    print_model(steps, table);
+    model.weights = std::move(table.weights);
     std::string interface = writer_.take();
     const SourceParts::Unit unit = parts.add_unit(static_cast<int64_t>(interface.size()) / 5);
     parts.append(std::move(interface), unit);
@@ -46,7 +49,7 @@ class Emitter {
   void print_header(const PrintedSteps& steps, bool has_parts) {
     writer_.line(fmt::format("// A model compiled by onnxc {}.", ONNXC_VERSION));
     writer_.line(fmt::format("//   model    {}", options_.model_hash));
-    writer_.line(fmt::format("//   target   cpu {}", comment_text(options_.architecture.march)));
+    writer_.line(fmt::format("//   target   {}", comment_text(target())));
     writer_.line(fmt::format("//   options  {}", comment_text(options_.options)));
     writer_.line(
         "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
@@ -123,16 +126,11 @@ class Emitter {
     return names;
   }
 
-  // Returns the weights.
-  WeightBytes print_buffers() {
-    BufferTable table = buffer_table(context_);
-    writer_.array("BufferDescription", "buffers", table.rows);
-    return std::move(table.weights);
-  }
-
   std::string target() const {
-    const std::string cpu = "cpu " + options_.architecture.march;
-    return options_.device != nullptr ? fmt::format("hip {}, {}", options_.device->architecture, cpu) : cpu;
+    std::vector<std::string> targets;
+    if (options_.device != nullptr) targets.push_back("hip " + options_.device->architecture);
+    if (options_.has_cpu_code) targets.push_back("cpu " + options_.architecture.march);
+    return fmt::format("{}", fmt::join(targets, ", "));
   }
 
   std::string information() const {
@@ -149,7 +147,7 @@ class Emitter {
     return json.dump();
   }
 
-  void print_model(const PrintedSteps& steps, int64_t weights_size) {
+  void print_model(const PrintedSteps& steps, const BufferTable& table) {
     std::vector<std::string> features;
     for (const std::string& feature : options_.architecture.features) features.push_back(c_string_literal(feature));
     features.emplace_back("nullptr");
@@ -170,13 +168,14 @@ class Emitter {
     field("level_count", std::to_string(context_.level_count()));
     field("output_dim_levels", "output_dim_levels");
     for (const char* name : {"symbol_names", "bind", "output_dims", "sizes"}) field(name, name);
-    field("buffer_count", std::to_string(context_.storages.size()));
+    field("buffer_count", std::to_string(table.rows.size()));
     field("buffers", "buffers");
     field("step_count", std::to_string(steps.descriptions.size()));
     field("steps", "steps");
     field("weights", "onnxc_model_weights");
-    field("weights_size", std::to_string(weights_size));
+    field("weights_size", std::to_string(table.weights.size()));
     if (options_.device != nullptr) field("device_program", "&device_program");
+    if (!options_.has_cpu_code) field("has_cpu_code", "false");
   }
 
   const Program& program_;
@@ -187,6 +186,6 @@ class Emitter {
 
 }  // namespace
 
-EmittedModel emit_cpu(const Program& program, const EmitOptions& options) { return Emitter(program, options).run(); }
+EmittedModel emit_model(const Program& program, const EmitOptions& options) { return Emitter(program, options).run(); }
 
 }  // namespace onnxc

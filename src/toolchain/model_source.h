@@ -1,4 +1,4 @@
-// A program as one readable C++ file that defines onnxc::runtime::model (runtime/host/model.h).
+// A model as one readable C++ file that defines onnxc::runtime::model (runtime/host/model.h).
 #pragma once
 
 #include <string>
@@ -14,10 +14,12 @@ struct EmitOptions {
   std::string model_hash;                 // of the ONNX file
   std::string options;                    // how onnxc was called, as far as it shapes the result
   const EmittedDevice* device = nullptr;  // the same model for a GPU, when it is to be part of the file
+  bool has_cpu_code = true;               // else only the GPU runs the model
 };
 
-// The same program and options give the same bytes. Throws UserError for a program whose input dims cannot be computed,
+// `program` is the CPU's, or that of the GPU where only it runs the model: its dims are bound by the same text. The
+// same program and options give the same bytes. Throws UserError for a program whose input dims cannot be computed,
 // naming the input and the dim.
-EmittedModel emit_cpu(const Program& program, const EmitOptions& options);
+EmittedModel emit_model(const Program& program, const EmitOptions& options);
 
 }  // namespace onnxc

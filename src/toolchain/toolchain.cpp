@@ -104,9 +104,11 @@ class Build {
     add_data("onnxc_model_weights", model_.weights);
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
-      commands_.push_back(device_compile_command(options_.compiler, model_.device->architecture,
-                                                 device_libraries(model_.device->architecture), parts_.include_folders,
-                                                 path("device.hip").string(), path("device.co").string()));
+      const DeviceToolchain device = find_device_toolchain(options_.compiler);
+      const std::string& gpu = model_.device->architecture;
+      commands_.push_back(device_compile_command(device.compiler, gpu, device_libraries(device, gpu),
+                                                 parts_.include_folders, path("device.hip").string(),
+                                                 path("device.co").string()));
       if (options_.reports_kernels) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
       add_data("onnxc_device_weights", model_.device->weights);
     }

@@ -112,6 +112,12 @@ TEST_F(Counting, TimeOfAGroupAlone) {
   EXPECT_NEAR(static_cast<double>(run("unequal_waves", 1, 128).group_cycles), 4 * 207, 8);
 }
 
+TEST_F(Counting, WhatOneThreadDoesInTurn) {
+  EXPECT_EQ(run("load", 3, 128).longest_wave_accesses, 1U);
+  EXPECT_EQ(run("loads_in_turn", 2).longest_wave_accesses, 2U);
+  EXPECT_EQ(run("vector").longest_wave_accesses, 0U);
+}
+
 TEST_F(Counting, Occupancy) {
   // 64 vector registers and 64 accumulators: four waves of 512 registers.
   EXPECT_EQ(occupancy(launch("matrix")).waves_per_simd, 4U);

@@ -24,7 +24,7 @@ B = np.array([[5, 3, 1], [4, 2, 0]], np.float32)
 
 @pytest.fixture(scope="module")
 def difference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """y = a - b and z = -a, for a and b of [N, 3] float32."""
+    """y = a - b and z = -a, for a and b of [N, 3] float32, on a GPU alone."""
     folder = tmp_path_factory.mktemp("difference")
     values = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in "abyz"}
     nodes = [helper.make_node("Sub", ["a", "b"], ["y"]), helper.make_node("Neg", ["a"], ["z"])]
@@ -143,3 +143,8 @@ def test_what_cannot_be_taken(difference: Path, hip: Hip, monkeypatch: pytest.Mo
         pytest.raises(onnxc.OnnxcError, match="'left' is no stream: give a hipStream_t"),
     ):
         session.run_tensors({"a": A, "b": B}, stream="left")
+
+
+def test_a_model_for_a_gpu_alone_says_so_to_a_cpu(difference: Path) -> None:
+    with pytest.raises(onnxc.RunError, match=r"compiled for 'hip gfx942' and has no code for the CPU; .*cpu,hip"):
+        onnxc.InferenceSession(difference)

@@ -49,7 +49,7 @@ def report(model: Path, *options: str) -> Json:
 
 @pytest.fixture(scope="module")
 def compiled(model: Path) -> Json:
-    return report(model, "--target", "hip", "-o", str(model.with_name("model.so")))
+    return report(model, "--target", "cpu,hip", "-o", str(model.with_name("model.so")))
 
 
 def documented(table: int) -> set[str]:
@@ -104,7 +104,7 @@ def test_what_was_planned(model: Path, compiled: Json) -> None:
         assert kernel["modelled_us"] > 0
         assert kernel["bound"]
     assert any(kernel["modelled_us"] is None for name, kernel in kernels.items() if name.startswith("nest"))  # of N
-    planned = report(model, "--target", "hip")
+    planned = report(model, "--target", "cpu,hip")
     registers = ("vector_registers", "accumulation_registers", "scalar_registers", "spilled_registers")
     of_clang = dict.fromkeys(("lds_bytes", "scratch_bytes", "waves", *registers))
     expected = [{**kernel, **of_clang} for kernel in compiled["gpu"]["kernels"]]

@@ -26,7 +26,12 @@ MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, 
           bytes_of(inputs) + bytes_of(outputs)};
 }
 
+bool is_for_gpu_alone(const onnxc_api& api) {
+  return std::string_view(api.target).find("cpu ") == std::string_view::npos;
+}
+
 std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options) {
+  if (options.device == "cpu" && is_for_gpu_alone(library.api())) return std::nullopt;
   std::vector<Tensor> inputs;
   try {
     for (int32_t i = 0; i < library.api().input_count; ++i) {

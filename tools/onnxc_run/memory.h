@@ -21,7 +21,10 @@ struct MemoryUse {
 // Of the dims that the session is bound to.
 MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
 
-// Without running; nothing when the dims of the inputs have symbols that `options` gives no size.
+bool is_for_gpu_alone(const onnxc_api& api);
+
+// Without running; nothing when the dims of the inputs have symbols that `options` gives no size, or when only a GPU
+// runs the model and `options` names the CPU.
 std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options);
 
 // The most memory that this process has held so far, in bytes; 0 where the system does not tell.

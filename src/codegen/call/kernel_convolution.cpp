@@ -43,22 +43,26 @@ Epilogue bias_epilogue(const Node& node, LoweringContext& context) {
   const Value& output = *node.outputs[0];
   Epilogue epilogue = plain_epilogue(output);
   if (node.inputs.size() < 3 || node.inputs[2] == nullptr) return epilogue;
-  BufferId bias = add_parameters(context.program(), node.inputs[2]->name, as_float(*node.inputs[2]->constant));
-  epilogue.value = scalar::cast(output.dtype, scalar::accumulator(DType::float32, 0) +
-                                                  scalar::load(DType::float32, bias, {epilogue.axes[1].symbol}));
+  const Value& bias = *node.inputs[2];
+  const BufferId buffer = bias.constant ? add_parameters(context.program(), bias.name, as_float(*bias.constant))
+                                        : context.buffer_as(bias, Layout::row_major(1), node.origin);
+  const Scalar loaded = scalar::load(context.program().buffer(buffer).dtype, buffer, {epilogue.axes[1].symbol});
+  epilogue.value =
+      scalar::cast(output.dtype, scalar::accumulator(DType::float32, 0) + scalar::cast(DType::float32, loaded));
   return epilogue;
 }
 
-std::optional<KernelConvolution> as_kernel_convolution(const Node& node) {
+std::optional<KernelConvolution> as_kernel_convolution(const Node& node, bool takes_computed_weights) {
   if (!node.op->domain.empty()) return std::nullopt;
   const bool is_transposed = node.op->name == "ConvTranspose";
   if (node.op->name != "Conv" && !is_transposed) return std::nullopt;
   const Value &input = *node.inputs[0], &weights = *node.inputs[1];
   bool has_bias = node.inputs.size() > 2 && node.inputs[2] != nullptr;
-  if (!weights.constant || (has_bias && !node.inputs[2]->constant)) return std::nullopt;
+  const bool are_constant = weights.constant && (!has_bias || node.inputs[2]->constant);
+  if (!are_constant && !takes_computed_weights) return std::nullopt;
   if (!is_kernel_type(input.dtype)) return std::nullopt;
   const NodeReader reader(node);
-  KernelConvolution result{is_transposed ? resolve_conv_transpose(reader) : resolve_conv(reader), {}, {}};
+  KernelConvolution result{is_transposed ? resolve_conv_transpose(reader) : resolve_conv(reader), {}, {}, are_constant};
   const ConvSpec& spec = result.spec;
   std::optional<int64_t> input_channels = spec.input_channels.constant();
   std::optional<int64_t> output_channels = spec.output_channels.constant();

@@ -8,14 +8,15 @@
 
 namespace onnxc {
 
-// A Conv or ConvTranspose with constant weights and bias of a floating type, and static channels and kernel. It has
-// three spatial axes, whatever the node's rank.
+// A Conv or ConvTranspose of a floating type with static channels and kernel; its weights and bias are constants,
+// unless the kernel takes computed ones. It has three spatial axes, whatever the node's rank.
 struct KernelConvolution {
   ConvSpec spec;
   kernels::ConvShape shape;
-  std::array<WindowAxis, 3> axes;  // depth, height, width
+  std::array<WindowAxis, 3> axes;    // depth, height, width
+  bool has_constant_weights = true;  // and bias
 };
-std::optional<KernelConvolution> as_kernel_convolution(const Node& node);
+std::optional<KernelConvolution> as_kernel_convolution(const Node& node, bool takes_computed_weights = false);
 
 // "conv 3x3x3 64->128 stride 2x2x2", for reports.
 std::string convolution_title(const std::string& kernel, const KernelConvolution& convolution);

@@ -195,10 +195,10 @@ void define_running(DefineContext& c) {
   };
   Scalar neutral = scalar::constant(compute, op == ScalarOp::add ? 0 : 1);
   Scalar is_first = scalar::binary(ScalarOp::equal, scalar::index(step), scalar::index(0));
-  Scalar before = running(at(step - 1));
-  Scalar value = exclusive ? scalar::select(is_first, neutral, scalar::binary(op, before, x.compute(at(step - 1))))
-                           : scalar::binary(op, scalar::select(is_first, neutral, before), x.compute(at(step)));
-  nest.store(running, at(step), value);
+  // As ir/loops/running_fold.h has it.
+  Scalar before = scalar::select(is_first, neutral, running(at(step - 1)));
+  Scalar element = exclusive ? scalar::select(is_first, neutral, x.compute(at(step - 1))) : x.compute(at(step));
+  nest.store(running, at(step), scalar::binary(op, before, element));
   c.emit(std::move(nest));
   if (running.buffer != y.buffer) c.elementwise([&](const std::vector<Expr>& i) { return running(i); });
 }

@@ -5,7 +5,8 @@
 
 namespace onnxc {
 
-// How many of the first elements are chosen, up to each: counts[i] = counts[i - 1] + chosen(i).
+// How many of the first elements are chosen, up to each: counts[i] = counts[i - 1] + chosen(i), as
+// ir/loops/running_fold.h has it.
 Operand running_count(DefineContext& c, const Expr& extent, const std::function<Scalar(const Expr& i)>& chosen);
 
 // The last of the counts, 0 where there is none.

@@ -9,7 +9,9 @@ namespace onnxc {
 // m[n, c] = sum over d of p[d, n, c].
 //
 // As many outer reduce axes become parallel as leave enough to reduce. A sum becomes a sum of sums, which loses fewer
-// digits than one chain. Accumulators of half types and reductions whose order counts are left alone.
+// digits than one chain. A single long axis is cut into chunks: before, i = argument_maximum over k < 128000 of x[k];
+// after, p[c] = argument_maximum over e < 1024 of x[1024*c + e], and i = argument_maximum over c of x[p[c]], with p[c]
+// as positions. Accumulators of half types are left alone.
 void split_reductions(Program& program);
 
 }  // namespace onnxc

@@ -53,7 +53,7 @@ class CompiledModel {
     const CpuMachine architecture = resolve_march("native");
     const std::filesystem::path path = folder_.path() / "model.so";
     take_nests(program, cpu_target(architecture));
-    build_shared_object(emit_cpu(program, {architecture, "test", "test"}), {architecture}, path);
+    build_shared_object(emit_model(program, {architecture, "test", "test"}), {architecture}, path);
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     internal_check(library_ != nullptr, "a model.so that loads");
     api_ = reinterpret_cast<onnxc_get_api_function>(dlsym(library_, "onnxc_get_api"))(ONNXC_ABI_VERSION);

@@ -66,6 +66,34 @@ nest sum  axes n<3  reduce h<64, w<128
 )");
 }
 
+TEST(SplitReductions, OneLongAxisIsCutIntoChunks) {
+  expect_text(after(R"(b0 input float32 [2, 20000] "x"
+b1 output float32 [2] "y"
+inputs b0
+outputs b1
+nest sum  axes n<2  reduce i<20000
+  acc0: float32 = sum b0[n, i]
+  b1[n] = acc0
+)",
+                    split_reductions),
+              R"(b0 input float32 [2, 20000] "x"
+)");
+}
+
+TEST(SplitReductions, AnExtremeIsFoundAgainWhereItsChunkHasIt) {
+  expect_text(after(R"(b0 input float32 [20000] "x"
+b1 output int64 [1] "y"
+inputs b0
+outputs b1
+nest extreme  axes n<1  reduce i<20000
+  acc0: int64 = argument_maximum b0[i] at 2*i
+  b1[n] = acc0
+)",
+                    split_reductions),
+              R"(b0 input float32 [20000] "x"
+)");
+}
+
 TEST(SplitReductions, PositionsOfExtremesStay) {
   expect_unchanged(R"(b0 input float32 [3, 64, 512] "x"
 b1 output int64 [3] "y"

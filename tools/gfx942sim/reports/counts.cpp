@@ -1,5 +1,7 @@
 #include "gfx942sim/reports/counts.h"
 
+#include <algorithm>
+
 #include "gfx942sim/operations/operation_table.h"
 
 namespace gfx942sim {
@@ -36,6 +38,7 @@ void Counts::add(const Counts& other) {
   different_loaded_lines += other.different_loaded_lines;
   different_stored_lines += other.different_stored_lines;
   group_cycles += other.group_cycles;
+  longest_wave_accesses = std::max(longest_wave_accesses, other.longest_wave_accesses);
   simulation_seconds += other.simulation_seconds;
 }
 

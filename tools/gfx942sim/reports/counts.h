@@ -33,6 +33,9 @@ struct Counts {
   // Cycles from the first to the last instruction of a group that has its compute unit alone, over all groups.
   uint64_t group_cycles = 0;
 
+  // Instructions by which the wave that has most of them reaches memory: what one thread does one after the other.
+  uint64_t longest_wave_accesses = 0;
+
   double simulation_seconds = 0;  // of the host's cores
 
   void count(const Operation& operation);

@@ -41,6 +41,7 @@ std::vector<NamedCount> named_counts(const Counts& counts) {
       {"different_loaded_lines", counts.different_loaded_lines},
       {"different_stored_lines", counts.different_stored_lines},
       {"group_cycles", counts.group_cycles},
+      {"longest_wave_accesses", counts.longest_wave_accesses},
   };
 }
 

@@ -58,6 +58,7 @@ void Wave::reset(WorkGroup& group, int number, int vector_registers, int accumul
   counters = {};
   history = {};
   clock = {};
+  memory_accesses = 0;
   mode = {};
   at_barrier = ended = false;
   indexing = {};

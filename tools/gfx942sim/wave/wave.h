@@ -104,6 +104,7 @@ class Wave {
   WaitCounters counters;
   IssueHistory history;
   WaveClock clock;
+  uint64_t memory_accesses = 0;  // instructions
   bool at_barrier = false;
   bool ended = false;
   RegisterIndexing indexing;

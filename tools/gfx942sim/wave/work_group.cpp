@@ -79,6 +79,8 @@ void WorkGroup::run(std::array<uint32_t, 3> id) {
     const auto waiting = std::find_if(waves_.begin(), waves_.end(), [](const Wave& wave) { return wave.at_barrier; });
     if (waiting == waves_.end()) {
       counts.group_cycles += latest_wave();
+      for (const Wave& wave : waves_)
+        counts.longest_wave_accesses = std::max(counts.longest_wave_accesses, wave.memory_accesses);
       return;
     }
     const auto ended = std::find_if(waves_.begin(), waves_.end(), [](const Wave& wave) { return wave.ended; });
@@ -147,6 +149,7 @@ void WorkGroup::execute(Wave& wave, const Instruction& instruction) {
   const uint64_t lds_cycles = counts.lds_cycles;
   counts.count(*instruction.operation);
   wave.clock.issue(instruction);
+  if (unit == Unit::vector_memory) ++wave.memory_accesses;
   if (detects_races_ && (unit == Unit::vector_memory || unit == Unit::scalar_memory))
     accesses.begin_instruction(wave.number(), (instruction.address - entry()) / 4, is_atomic_access(instruction));
   if (wave.indexing.operands != 0 && unit == Unit::vector)

@@ -80,6 +80,8 @@ void print_information(const ModelLibrary& library, const RunOptions& options) {
   for (int32_t i = 0; i < api.output_count; ++i) fmt::print("{}", to_text("output", *api.output(i)));
   if (const std::optional<MemoryUse> memory = memory_use(library, options))
     fmt::print("  {}\n", memory_text(*memory));
+  else if (is_for_gpu_alone(api))
+    fmt::print("  memory: known where the GPU is; give --device hip\n");
   else
     fmt::print("  memory: depends on the dims; give each symbol a size with --dim\n");
   const LibraryNeeds needs = needs_of(library.path());

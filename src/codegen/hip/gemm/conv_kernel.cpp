@@ -55,6 +55,32 @@ Tensor pack(const GemmPlan& plan, const std::vector<float>& weights) {
   });
 }
 
+// The same of weights that a run computes.
+BufferId pack_computed(const GemmPlan& plan, const Node& node, LoweringContext& context) {
+  const Value& weights = *node.inputs[1];
+  const size_t rank = weights.shape->size();
+  const BufferId buffer = context.buffer_as(weights, Layout::row_major(rank), node.origin);
+  const int64_t inputs = plan.shape.group_input_channels(), outputs = plan.shape.group_output_channels();
+  return pack_computed_weights(
+      plan, weights.dtype, node.origin, context.program(),
+      [&](const Expr& group, const Expr& column, const Expr& tap, const Expr& channel) {
+        std::vector<Expr> indices = plan.transposed ? std::vector<Expr>{group * inputs + channel, column}
+                                                    : std::vector<Expr>{group * outputs + column, channel};
+        const std::array<int64_t, 3> extents = {plan.shape.kernel.d, plan.shape.kernel.h, plan.shape.kernel.w};
+        const std::array<Expr, 3> taps = {floor_div(tap, extents[1] * extents[2]),
+                                          mod(floor_div(tap, extents[2]), extents[1]), mod(tap, extents[2])};
+        indices.insert(indices.end(), taps.end() - static_cast<std::ptrdiff_t>(rank - 2), taps.end());
+        return scalar::load(weights.dtype, buffer, std::move(indices));
+      });
+}
+
+// How a convolution's float32 is multiplied: weights that a run computes are not split into two halves.
+kernels::Products products_of(const Node& node, kernels::Products float32) {
+  const kernels::Products products = products_for(node.inputs[0]->dtype, float32);
+  const bool is_computed = !node.inputs[1]->constant;
+  return is_computed && products == kernels::Products::bf16x3 ? kernels::Products::float32 : products;
+}
+
 void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
@@ -62,7 +88,7 @@ void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
   const size_t rank = input.shape->size();
   GemmPlan plan{.shape = convolution.shape,
                 .transposed = convolution.spec.transposed,
-                .products = products_for(input.dtype, problem.products)};
+                .products = products_of(node, problem.products)};
   const BufferId own = context.buffer(input);
   const bool is_row_major = context.program().buffer(own).layout.is_row_major();
   const bool is_planar = reads_elements(convolution, is_row_major);
@@ -82,9 +108,11 @@ void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
       .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
       .input_axes = axes_of(rank),
       .output_axes = axes_of(rank),
-      .weight_axes = {}};
+      .weight_axes = {},
+      .depth = {}};
   const BufferId x = is_planar ? own : context.buffer_as(input, blocked, node.origin);
   auto weights = [&](const GemmPlan& chosen) {
+    if (!node.inputs[1]->constant) return pack_computed(chosen, node, context);
     return add_packed(context.program(), node.inputs[1]->name, pack(chosen, as_float(*node.inputs[1]->constant)));
   };
   const Layout& own_layout = context.program().buffer(context.buffer(*node.outputs[0])).layout;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "codegen/hip/call/kernel_spec.h"
+#include "ops/context.h"
 #include "passes/lowering/usual_size.h"
 #include "support/diagnostics.h"
 
@@ -27,11 +28,12 @@ const char* order_name(kernels::InputOrder order) {
 }
 
 std::string plan_text(const GemmPlan& plan) {
-  return fmt::format("GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}}}",
-                     shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
-                     order_name(plan.input_order), plan.input_lanes,
-                     plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product,
-                     plan.is_split, plan.output_lanes);
+  return fmt::format(
+      "GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}, {}}}",
+      shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
+      order_name(plan.input_order), plan.input_lanes,
+      plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product, plan.is_split,
+      plan.output_lanes, plan.has_run_time_depth);
 }
 
 class GemmSpec : public HipKernelSpec {
@@ -57,7 +59,7 @@ class GemmSpec : public HipKernelSpec {
   KernelOperands operands() const override { return operands_; }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
-    const std::string zeros = plan().weight_order == kernels::WeightOrder::packed
+    const std::string zeros = call.inputs.size() == 2
                                   ? fmt::format("{} + {}", text.pointer(call.inputs[1]), plan().weight_count())
                                   : text.pointer(call.inputs[2]);
     return braced(
@@ -65,7 +67,8 @@ class GemmSpec : public HipKernelSpec {
          view(text, call.inputs[0], operation_.input_axes, plan().input_lanes, plan().shape.group_input_channels()),
          view(text, call.output, operation_.output_axes, plan_of(call, text.program).output_lanes, 0),
          weight_view(text, call.inputs[1]), zeros, call.workspace ? text.pointer(*call.workspace) : "nullptr",
-         fmt::format("{}.launch({})", plan_text(plan()), sizes(text))});
+         fmt::format("{}.launch({})", plan_text(plan()), sizes(text)),
+         plan().has_run_time_depth ? fmt::format("static_cast<int32_t>({})", text.expr(operation_.depth)) : "0"});
   }
   std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call)"; }
   std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
@@ -127,9 +130,14 @@ class GemmSpec : public HipKernelSpec {
   KernelOperands operands_;
 };
 
+// The elements of a group that are summed at one tap.
+Expr reduction_of(const GemmOperation& operation) {
+  return operation.plan.has_run_time_depth ? operation.depth : Expr(operation.plan.shape.group_input_channels());
+}
+
 // The rows of a product or its results: `channels` are those of a group.
 KernelOperand gemm_operand(const GemmOperation& operation, const GemmAxes& axes, const std::array<Expr, 3>& positions,
-                           int64_t channels, std::vector<Layout> layouts) {
+                           const Expr& channels, std::vector<Layout> layouts) {
   const int64_t groups = operation.plan.shape.groups;
   KernelOperand operand{.layouts = std::move(layouts)};
   operand.extents.emplace_back(axes.channel, axes.group ? channels : channels * groups);
@@ -147,20 +155,20 @@ KernelOperand gemm_operand(const GemmOperation& operation, const GemmAxes& axes,
 KernelOperand matrix_operand(const GemmOperation& operation, const GemmOperation::Matrix& axes) {
   const ConvShape& shape = operation.plan.shape;
   KernelOperand operand;
-  operand.extents = {{axes.k, shape.group_input_channels()}, {axes.column, shape.group_output_channels()}};
+  operand.extents = {{axes.k, reduction_of(operation)}, {axes.column, shape.group_output_channels()}};
   if (axes.batch) operand.extents.emplace_back(*axes.batch, operation.batch);
   if (axes.group) operand.extents.emplace_back(*axes.group, shape.groups);
   return operand;
 }
 
 // The output may become row-major: see writes_row_major.
-KernelOperands gemm_operands(const GemmOperation& operation, const Layout& input, const Layout& output) {
+KernelOperands gemm_operands(const GemmOperation& operation, const Layout& input, const Layout& output,
+                             const std::optional<KernelOperand>& computed_weights) {
   const ConvShape& shape = operation.plan.shape;
   KernelOperands operands;
-  operands.inputs = {
-      gemm_operand(operation, operation.input_axes, operation.input, shape.group_input_channels(), {input}),
-      operation.weight_axes ? matrix_operand(operation, *operation.weight_axes) : KernelOperand{.is_packed = true}};
-  if (operation.weight_axes) operands.inputs.push_back({.is_packed = true});
+  operands.inputs = {gemm_operand(operation, operation.input_axes, operation.input, reduction_of(operation), {input}),
+                     computed_weights.value_or(KernelOperand{.is_packed = true})};
+  if (computed_weights) operands.inputs.push_back({.is_packed = true});
   operands.output = gemm_operand(operation, operation.output_axes, operation.output, shape.group_output_channels(),
                                  {output, Layout::row_major(output.axes.size() - (output.is_row_major() ? 0 : 1))});
   return operands;
@@ -273,13 +281,64 @@ Tensor pack_weights(const GemmPlan& plan,
   return packed;
 }
 
+BufferId pack_computed_weights(
+    const GemmPlan& plan, DType dtype, const Origin& origin, Program& program,
+    const std::function<Scalar(const Expr& group, const Expr& column, const Expr& tap, const Expr& channel)>& weight) {
+  internal_check(plan.products != Products::bf16x3, "products whose weights are packed as they are");
+  // Where an element of a step comes from: channel * taps + tap, or -1 for padding.
+  Tensor places = Tensor::zeros(DType::int64, {plan.steps(), plan.depth()});
+  for (int64_t step = 0; step < plan.steps(); ++step)
+    for (int64_t k = 0; k < plan.depth(); ++k) {
+      const GemmPlan::Place at = plan.place(static_cast<int32_t>(step), static_cast<int32_t>(k));
+      const int64_t place = plan.is_inside(at) ? at.channel * plan.taps() + at.tap : -1;
+      std::memcpy(places.mutable_bytes() + (step * plan.depth() + k) * 8, &place, 8);
+    }
+  Buffer table;
+  table.name = "places of weights";
+  table.dtype = DType::int64;
+  table.kind = BufferKind::constant;
+  table.shape = {plan.steps(), plan.depth()};
+  table.layout = Layout::row_major(2);
+  table.constant = std::move(places);
+  const BufferId places_id = program.add(std::move(table));
+  Buffer packed;
+  packed.name = "packed weights";
+  packed.dtype = dtype;
+  packed.shape = {plan.weight_count()};
+  packed.layout = Layout::row_major(1);
+  const BufferId packed_id = program.add(std::move(packed));
+
+  NestBuilder nest("pack_weights");
+  const int64_t columns = plan.column_tiles() * plan.tile.columns;
+  const Expr group = nest.parallel(plan.shape.groups), step = nest.parallel(plan.steps()),
+             column = nest.parallel(columns), k = nest.parallel(plan.depth());
+  const Expr place = nest.let(scalar::load(DType::int64, places_id, {step, k}));
+  auto is_below = [](const Expr& a, const Expr& b) {
+    return scalar::binary(ScalarOp::less, scalar::index(a), scalar::index(b));
+  };
+  const Scalar is_inside =
+      scalar::binary(ScalarOp::logical_and, is_below(-1, place), is_below(column, plan.shape.group_output_channels()));
+  const Scalar value = weight(group, column, mod(place, plan.taps()), floor_div(place, plan.taps()));
+  nest.store({packed_id, dtype, {plan.weight_count()}},
+             {((group * plan.steps() + step) * columns + column) * plan.row_elements() + k},
+             scalar::select(is_inside, value, scalar::constant(dtype, 0)));
+  program.steps.push_back({nest.take(), {origin}});
+  return packed_id;
+}
+
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
                 LoweringContext& context) {
   const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()));
   KernelCall call;
   call.inputs = {input, weights(choice.plan)};
-  if (choice.plan.weight_order == kernels::WeightOrder::strided) {
+  std::optional<KernelOperand> computed_weights;
+  if (operation.weight_axes)
+    computed_weights = matrix_operand(operation, *operation.weight_axes);
+  else if (!context.program().buffer(call.inputs[1]).is_packed)
+    computed_weights = whole_operand({choice.plan.weight_count()}, {Layout::row_major(1)});
+  // Constant ones end with a row of zeros.
+  if (computed_weights) {
     const auto count = static_cast<int64_t>(kernels::lds_row_bytes);
     call.inputs.push_back(
         add_packed(context.program(), "zeros", Tensor::zeros(context.program().buffer(input).dtype, {count})));
@@ -287,7 +346,8 @@ void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
   if (choice.workspace_count > 0)
     call.workspace = add_temporary(context.program(), node.outputs[0]->name + " in parts", {choice.workspace_count});
   call.epilogue = std::move(epilogue);
-  KernelOperands operands = gemm_operands(operation, context.program().buffer(input).layout, output_layout);
+  KernelOperands operands =
+      gemm_operands(operation, context.program().buffer(input).layout, output_layout, computed_weights);
   call.spec = std::make_shared<GemmSpec>(std::move(operation), choice, std::move(operands));
   context.emit_kernel(std::move(call), *node.outputs[0], output_layout, node.origin);
 }

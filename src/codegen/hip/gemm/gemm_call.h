@@ -30,6 +30,7 @@ struct GemmOperation {
     std::optional<size_t> batch, group;
   };
   std::optional<Matrix> weight_axes;
+  Expr depth;  // of GemmPlan::has_run_time_depth
 
   // The sizes of one image, with size hints (usual_size.h) for those that only a run knows.
   GemmSizes sizes(const Program& program) const;
@@ -57,5 +58,11 @@ std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t
 const char* name(kernels::Products products);
 // How a floating type is multiplied; `float32`: how float32 is.
 kernels::Products products_for(DType dtype, kernels::Products float32);
+
+// The weights in the plan's order, made in each run by a nest that is added to the program. `weight` is the computed
+// one of a group, column, tap and input channel. Not for bf16x3.
+BufferId pack_computed_weights(
+    const kernels::GemmPlan& plan, DType dtype, const Origin& origin, Program& program,
+    const std::function<Scalar(const Expr& group, const Expr& column, const Expr& tap, const Expr& channel)>& weight);
 
 }  // namespace onnxc

@@ -2,11 +2,12 @@
 //
 // The first operand's rows are the kernel's voxels, its columns the channels. The second operand is a packed constant,
 // or a matrix made at run time, one for each element of a batch; the second batch axis is then the kernel's groups and
-// must be static. Columns of both operands must be static; rows and the batch may be dynamic.
+// must be static. Columns of the second operand must be static; rows, the batch and the reduction may be dynamic.
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
 #include "ops/algebra/product_spec.h"
 #include "ops/node_reader.h"
+#include "passes/lowering/usual_size.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -16,17 +17,23 @@ using kernels::GemmPlan;
 using kernels::InputOrder;
 using kernels::WeightOrder;
 
+constexpr int64_t usual_depth = 256;  // of a reduction of which nothing is known
+
 // A product of two operands as both nodes have it: which logical axes are what.
 struct MatrixProduct {
   GemmAxes left, output;
   GemmOperation::Matrix right;
   Expr rows;
-  int64_t depth, columns, groups = 1;
+  Expr depth;
+  int64_t columns, groups = 1;
   Expr batch = 1;
   std::array<Expr, 3> positions = {1, 1, 1};  // of the rows: two axes of the batch, and the rows themselves
 };
 
 bool is_static(const Expr& extent) { return extent.constant().has_value() && *extent.constant() > 0; }
+
+// A static reduction that is not empty, or one of which only a run knows the length.
+bool may_be_reduced(const Expr& extent) { return is_static(extent) || !extent.constant(); }
 
 // Axes in front of the matrix, from the right: h, d, then the batch.
 void spread_batch(const Shape& shape, MatrixProduct& product) {
@@ -59,12 +66,12 @@ std::optional<MatrixProduct> as_matmul(const Value& a, const Value& b) {
   const Shape &left = *a.shape, &right = *b.shape;
   const size_t rank = left.size(), right_rank = right.size();
   if (rank < 2 || rank > 5 || right_rank < 2) return std::nullopt;
-  if (!is_static(left[rank - 1]) || !is_static(right[right_rank - 1])) return std::nullopt;
+  if (!may_be_reduced(left[rank - 1]) || !is_static(right[right_rank - 1])) return std::nullopt;
   MatrixProduct product{.left = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
                         .output = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
                         .right = {.k = right_rank - 2, .column = right_rank - 1, .batch = {}, .group = {}},
                         .rows = left[rank - 2],
-                        .depth = *left[rank - 1].constant(),
+                        .depth = left[rank - 1],
                         .columns = *right[right_rank - 1].constant()};
   product.positions[2] = product.rows;
   if (right_rank == 2)
@@ -78,12 +85,12 @@ std::optional<MatrixProduct> as_gemm(const Node& node) {
   const ProductSpec spec = resolve_product(NodeReader(node));
   const Shape &left = *node.inputs[0]->shape, &right = *node.inputs[1]->shape;
   const size_t row = spec.a_row_axis(), column = spec.b_column_axis();
-  if (!is_static(left[1 - row]) || !is_static(right[column])) return std::nullopt;
+  if (!may_be_reduced(left[1 - row]) || !is_static(right[column])) return std::nullopt;
   MatrixProduct product{.left = {.channel = 1 - row, .batch = {}, .group = {}, .d = {}, .h = {}, .w = row},
                         .output = {.channel = 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = 0},
                         .right = {.k = 1 - column, .column = column, .batch = {}, .group = {}},
                         .rows = left[row],
-                        .depth = *left[1 - row].constant(),
+                        .depth = left[1 - row],
                         .columns = *right[column].constant()};
   product.positions[2] = product.rows;
   return product;
@@ -98,29 +105,34 @@ std::optional<MatrixProduct> as_matrix_product(const Node& node) {
 // The right matrix, a constant, as the plan's weights.
 Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& matrix) {
   const std::vector<float> values = as_float(matrix);
+  const int64_t depth = plan.shape.group_input_channels();
   const bool is_transposed = product.right.column == 0;
   return pack_weights(plan, [&](int64_t, int64_t column, int64_t, int64_t k) {
-    return values[static_cast<size_t>(is_transposed ? column * product.depth + k : k * product.columns + column)];
+    return values[static_cast<size_t>(is_transposed ? column * depth + k : k * product.columns + column)];
   });
 }
 
 void lower_matrix_product(const Node& node, const MatrixProduct& product, kernels::Products products,
                           LoweringContext& context) {
   const Value &a = *node.inputs[0], &b = *node.inputs[1];
-  const bool is_constant = b.constant && b.shape->size() == 2;
+  const bool has_run_time_depth = !product.depth.constant();
+  const bool is_constant = b.constant && b.shape->size() == 2 && !has_run_time_depth;
+  const int64_t depth = usual_size(context.program(), product.depth).value_or(usual_depth);
   // Whole blocks of columns, next to each other, are read as blocks of channels.
-  const bool has_blocks = product.left.channel + 1 == a.shape->size() && product.depth % kernels::block_channels == 0;
+  const bool has_blocks =
+      product.left.channel + 1 == a.shape->size() && !has_run_time_depth && depth % kernels::block_channels == 0;
   // Rows that lie next to each other: a transposed matrix.
   const bool has_planes = product.left.w == a.shape->size() - 1;
-  GemmPlan plan{.shape = {product.groups * product.depth, product.groups * product.columns, product.groups},
+  GemmPlan plan{.shape = {product.groups * depth, product.groups * product.columns, product.groups},
                 .products = products_for(a.dtype, products),
                 .input_order = has_blocks   ? InputOrder::blocks
                                : has_planes ? InputOrder::planar
                                             : InputOrder::elements,
                 .input_lanes = has_blocks ? kernels::block_channels : 1,
                 .weight_order = is_constant ? WeightOrder::packed : WeightOrder::strided,
-                .matrix_product = true};
-  GemmOperation operation{.title = fmt::format("matmul {}->{}", product.depth, product.columns),
+                .matrix_product = true,
+                .has_run_time_depth = has_run_time_depth};
+  GemmOperation operation{.title = fmt::format("matmul {}->{}", product.depth.to_string(), product.columns),
                           .plan = plan,
                           .batch = product.batch,
                           .input = product.positions,
@@ -128,7 +140,8 @@ void lower_matrix_product(const Node& node, const MatrixProduct& product, kernel
                           .begin_pads = {0, 0, 0},
                           .input_axes = product.left,
                           .output_axes = product.output,
-                          .weight_axes = {}};
+                          .weight_axes = {},
+                          .depth = product.depth};
   if (!is_constant) operation.weight_axes = product.right;
   auto row_major = [&](const Value& value) {
     return context.buffer_as(value, Layout::row_major(value.shape->size()), node.origin);

@@ -58,6 +58,8 @@ class KernelPrinter {
     scope_.print_lets();
     if (schedule_.tile)
       print_tiles();
+    else if (schedule_.scan)
+      print_scans();
     else
       print_points();
   }
@@ -210,13 +212,51 @@ class KernelPrinter {
     body();
   }
 
+  // ---------------------------------------------------------------------------------------------------------- scans
+
+  void print_scans() {
+    const RunningFold& fold = *schedule_.scan;
+    const FlatStore& store = nest_.stores.front();
+    const FlatLoop& along = schedule_.ordered.front();
+    const Accumulator accumulator{fold.op == ScalarOp::add ? ReduceKind::sum : ReduceKind::product,
+                                  fold.element.dtype(), fold.element, 0};
+    const AccumulatorText folding(accumulator, 0, scope_.dialect());
+    const std::string type = folding.type();
+    auto loop = point_loop("block_index()");
+    const NestScope::Block block(scope_);
+    print_indices(schedule_.points, "point");
+    writer_.line(fmt::format("{} carried = {};", type, scope_.value(fold.start)));
+    auto rounds = writer_.scope(
+        fmt::format("for (int64_t first = 0; first < {}; first += nest_threads)", scope_.text(along.extent)));
+    const NestScope::Block round(scope_);
+    writer_.line(fmt::format("const int64_t {} = first + thread_index();", scope_.name(along)));
+    scope_.make_available(along.symbol);
+    writer_.line(fmt::format("{} element = {}, total;", type, folding.identity()));
+    print_where_inside(along, store, [&] { writer_.line(fmt::format("element = {};", scope_.value(fold.element))); });
+    writer_.line(fmt::format("element = scan_block(element, []({0} a, {0} b) -> {0} {{ return {1}; }}, total);", type,
+                             folding.folded("a", "b")));
+    print_where_inside(along, store, [&] {
+      writer_.line(fmt::format("{}[{}] = {};", scope_.pointer(store.storage), scope_.text(store.offset),
+                               scope_.dialect().stored(store.dtype, folding.folded("carried", "element"))));
+    });
+    writer_.line(fmt::format("carried = {};", folding.folded("carried", "total")));
+  }
+
+  // For the threads whose iteration exists, and stores.
+  void print_where_inside(const FlatLoop& along, const FlatStore& store, const std::function<void()>& body) {
+    auto inside = writer_.scope(fmt::format("if ({} < {})", scope_.name(along), scope_.text(along.extent)));
+    const NestScope::Block block(scope_);
+    print_conditional(store, body);
+  }
+
   // ------------------------------------------------------------------------------------------------------ reductions
 
   void print_reduction() {
     for (const AccumulatorText& accumulator : accumulators_) {
       writer_.line(fmt::format("{} {} = {};", accumulator.type(), accumulator.name(), accumulator.identity()));
-      if (accumulator.has_extreme())
-        writer_.line(fmt::format("{} {} = 0;", accumulator.extreme_type(), accumulator.extreme()));
+      if (!accumulator.has_extreme()) continue;
+      writer_.line(fmt::format("{} {} = 0;", accumulator.extreme_type(), accumulator.extreme()));
+      if (shares_reduction()) writer_.line(fmt::format("int64_t {} = 0;", accumulator.extreme_number()));
     }
     if (shares_reduction())
       print_shared_reduction();
@@ -243,9 +283,17 @@ class KernelPrinter {
       scope_.print_lets();
       print_folds();
     }
-    for (const AccumulatorText& accumulator : accumulators_)
-      writer_.line(fmt::format("{0} = fold_block({0}, []({1} a, {1} b) -> {1} {{ return {2}; }});", accumulator.name(),
-                               accumulator.type(), accumulator.folded("a", "b")));
+    for (const AccumulatorText& accumulator : accumulators_) {
+      if (accumulator.has_extreme())
+        writer_.line(
+            fmt::format("{0} = fold_extremes(Extreme<{1}>{{{2}, {0}, {3}}}, []({1} extreme, {1} element) {{ return "
+                        "{4}; }}).position;",
+                        accumulator.name(), accumulator.extreme_type(), accumulator.extreme(),
+                        accumulator.extreme_number(), accumulator.replaced("extreme", "element")));
+      else
+        writer_.line(fmt::format("{0} = fold_block({0}, []({1} a, {1} b) -> {1} {{ return {2}; }});",
+                                 accumulator.name(), accumulator.type(), accumulator.folded("a", "b")));
+    }
   }
 
   void print_folds() {
@@ -260,6 +308,7 @@ class KernelPrinter {
           writer_.scope(fmt::format("if (({} < 0) | {})", name, accumulator.replaced(accumulator.extreme(), element)));
       writer_.line(fmt::format("{} = {};", name, scope_.text(accumulator.accumulator().position)));
       writer_.line(fmt::format("{} = {};", accumulator.extreme(), element));
+      if (shares_reduction()) writer_.line(fmt::format("{} = element;", accumulator.extreme_number()));
     }
   }
 

@@ -10,6 +10,7 @@ namespace onnxc {
 namespace {
 
 constexpr int64_t shortest_shared_reduction = 256;  // a shorter one leaves threads of its block without an element
+constexpr int64_t shortest_scan = 32;               // a thread walks a shorter one by itself
 constexpr int64_t enough_points = kernels::compute_units * kernels::nest_threads * 2;  // two wavefronts for each SIMD
 
 bool depends_on_order(const FlatNest& nest) {
@@ -32,10 +33,21 @@ DeviceSchedule::Form choose_form(const DeviceSchedule& schedule) {
   // The lanes of the last block of channels are as many as the block leaves: elements cannot be numbered.
   const bool is_ragged = std::ranges::any_of(
       schedule.reduce, [&](const FlatLoop& loop) { return depends_on_another(loop, schedule.reduce); });
-  if (schedule.nest.accumulators.empty() || !schedule.ordered.empty() || is_ragged || depends_on_order(schedule.nest))
-    return thread_a_point;
+  if (schedule.nest.accumulators.empty() || !schedule.ordered.empty() || is_ragged) return thread_a_point;
   const bool has_few_points = estimate(schedule.points) < enough_points;
   return has_few_points && estimate(schedule.reduce) >= shortest_shared_reduction ? block_a_point : thread_a_point;
+}
+
+// The running fold of the one ordered loop, where it is long enough for a block.
+std::optional<RunningFold> find_scan(const DeviceSchedule& schedule) {
+  const FlatNest& nest = schedule.nest;
+  if (schedule.ordered.size() != 1 || !schedule.reduce.empty() || !schedule.ragged.empty() || !nest.lets.empty() ||
+      !nest.accumulators.empty() || nest.stores.size() != 1)
+    return std::nullopt;
+  const FlatStore& store = nest.stores.front();
+  if (store.kind != StoreKind::assign || store.inside) return std::nullopt;
+  if (estimate(schedule.ordered.front().extent) < shortest_scan) return std::nullopt;
+  return as_running_fold(schedule.ordered.front().symbol, store.storage, {store.offset}, store.value);
 }
 
 // Loops that neither are bounded by another one nor bound one.
@@ -182,6 +194,8 @@ DeviceSchedule schedule_for_device(FlatNest nest) {
   schedule.tile = find_tile(schedule, schedule.nest);
   if (schedule.tile)
     take_tiles(schedule);
+  else if ((schedule.scan = find_scan(schedule)))
+    schedule.form = DeviceSchedule::Form::block_a_scan;
   else
     schedule.form = choose_form(schedule);
   return schedule;

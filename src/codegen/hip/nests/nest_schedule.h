@@ -9,12 +9,17 @@
 //                   dimension in LDS keeps the threads of either order on different banks. For plain stores of nests
 //                   without reductions; bound by memory.
 //   block a point:  the 256 threads of a block divide the reduce loops of a point and combine their results in LDS. For
-//                   reductions that are long, or so few that threads would stand idle. Not for ordered loops, nor for
-//                   argument reductions, whose result depends on the order of the elements.
+//                   reductions that are long, or so few that threads would stand idle. Not for ordered loops. An
+//                   argument reduction, whose result depends on the order of the elements, folds extremes with the
+//                   number of the element that each was.
+//   block a scan:   a running sum or product (ir/loops/running_fold.h): the threads of a block fold 256 iterations of
+//   the
+//                   ordered loop at a time, in eight steps through LDS, and carry the sum to the next.
 // The choice of the form rests on estimates of dynamic extents; the result is right whatever they are.
 #pragma once
 
 #include "codegen/nests/flat_nest.h"
+#include "ir/loops/running_fold.h"
 
 namespace onnxc {
 
@@ -34,7 +39,7 @@ struct TransposeTile {
 };
 
 struct DeviceSchedule {
-  enum class Form { thread_a_point, block_a_point, block_a_tile };
+  enum class Form { thread_a_point, block_a_point, block_a_tile, block_a_scan };
 
   Form form = Form::thread_a_point;
   std::vector<FlatLoop> points, ordered, reduce;  // outermost first
@@ -42,6 +47,7 @@ struct DeviceSchedule {
   // In `points` they have all lanes of a block.
   std::vector<FlatLoop> ragged;
   std::optional<TransposeTile> tile;  // of block_a_tile
+  std::optional<RunningFold> scan;    // of block_a_scan
   FlatNest nest;                      // with the loops above as its symbols; its own loops are empty
 
   // Iterations of the loops of `points`, and of `reduce`.

@@ -121,6 +121,9 @@ struct GemmPlan {
   bool matrix_product = false;
   bool is_split = false;                  // may cut the reduction into parts
   int64_t output_lanes = block_channels;  // of a block of the output; 1: each channel has a stride of its own
+  // Of a matrix product whose operands are read element by element: only a run knows how long the reduction is. The
+  // shape's input channels are a guess then, by which tiles and parts are chosen.
+  bool has_run_time_depth = false;
 
   constexpr bool operator==(const GemmPlan&) const = default;
 
@@ -289,6 +292,7 @@ struct GemmArguments {
   const void* zeros;  // 64 bytes of them
   float* workspace;
   GemmLaunch launch;
+  int32_t depth;  // of a reduction whose length only a run knows
 };
 
 }  // namespace onnxc::kernels

@@ -174,6 +174,11 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     return Block::offset_of(tap.d, tap.h, tap.w, arguments.input_view);
   }
 
+  // The elements of the reduction at one tap.
+  __device__ int32_t depth() const {
+    return plan.has_run_time_depth ? arguments.depth : static_cast<int32_t>(shape.group_input_channels());
+  }
+
   // Makes the compiler compute a number here, where it would otherwise branch around that.
   __device__ static int64_t computed(int64_t offset) {
     __asm__("" : "+v"(offset));
@@ -208,7 +213,8 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
                                                                  static_cast<uint32_t>(shape.group_input_channels());
     const Tap tap = tap_of(at.tap);
     const int64_t offset = offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes);
-    return {tap, is_planar ? offset : computed(offset), plan.is_inside(at)};
+    const bool is_real = plan.has_run_time_depth ? at.channel < depth() : plan.is_inside(at);
+    return {tap, is_planar ? offset : computed(offset), is_real};
   }
   __device__ void fetch_elements(int32_t step) {
     if constexpr (is_planar && has_few_steps) {
@@ -258,8 +264,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
       for (int i = 0; i < column_loads; ++i) {
         const int32_t column =
             first_column + (thread_index() / 4 + i * rows_a_load) % static_cast<int32_t>(tile.columns);
-        const bool is_inside = (k < static_cast<int32_t>(shape.group_input_channels())) &
-                               (column < static_cast<int32_t>(shape.group_output_channels()));
+        const bool is_inside = (k < depth()) & (column < static_cast<int32_t>(shape.group_output_channels()));
         const Weight* const inside = matrix + computed(column * view.column) + row_offset;
         chunks[i].elements[e] = *(is_inside ? inside : static_cast<const Weight*>(arguments.zeros));
       }
@@ -359,7 +364,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
   }
 
   // A reduction of few steps without a loop: nothing is fetched behind the last.
-  static constexpr bool has_few_steps = !has_cursor && !plan.is_split && plan.steps() <= 3;
+  static constexpr bool has_few_steps = !has_cursor && !plan.is_split && !plan.has_run_time_depth && plan.steps() <= 3;
   __device__ void reduce_few_steps() {
     fetch(0);
 #pragma clang loop unroll(full)
@@ -398,7 +403,8 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
         fetch(at);
       });
     } else {
-      const Steps steps = steps_of_part(static_cast<int32_t>(plan.steps()));
+      const Steps steps = steps_of_part(plan.has_run_time_depth ? static_cast<int32_t>(divide_up(depth(), plan.depth()))
+                                                                : static_cast<int32_t>(plan.steps()));
       int32_t step = steps.first;
       const int32_t last = step + steps.count - 1;
       fetch(step);

@@ -39,4 +39,44 @@ __device__ inline T fold_block(T value, Fold fold) {
   return partial[0];
 }
 
+// Folds the value of each thread of the block with those of all threads before it; `total` is the fold of all. All
+// threads of the block must call it.
+template <class T, class Fold>
+__device__ inline T scan_block(T value, Fold fold, T& total) {
+  __shared__ T partial[2][nest_threads];
+  const int thread = thread_index();
+  barrier();  // the block may still be reading what an earlier call left
+  int from = 0;
+  partial[from][thread] = value;
+  for (int distance = 1; distance < nest_threads; distance *= 2) {
+    barrier();
+    if (thread >= distance) value = fold(partial[from][thread - distance], value);
+    from = 1 - from;
+    partial[from][thread] = value;
+  }
+  barrier();
+  total = partial[from][nest_threads - 1];
+  return value;
+}
+
+// What a thread found in its share of an argument reduction; a position below 0: nothing.
+template <class T>
+struct Extreme {
+  T value;
+  int64_t position;
+  int64_t number;  // of the element, in the order of the reduction
+};
+
+// The position of the extreme of all threads of the block, as if one had seen the elements in their order.
+template <class T, class Replaces>
+__device__ inline Extreme<T> fold_extremes(Extreme<T> extreme, Replaces replaces) {
+  return fold_block(extreme, [&](const Extreme<T>& a, const Extreme<T>& b) {
+    if (a.position < 0) return b;
+    if (b.position < 0) return a;
+    const bool in_order = a.number < b.number;
+    const Extreme<T>&first = in_order ? a : b, &second = in_order ? b : a;
+    return replaces(first.value, second.value) ? second : first;
+  });
+}
+
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

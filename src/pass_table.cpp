@@ -17,6 +17,7 @@
 #include "passes/program/place_stores.h"
 #include "passes/program/split_reductions.h"
 #include "passes/program/split_running_folds.h"
+#include "passes/program/split_scatters.h"
 #include "passes/program/take_nests.h"
 #include "support/diagnostics.h"
 
@@ -66,6 +67,7 @@ constexpr std::array program_rows = {
     // Also without optimisation: a Reshape is a copy until here.
     ProgramPass{"eliminate_copies", When::always, for_any_target<eliminate_copies>},
     ProgramPass{"split_running_folds", When::optimizing_for_gpu, for_any_target<split_running_folds>},
+    ProgramPass{"split_scatters", When::optimizing_for_gpu, for_any_target<split_scatters>},
     ProgramPass{"split_reductions", When::optimizing_for_gpu, for_any_target<split_reductions>},
     // Last, since the passes above look into nests.
     ProgramPass{"take_nests", When::optimizing, take_nests},

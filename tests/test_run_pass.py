@@ -122,7 +122,7 @@ def test_texts_that_are_no_program(changed: tuple[str, str], message: str, tmp_p
 def test_mistakes(model: Path, tmp_path: Path) -> None:
     message = onnxc("--run-pass", "fuse_all", model, code=2).stderr
     assert message.startswith("onnxc: error: --run-pass=fuse_all: no pass of this name; the passes are infer_shapes, ")
-    names = [*PROGRAM_PASSES, "split_running_folds", "split_reductions", "take_nests"]
+    names = [*PROGRAM_PASSES, "split_running_folds", "split_scatters", "split_reductions", "take_nests"]
     names.insert(names.index("fuse_kernels"), "drop_roundings")
     assert message.endswith(", ".join(names) + "\n")
     assert "a buffer such as b0 is expected" in onnxc("--run-pass", "fuse_nests", model, code=1).stderr

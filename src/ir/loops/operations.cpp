@@ -39,4 +39,16 @@ ScalarOp combining_op(StoreKind kind) {
   internal_error("a store that combines");
 }
 
+bool is_order_free(StoreKind kind, DType dtype) {
+  if (kind == StoreKind::assign || element_size(dtype) < 4) return false;
+  return !is_floating(dtype) || kind == StoreKind::minimum || kind == StoreKind::maximum;
+}
+
+bool loads_from(BufferId buffer, const Scalar& scalar) {
+  bool result = false;
+  auto look = [&](const ScalarNode& node) { result |= node.op == ScalarOp::load && node.buffer == buffer; };
+  if (scalar) visit(scalar, look);
+  return result;
+}
+
 }  // namespace onnxc

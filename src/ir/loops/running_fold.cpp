@@ -1,13 +1,9 @@
 #include "ir/loops/running_fold.h"
 
+#include "ir/loops/operations.h"
+
 namespace onnxc {
 namespace {
-
-bool loads_from(BufferId buffer, const Scalar& scalar) {
-  bool result = false;
-  visit(scalar, [&](const ScalarNode& node) { result |= node.op == ScalarOp::load && node.buffer == buffer; });
-  return result;
-}
 
 bool is_first(const Scalar& condition, const Symbol& axis) {
   if (condition->op != ScalarOp::equal) return false;

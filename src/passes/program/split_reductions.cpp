@@ -19,9 +19,7 @@ double estimate(const Axis& axis) { return static_cast<double>(axis.extent.const
 bool is_argument(const Accumulator& accumulator) { return is_argument_reduction(accumulator.kind); }
 
 bool is_splittable(const LoopNest& nest) {
-  auto folds_whole_values = [](const Accumulator& accumulator) {
-    return !is_computed_wider(accumulator.dtype);
-  };
+  auto folds_whole_values = [](const Accumulator& accumulator) { return !is_computed_wider(accumulator.dtype); };
   return !nest.accumulators.empty() && nest.lets.empty() &&
          std::ranges::all_of(nest.accumulators, folds_whole_values) &&
          std::ranges::none_of(nest.axes, [](const Axis& axis) { return axis.kind == AxisKind::ordered; });

@@ -28,7 +28,8 @@ std::optional<SplitFold> as_long_fold(const LoopNest& nest) {
   std::optional<RunningFold> fold = as_running_fold(ordered->symbol, store.buffer, store.indices, store.value);
   if (!fold) return std::nullopt;
   const DType dtype = fold->element.dtype();
-  if (is_computed_wider(dtype) || to_string(fold->start) != to_string(neutral_element(fold->op, dtype))) return std::nullopt;
+  if (is_computed_wider(dtype) || to_string(fold->start) != to_string(neutral_element(fold->op, dtype)))
+    return std::nullopt;
   return SplitFold{*ordered, *std::move(fold)};
 }
 

@@ -12,12 +12,6 @@ from tests.onnxc_commands import ENVIRONMENT
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-# Rows whose longest thread still makes more steps. One that was mended leaves the list.
-SERIAL = {
-    "ScatterND add, 20,000 scalars",
-    "ScatterElements, 20,000 along its axis",
-}
-
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_right_and_in_parallel(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,5 +22,4 @@ def test_right_and_in_parallel(row: Row, tmp_path: Path, monkeypatch: pytest.Mon
             expect(found.outputs[name], expected)
         else:
             np.testing.assert_array_equal(found.outputs[name], expected)
-    is_serial = found.steps > MOST_STEPS
-    assert is_serial == (row.name in SERIAL), found.kernels
+    assert found.steps <= MOST_STEPS, found.kernels

@@ -77,6 +77,16 @@ nest sum  axes n<2  reduce i<20000
 )",
                     split_reductions),
               R"(b0 input float32 [2, 20000] "x"
+b1 output float32 [2] "y"
+b2 temporary float32 [20, 2] "sum_parts.0"
+inputs b0
+outputs b1
+nest sum_parts  axes i_chunk<20, n<2  reduce i_place<1024
+  acc0: float32 = sum select(index(1024*i_chunk + i_place) < 20000, b0[n, min(1024*i_chunk + i_place, 19999)], 0.0)
+  b2[i_chunk, n] = acc0
+nest sum  axes n<2  reduce i_chunk<20
+  acc0: float32 = sum b2[i_chunk, n]
+  b1[n] = acc0
 )");
 }
 
@@ -91,6 +101,17 @@ nest extreme  axes n<1  reduce i<20000
 )",
                     split_reductions),
               R"(b0 input float32 [20000] "x"
+b1 output int64 [1] "y"
+b2 temporary int64 [20, 1] "extreme_parts.0"
+inputs b0
+outputs b1
+nest extreme_parts  axes i_chunk<20, n<1  reduce i_place<1024
+  acc0: int64 = argument_maximum b0[min(1024*i_chunk + i_place, 19999)] at min(1024*i_chunk + i_place, 19999)
+  b2[i_chunk, n] = acc0
+nest extreme  axes n<1  reduce i_chunk<20
+  let extreme0 = b2[i_chunk, n]
+  acc0: int64 = argument_maximum b0[extreme0] at 2*extreme0
+  b1[n] = acc0
 )");
 }
 

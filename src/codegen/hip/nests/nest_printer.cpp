@@ -317,9 +317,26 @@ class KernelPrinter {
   void print_stores() {
     for (const FlatStore& store : nest_.stores)
       print_conditional(store, [&] {
+        if (schedule_.has_atomic_stores) return print_atomic(store);
         const std::string text = text_of(store);
         writer_.line(fmt::format("{}[{}] = {};", scope_.pointer(store.storage), scope_.text(store.offset), text));
       });
+  }
+
+  void print_atomic(const FlatStore& store) {
+    const std::string element = fmt::format("&{}[{}]", scope_.pointer(store.storage), scope_.text(store.offset));
+    const std::string value = scope_.value(store.value);
+    if (store.kind == StoreKind::add) {
+      writer_.line(fmt::format("atomic_add({}, {});", element, value));
+      return;
+    }
+    const ReduceKind kind = store.kind == StoreKind::multiply  ? ReduceKind::product
+                            : store.kind == StoreKind::minimum ? ReduceKind::minimum
+                                                               : ReduceKind::maximum;
+    const Accumulator accumulator{kind, store.dtype, store.value, 0};
+    const AccumulatorText folding(accumulator, 0, scope_.dialect());
+    writer_.line(fmt::format("atomic_fold({0}, {1}, []({2} a, {2} b) -> {2} {{ return {3}; }});", element, value,
+                             folding.type(), folding.folded("a", "b")));
   }
 
   void print_conditional(const FlatStore& store, const std::function<void()>& body) {

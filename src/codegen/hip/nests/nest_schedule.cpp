@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/nests/loop_transforms.h"
+#include "ir/loops/operations.h"
 #include "kernels/hip/wave/launch.h"
 #include "support/diagnostics.h"
 
@@ -10,6 +11,7 @@ namespace onnxc {
 namespace {
 
 constexpr int64_t shortest_shared_reduction = 256;  // a shorter one leaves threads of its block without an element
+constexpr int64_t shortest_of_few = 64;             // with fewer points than compute units nothing else keeps them busy
 constexpr int64_t shortest_scan = 32;               // a thread walks a shorter one by itself
 constexpr int64_t enough_points = kernels::compute_units * kernels::nest_threads * 2;  // two wavefronts for each SIMD
 
@@ -34,8 +36,11 @@ DeviceSchedule::Form choose_form(const DeviceSchedule& schedule) {
   const bool is_ragged = std::ranges::any_of(
       schedule.reduce, [&](const FlatLoop& loop) { return depends_on_another(loop, schedule.reduce); });
   if (schedule.nest.accumulators.empty() || !schedule.ordered.empty() || is_ragged) return thread_a_point;
-  const bool has_few_points = estimate(schedule.points) < enough_points;
-  return has_few_points && estimate(schedule.reduce) >= shortest_shared_reduction ? block_a_point : thread_a_point;
+  const auto points = estimate(schedule.points), elements = estimate(schedule.reduce);
+  const bool is_shared = points < kernels::compute_units
+                             ? elements >= shortest_of_few
+                             : points < enough_points && elements >= shortest_shared_reduction;
+  return is_shared ? block_a_point : thread_a_point;
 }
 
 // The running fold of the one ordered loop, where it is long enough for a block.
@@ -48,6 +53,15 @@ std::optional<RunningFold> find_scan(const DeviceSchedule& schedule) {
   if (store.kind != StoreKind::assign || store.inside) return std::nullopt;
   if (estimate(schedule.ordered.front().extent) < shortest_scan) return std::nullopt;
   return as_running_fold(schedule.ordered.front().symbol, store.storage, {store.offset}, store.value);
+}
+
+// Whether the ordered loops may run in any order when their stores are atomic.
+bool stores_in_any_order(const FlatNest& nest) {
+  return nest.accumulators.empty() && std::ranges::all_of(nest.stores, [&](const FlatStore& store) {
+           bool is_read = false;
+           for_each_scalar(nest, [&](const Scalar& scalar) { is_read |= loads_from(store.storage, scalar); });
+           return is_order_free(store.kind, store.dtype) && !store.inside && !is_read;
+         });
 }
 
 // Loops that neither are bounded by another one nor bound one.
@@ -179,7 +193,10 @@ Expr DeviceSchedule::reduce_count() const { return iterations(reduce); }
 DeviceSchedule schedule_for_device(FlatNest nest) {
   DeviceSchedule schedule;
   drop_single_iterations(nest);
-  for (const FlatLoop& loop : nest.loops) {
+  schedule.has_atomic_stores =
+      std::ranges::count(nest.loops, AxisKind::ordered, &FlatLoop::kind) > 0 && stores_in_any_order(nest);
+  for (FlatLoop& loop : nest.loops) {
+    if (schedule.has_atomic_stores) loop.kind = AxisKind::parallel;
     std::vector<FlatLoop>& kind = loop.kind == AxisKind::parallel  ? schedule.points
                                   : loop.kind == AxisKind::ordered ? schedule.ordered
                                                                    : schedule.reduce;

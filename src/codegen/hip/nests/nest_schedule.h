@@ -1,7 +1,7 @@
 // The default schedule of a loop nest on the GPU: right for every extent, dynamic or not.
 //
 // The iterations of the parallel loops are points. The points are numbered with the loop of the store's smallest stride
-// running fastest, so that neighbouring threads write neighbouring elements. Three forms:
+// running fastest, so that neighbouring threads write neighbouring elements. Four forms:
 //   thread a point: each thread runs the ordered and reduce loops of its points by itself;
 //   block a tile:   a transpose, where loads and stores run fastest along different loops. A block has a tile of the
 //                   two loops: its threads compute values in the order of the loads, exchange them through LDS, and
@@ -13,9 +13,10 @@
 //                   argument reduction, whose result depends on the order of the elements, folds extremes with the
 //                   number of the element that each was.
 //   block a scan:   a running sum or product (ir/loops/running_fold.h): the threads of a block fold 256 iterations of
-//   the
-//                   ordered loop at a time, in eight steps through LDS, and carry the sum to the next.
-// The choice of the form rests on estimates of dynamic extents; the result is right whatever they are.
+//                   the ordered loop at a time, in eight steps through LDS, and carry the sum to the next.
+// Ordered loops whose stores combine with what they find, and mean the same in any order (is_order_free), are loops
+// over points: their stores are atomic. The choice of the form rests on estimates of dynamic extents; the result is
+// right whatever they are.
 #pragma once
 
 #include "codegen/nests/flat_nest.h"
@@ -48,7 +49,8 @@ struct DeviceSchedule {
   std::vector<FlatLoop> ragged;
   std::optional<TransposeTile> tile;  // of block_a_tile
   std::optional<RunningFold> scan;    // of block_a_scan
-  FlatNest nest;                      // with the loops above as its symbols; its own loops are empty
+  bool has_atomic_stores = false;
+  FlatNest nest;  // with the loops above as its symbols; its own loops are empty
 
   // Iterations of the loops of `points`, and of `reduce`.
   Expr point_count() const;

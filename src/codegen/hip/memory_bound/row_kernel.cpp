@@ -347,6 +347,19 @@ bool has_axes_for_rows(const Node& node) {
   return rank > 0 && rank <= RowSizes::most_axes;
 }
 
+// A block takes some 0.5 ns for an element of its row, the five kernels of the definition some 10 us together.
+constexpr double long_row = 32768, few_rows = 16;
+
+bool has_few_long_rows(const Shape& shape, const SoftmaxSpec& spec) {
+  double rows = 1, columns = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const std::optional<int64_t> extent = shape[i].constant();
+    if (!extent) return false;
+    (i >= spec.first_axis && i < spec.end_axis ? columns : rows) *= static_cast<double>(*extent);
+  }
+  return columns >= long_row && rows <= few_rows;
+}
+
 }  // namespace
 
 bool is_softmax_over_last_axis(const KernelCall& call) {
@@ -357,11 +370,12 @@ bool is_softmax_over_last_axis(const KernelCall& call) {
          (value->op == ScalarOp::cast && value->operands[0]->op == ScalarOp::accumulator);
 }
 
-// Softmax and LogSoftmax.
+// Softmax and LogSoftmax; not of a few long rows, whose definition is reductions that many blocks share.
 void offer_softmax(const HipProblem& problem, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_softmax(node) || !has_kernel_types(node) || !has_axes_for_rows(node)) return;
   const SoftmaxSpec spec = resolve_softmax(NodeReader(node));
+  if (has_few_long_rows(*node.inputs[0]->shape, spec)) return;
   offers.push_back({.kernel = "softmax", .gives = LayoutDemand::rows, .lower = [&node, spec](LoweringContext& context) {
                       lower_softmax(node, spec, context);
                     }});

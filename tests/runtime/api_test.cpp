@@ -62,10 +62,9 @@ TEST(Create, RefusesWhatItCannotDo) {
             "onnxc_options.threads is -1, and it ranges from 0 (let the library choose) to 1024");
   options = {};
   options.device = ONNXC_HIP;
-  EXPECT_EQ(
-      refuse(options, ONNXC_UNSUPPORTED_DEVICE),
-      "this model was compiled for 'cpu x86-64' and has no code for device 1; compile it with --target hip to run it "
-      "on a GPU");
+  EXPECT_EQ(refuse(options, ONNXC_UNSUPPORTED_DEVICE),
+            "this model was compiled for 'cpu x86-64' and has no code for device 1; compile it with --target hip (or "
+            "cpu,hip) to run it on a GPU");
   options = {};
   options.flags = 64;
   EXPECT_EQ(refuse(options, ONNXC_INVALID_ARGUMENT), "onnxc_options.flags has unknown bits: 0x40");

@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-bench setup-wheel build demo test test-all suite suite-peers asan tsan bench microbench picture install wheel format check-format clean
+.PHONY: help setup setup-test setup-bench setup-wheel build demo test test-all suite suite-peers asan tsan fuzz bench microbench picture install wheel format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -15,6 +15,7 @@ help:
 	@echo 'make suite    every test of the ONNX package, on the CPU and on the simulated GPU (SUITE="-k cpu-" chooses)'
 	@echo 'make suite-peers  how many of them onnxruntime and OpenVINO pass'
 	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers (make tsan: threads)'
+	@echo 'make fuzz     each reader of untrusted bytes under libFuzzer, 10 minutes each (FUZZ_SECONDS=60)'
 	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
 	@echo 'make microbench  each CPU kernel on layers of real networks, on one thread (BENCH="--benchmark_filter=winograd")'
 	@echo 'make picture  draw the README'"'"'s picture again'
@@ -59,6 +60,9 @@ asan: setup
 tsan: setup
 	@scripts/sanitize.sh tsan
 
+fuzz: setup
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
 bench: setup-bench build
 	@$(ENVIRONMENT) && PYTHONPATH=python $$ONNXC_TEST_VENV/bin/python -m tools.benchmark $(BENCH)
 
@@ -83,4 +87,4 @@ check-format: setup-test
 	  $$ONNXC_TEST_VENV/bin/mypy --no-error-summary
 
 clean:
-	rm -rf build build-asan build-tsan build-debug build-wheel dist
+	rm -rf build build-asan build-tsan build-fuzz build-debug build-wheel dist

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Fuzzes each reader of untrusted bytes for some seconds, one after the other on one core:
+#
+#   scripts/fuzz.sh [SECONDS [NAME...]]        600 seconds each, all of them
+#
+# New inputs stay in build-fuzz/corpus/NAME. What fails is kept as build-fuzz/found/NAME-*: mend it, and copy it, made
+# small by `ONNXC_FUZZ=NAME build-fuzz/bin/onnxc_fuzz -minimize_crash=1 FILE`, to tests/fuzz/corpus/NAME.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-600}
+names=("${@:2}")
+[ ${#names[@]} -gt 0 ] || names=(expression program model npy command_line code_object)
+scripts/build.sh fuzz onnxc_fuzz || exit 1
+failed=()
+for name in "${names[@]}"; do
+  mkdir -p "build-fuzz/corpus/$name" build-fuzz/found
+  dictionary=()
+  [ -f "tests/fuzz/$name.dict" ] && dictionary=("-dict=tests/fuzz/$name.dict")
+  ONNXC_FUZZ=$name nice -n 19 build-fuzz/bin/onnxc_fuzz -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 \
+    -max_len=65536 -artifact_prefix="build-fuzz/found/$name-" -print_final_stats=1 "${dictionary[@]}" \
+    "build-fuzz/corpus/$name" "tests/fuzz/corpus/$name" || failed+=("$name")
+done
+[ ${#failed[@]} -eq 0 ] || { echo "found something in: ${failed[*]} (build-fuzz/found)"; exit 1; }

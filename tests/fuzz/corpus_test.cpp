@@ -1,0 +1,37 @@
+// Every input of tests/fuzz/corpus/NAME through its harness: seeds, and what fuzzing found before it was mended.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "fuzz/harnesses.h"
+#include "support/safe_file.h"
+
+namespace onnxc::fuzz {
+namespace {
+
+class Corpus : public testing::TestWithParam<Harness> {};
+
+TEST_P(Corpus, RunsThroughItsHarness) {
+  const std::filesystem::path folder = std::filesystem::path(ONNXC_FUZZ_CORPUS) / GetParam().name;
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    SCOPED_TRACE(entry.path().string());
+    if (entry.file_size() == 0) continue;
+    const auto file = map_file(entry.path());
+    EXPECT_NO_THROW(GetParam().run(file->text()));
+    ++count;
+  }
+  EXPECT_GE(count, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fuzz, Corpus, testing::ValuesIn(harnesses().begin(), harnesses().end()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Harnesses, FindsABrokenPromise) {
+  EXPECT_EQ(find_harness("no such harness"), nullptr);
+  ASSERT_NE(find_harness("expression"), nullptr);
+  EXPECT_NO_THROW(find_harness("expression")->run("N +"));
+}
+
+}  // namespace
+}  // namespace onnxc::fuzz

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-600}
 names=("${@:2}")
-[ ${#names[@]} -gt 0 ] || names=(expression program model npy command_line code_object)
+[ ${#names[@]} -gt 0 ] || names=(expression program model npy tensor nifti command_line code_object)
 scripts/build.sh fuzz onnxc_fuzz || exit 1
 failed=()
 for name in "${names[@]}"; do

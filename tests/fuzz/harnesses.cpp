@@ -12,8 +12,14 @@
 #include "ir/expr/parser.h"
 #include "ir/program/parser.h"
 #include "onnxc_run/files/npy.h"
+#include "onnxc_run/files/tensor_files.h"
+#include "onnxc_run/volume/nifti.h"
 #include "pass_table.h"
+#include "passes/lowering/lower.h"
+#include "passes/lowering/text_target.h"
 #include "support/diagnostics.h"
+#include "support/safe_file.h"
+#include "support/temporary_folder.h"
 
 namespace onnxc::fuzz {
 namespace {
@@ -22,11 +28,14 @@ std::span<const std::byte> as_bytes(std::string_view text) { return std::as_byte
 
 // What is refused is no finding.
 template <class Work>
-void refusing(const Work& work) {
+bool accepts(const Work& work) {
   try {
     work();
+    return true;
   } catch (const UserError&) {
+    return false;
   } catch (const UsageError&) {
+    return false;
   }
 }
 
@@ -56,8 +65,8 @@ std::optional<int64_t> value_of(const Expr& expr, const std::map<Symbol, int64_t
   }
 }
 
-void run_expression(std::string_view text) {
-  refusing([&] {
+bool run_expression(std::string_view text) {
+  return accepts([&] {
     Symbols symbols;
     const auto resolve = [&](std::string_view name) { return symbols(name); };
     const Expr expr = parse_expr(text, resolve);
@@ -72,27 +81,67 @@ void run_expression(std::string_view text) {
   });
 }
 
-void run_program(std::string_view text) {
-  refusing([&] {
+bool run_program(std::string_view text) {
+  return accepts([&] {
     const std::string printed = to_string(parse_program(text));
     internal_check(to_string(parse_program(printed)) == printed, "a program reads back as what it was");
   });
 }
 
-void run_model(std::string_view bytes) {
-  refusing([&] {
+// Each definition as loop nests, and the passes over them: no kernel is chosen, as those are a target's.
+void lower_by_definitions(const Graph& graph) {
+  Program program = lower(graph, {});
+  verify(program);
+  const Target target = text_target();
+  for (const ProgramPass& pass : program_passes()) {
+    pass.run(program, target);
+    verify(program);
+  }
+}
+
+bool run_model(std::string_view bytes) {
+  return accepts([&] {
     ImportOptions options;
     options.model_bytes = bytes;
-    options.limits.max_memory = int64_t{64} << 20;
-    options.limits.max_nodes = 10'000;
+    options.limits.max_memory = int64_t{16} << 20;
+    options.limits.max_nodes = 1'000;
     const ImportedModel model = import_model("/nonexistent/model.onnx", options);
-    for (const GraphPass& pass : shape_passes()) pass.run(*model.graph, options.limits);
-    verify(*model.graph);
+    Graph& graph = *model.graph;
+    for (const auto passes : {shape_passes(), graph_passes()})
+      for (const GraphPass& pass : passes) {
+        pass.run(graph, options.limits);
+        verify(graph);
+      }
+    lower_by_definitions(graph);
   });
 }
 
-void run_npy(std::string_view bytes) {
-  refusing([&] {
+// A file of this process that holds the bytes, for readers that open a name.
+std::filesystem::path file_of(std::string_view bytes, const char* name) {
+  static const TemporaryFolder folder("fuzz");
+  std::filesystem::path file = folder.path() / name;
+  write_file(file, bytes);
+  return file;
+}
+
+bool run_tensor(std::string_view bytes) {
+  const std::filesystem::path file = file_of(bytes, "fuzz.pb");
+  return accepts([&] { read_tensor(file); });
+}
+
+// Compressed files as well: the name says nothing that the bytes do not.
+bool run_nifti(std::string_view bytes) {
+  const std::filesystem::path file = file_of(bytes, bytes.starts_with("\x1f\x8b") ? "fuzz.nii.gz" : "fuzz.nii");
+  return accepts([&] {
+    const NiftiHeader header(file);
+    constexpr int64_t most_bytes = int64_t{16} << 20;  // what the header says is checked against the file before
+    if (header.is_compressed() && header.bytes() <= most_bytes) header.read_data();
+    header.header_of(header.dims(), header.dtype());
+  });
+}
+
+bool run_npy(std::string_view bytes) {
+  return accepts([&] {
     const Tensor tensor = onnxc::read_npy(as_bytes(bytes), "fuzz.npy");
     if (!has_npy_type(tensor.dtype())) return;
     const std::string written = write_npy(tensor);
@@ -102,8 +151,8 @@ void run_npy(std::string_view bytes) {
   });
 }
 
-void run_command_line(std::string_view text) {
-  refusing([&] {
+bool run_command_line(std::string_view text) {
+  return accepts([&] {
     std::vector<std::string> words;
     while (!text.empty()) {
       const size_t end = std::min(text.find('\n'), text.size());
@@ -114,8 +163,8 @@ void run_command_line(std::string_view text) {
   });
 }
 
-void run_code_object(std::string_view bytes) {
-  refusing([&] { gfx942sim::CodeObject::parse(as_bytes(bytes)); });
+bool run_code_object(std::string_view bytes) {
+  return accepts([&] { gfx942sim::CodeObject::parse(as_bytes(bytes)); });
 }
 
 constexpr std::array all = {
@@ -123,6 +172,8 @@ constexpr std::array all = {
     Harness{"program", run_program},
     Harness{"model", run_model},
     Harness{"npy", run_npy},
+    Harness{"tensor", run_tensor},
+    Harness{"nifti", run_nifti},
     Harness{"command_line", run_command_line},
     Harness{"code_object", run_code_object},
 };

@@ -1,8 +1,8 @@
 // Readers of untrusted bytes, each as a function of bytes: libFuzzer calls one (fuzzer_main.cpp), and the tests call
 // all on what was found before (corpus_test.cpp).
 //
-// A harness returns where the input is refused in the way that the reader promises, and throws std::logic_error where a
-// promise is broken: another exception than UserError or UsageError, a text that does not read back as the same.
+// A harness says whether the input was accepted, false where it is refused in the way that the reader promises. It throws
+// where a promise is broken: another exception than UserError or UsageError, a text that does not read back as the same.
 #pragma once
 
 #include <span>
@@ -12,11 +12,12 @@ namespace onnxc::fuzz {
 
 struct Harness {
   std::string_view name;
-  void (*run)(std::string_view bytes);
+  bool (*run)(std::string_view bytes);
 };
 
-// expression: a dim's text. program: the text of a program. model: an ONNX file, up to inferred shapes. npy: an array's
-// file. command_line: words, a line each. code_object: a GPU's ELF file, as the simulator reads it.
+// expression: a dim's text. program: the text of a program. model: an ONNX file, up to the loop nests of its nodes'
+// definitions and the passes over them. npy, tensor, nifti: files of an array, a TensorProto, a scan. command_line: words,
+// a line each. code_object: a GPU's ELF file, as the simulator reads it.
 std::span<const Harness> harnesses();
 // Null where there is none of this name.
 const Harness* find_harness(std::string_view name);

@@ -3,7 +3,9 @@
 A seed is small and shows one thing that its reader knows; the fuzzer puts them together.
 """
 
+import gzip
 import io
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -47,12 +49,45 @@ def arrays() -> dict[str, bytes]:
         file = io.BytesIO()
         np.save(file, array)
         seeds[name] = file.getvalue()
+    seeds["cut"] = seeds["f4"][:140]
+    return seeds
+
+
+def tensors() -> dict[str, bytes]:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    listed = helper.make_tensor("x", TensorProto.INT32, [2, 2], [1, -2, 3, 4])
+    outside = TensorProto(name="x", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    outside.external_data.add(key="location", value="fuzz.pb")
+    outside.external_data.add(key="offset", value="4")
+    outside.external_data.add(key="length", value="8")
+    half = helper.make_tensor("x", TensorProto.INT4, [3], [1, -2, 3])
+    return {
+        "raw": numpy_helper.from_array(array, "x").SerializeToString(), "listed": listed.SerializeToString(),
+        "outside": outside.SerializeToString(), "int4": half.SerializeToString(),
+        "text": helper.make_tensor("x", TensorProto.STRING, [1], [b"a"]).SerializeToString(),
+    }  # fmt: skip
+
+
+def scans() -> dict[str, bytes]:
+    """NIfTI-1 files of 2 x 3 x 1 voxels of 16 bits: in either byte order, with a scale, compressed."""
+    seeds = {}
+    for name, order in (("little", "<"), ("big", ">")):
+        header = bytearray(352)
+        struct.pack_into(order + "i", header, 0, 348)
+        struct.pack_into(order + "8h", header, 40, 3, 2, 3, 1, 1, 1, 1, 1)
+        struct.pack_into(order + "2h", header, 70, 4, 16)  # int16
+        struct.pack_into(order + "8f", header, 76, 1, 1, 1, 1, 1, 1, 1, 1)
+        struct.pack_into(order + "3f", header, 108, 352, 2, 1)  # where the voxels begin, slope, intercept
+        header[344:348] = b"n+1\0"
+        seeds[name] = bytes(header) + struct.pack(order + "6h", *range(6))
+    seeds["compressed"] = gzip.compress(seeds["little"], mtime=0)
+    seeds["cut"] = seeds["little"][:350]
     return seeds
 
 
 def models() -> dict[str, bytes]:
     seeds = {}
-    for seed in range(24):
+    for seed in range(12):
         seeds[f"random{seed}"] = build_model([random_graph(seed, 18)], 18).SerializeToString()
     body = helper.make_graph(
         [helper.make_node("Add", ["s", "s"], ["t"]), helper.make_node("Identity", ["c"], ["d"])], "body",
@@ -72,7 +107,8 @@ def models() -> dict[str, bytes]:
     )  # fmt: skip
     seeds["control"] = helper.make_model(
         graph, opset_imports=imports, ir_version=8, functions=[function]
-    ).SerializeToString()  # fmt: skip
+    ).SerializeToString()
+    seeds["cut"] = seeds["control"][:100]
     return seeds
 
 
@@ -134,6 +170,8 @@ def main() -> None:
     write("program", numbered([*PROGRAMS, "b0 input float32 [", "nest relu"]))
     write("command_line", numbered(COMMAND_LINES))
     write("npy", arrays())
+    write("tensor", tensors())
+    write("nifti", scans())
     write("model", {name: content for name, content in models().items() if len(content) < 8192})
     write("code_object", code_objects())
 

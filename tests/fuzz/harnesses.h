@@ -1,8 +1,9 @@
 // Readers of untrusted bytes, each as a function of bytes: libFuzzer calls one (fuzzer_main.cpp), and the tests call
 // all on what was found before (corpus_test.cpp).
 //
-// A harness says whether the input was accepted, false where it is refused in the way that the reader promises. It throws
-// where a promise is broken: another exception than UserError or UsageError, a text that does not read back as the same.
+// A harness says whether the input was accepted, false where it is refused in the way that the reader promises. It
+// throws where a promise is broken: another exception than UserError or UsageError, a text that does not read back as
+// the same.
 #pragma once
 
 #include <span>
@@ -16,8 +17,8 @@ struct Harness {
 };
 
 // expression: a dim's text. program: the text of a program. model: an ONNX file, up to the loop nests of its nodes'
-// definitions and the passes over them. npy, tensor, nifti: files of an array, a TensorProto, a scan. command_line: words,
-// a line each. code_object: a GPU's ELF file, as the simulator reads it.
+// definitions and the passes over them. npy, tensor, nifti: files of an array, a TensorProto, a scan. command_line:
+// words, a line each. code_object: a GPU's ELF file, as the simulator reads it.
 std::span<const Harness> harnesses();
 // Null where there is none of this name.
 const Harness* find_harness(std::string_view name);

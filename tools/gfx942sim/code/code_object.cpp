@@ -64,11 +64,16 @@ class ParsedCodeObject : public CodeObject {
   }
 
   void read_segments() {
+    constexpr uint64_t most_bytes = uint64_t{1} << 30;
+    uint64_t bytes = 0;
     for (const auto& header : take(elf_.getELFFile().program_headers(), "program headers")) {
       if (header.p_type != llvm::ELF::PT_LOAD || header.p_memsz == 0) continue;
       user_check(header.p_offset <= bytes_.size() && header.p_filesz <= bytes_.size() - header.p_offset &&
-                     header.p_filesz <= header.p_memsz && header.p_memsz < (uint64_t{1} << 32),
+                     header.p_filesz <= header.p_memsz,
                  "a segment of the code object lies outside its file");
+      user_check(header.p_memsz <= most_bytes - bytes, "the code object asks for more than {} bytes of memory",
+                 most_bytes);
+      bytes += header.p_memsz;
       Segment segment{header.p_vaddr, std::vector<std::byte>(header.p_memsz), (header.p_flags & llvm::ELF::PF_X) != 0};
       std::memcpy(segment.bytes.data(), bytes_.data() + header.p_offset, header.p_filesz);
       segments.push_back(std::move(segment));
@@ -90,11 +95,14 @@ class ParsedCodeObject : public CodeObject {
   llvm::StringRef metadata_note() {
     for (const auto& section : take(elf_.getELFFile().sections(), "sections")) {
       if (section.sh_type != llvm::ELF::SHT_NOTE) continue;
+      // LLVM adds the two without looking at an overflow.
+      user_check(section.sh_offset <= bytes_.size() && section.sh_size <= bytes_.size() - section.sh_offset,
+                 "a section of the code object lies outside its file");
       llvm::Error error = llvm::Error::success();
       for (const auto& note : elf_.getELFFile().notes(section, error))
         if (note.getName() == "AMDGPU" && note.getType() == llvm::ELF::NT_AMDGPU_METADATA) {
           llvm::consumeError(std::move(error));
-          return note.getDescAsStringRef(section.sh_addralign);
+          return note.getDescAsStringRef(std::max<size_t>(section.sh_addralign, 4));  // as notes() reads them
         }
       if (error) user_error("the code object's notes cannot be read: {}", llvm::toString(std::move(error)));
     }
@@ -123,6 +131,7 @@ class ParsedCodeObject : public CodeObject {
           map[".uses_dynamic_stack"].getKind() == llvm::msgpack::Type::Boolean && map[".uses_dynamic_stack"].getBool();
       if (map[".args"].isArray())
         for (auto& argument : map[".args"].getArray()) {
+          user_check(argument.isMap(), "the code object's metadata is wrong: an argument is not a map");
           auto& fields = argument.getMap();
           auto kind = fields[".value_kind"];
           kernel.arguments.push_back(
@@ -143,7 +152,9 @@ class ParsedCodeObject : public CodeObject {
     const uint64_t address = descriptor_address(kernel);
     llvm::amdhsa::kernel_descriptor_t descriptor;
     auto segment = std::find_if(segments.begin(), segments.end(), [&](const Segment& candidate) {
-      return address >= candidate.address && address - candidate.address + sizeof descriptor <= candidate.bytes.size();
+      const uint64_t size = candidate.bytes.size();
+      return size >= sizeof descriptor && address >= candidate.address &&
+             address - candidate.address <= size - sizeof descriptor;
     });
     user_check(segment != segments.end(), "the descriptor of kernel {} lies outside the code object", kernel.name);
     std::memcpy(&descriptor, segment->bytes.data() + (address - segment->address), sizeof descriptor);

@@ -58,6 +58,7 @@ struct Words {
   Options& options = command.options;
   std::vector<std::string> dims = {};
   std::string emit = "so";
+  bool insists_on_sandbox = false, leaves_out_sandbox = false;
 
   void add_to(CLI::App& app) {
     app.set_version_flag("--version", version_text);
@@ -123,6 +124,9 @@ struct Words {
     app.add_option("--max-nodes", options.limits.max_nodes, "limit on the number of nodes")
         ->check(not_negative)
         ->option_text("N");
+    app.add_flag("--sandbox", insists_on_sandbox,
+                 "fail where the kernel has no sandbox for the compile (default: go on without)");
+    app.add_flag("--no-sandbox", leaves_out_sandbox, "let the compile reach every file and the network");
 
     constexpr const char* reports = "Reports (on stdout; without -o the model is not compiled)";
     app.add_option("--dump-shapes", options.dump_shapes,
@@ -164,6 +168,8 @@ struct Words {
   void check() {
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
     options.emit = emits.at(emit);
+    if (insists_on_sandbox && leaves_out_sandbox) throw UsageError("--sandbox and --no-sandbox exclude each other");
+    if (insists_on_sandbox || leaves_out_sandbox) options.sandbox = insists_on_sandbox;
     if (options.list_operators) return;
     if (options.model.empty()) throw UsageError("MODEL is required");
     if (options.dump_shapes == "-") options.dump_shapes = "";

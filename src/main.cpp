@@ -8,6 +8,7 @@
 
 #include "command_line.h"
 #include "compile.h"
+#include "confine.h"
 #include "list_operators.h"
 #include "outcome.h"
 #include "run_pass.h"
@@ -65,10 +66,13 @@ std::optional<int> run(int argc, char** argv, Outcome& outcome) {
   std::optional<int> ended;
   outcome = onnxc::outcome_of([&] {
     onnxc::keep_standard_streams();
-    onnxc::tidy_up_on_signals();
     ended = onnxc::parse_command_line(argc, argv, command);
     if (ended) return;
     set_up_messages(command);
+    // Before what starts threads, which would stay outside.
+    if (const std::string lacks = onnxc::confine(command.options); !lacks.empty())
+      print(MessageKind::detail, "no whole sandbox: " + lacks);
+    onnxc::tidy_up_on_signals();
     hold_to_limits(command.options.limits);
   });
   if (ended || !outcome.succeeded()) return ended;

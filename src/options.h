@@ -39,6 +39,7 @@ struct Options {
   std::optional<std::string> dump_ir;         // the name of a pass, or "all"
   std::optional<std::string> dump_shapes;     // "" is a table on stdout; else a JSON file
   bool json = false;
+  std::optional<bool> sandbox;  // of the command; nothing: as far as the kernel has one
   Limits limits;
 
   bool for_cpu() const { return target != "hip"; }

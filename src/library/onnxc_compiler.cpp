@@ -42,6 +42,8 @@ CompileRequest read_request(const onnxc_compile_request* given) {
   CompileRequest request;
   request.options = parse_command_line(words_of(*given)).options;
   usage_check(!request.options.run_pass, "--run-pass is the command's alone");
+  usage_check(request.options.sandbox != true,
+              "--sandbox is the command's alone: a library shares its caller's process");
   if (given->model_bytes != nullptr)
     request.model_bytes = {static_cast<const char*>(given->model_bytes), given->model_size};
   if (given->message != nullptr)

@@ -1,0 +1,15 @@
+// A compile in a sandbox: it reads the model's folder and the toolchain, writes where its output and its temporary
+// files are, and opens no socket. Clang and the linker inherit that.
+#pragma once
+
+#include <string>
+
+#include "options.h"
+
+namespace onnxc {
+
+// For the command, before any thread is started and before the model is opened (a library's process is its caller's).
+// Returns what the kernel lacks, in words, or nothing. UserError where --sandbox asks for what the kernel lacks.
+std::string confine(const Options& options);
+
+}  // namespace onnxc

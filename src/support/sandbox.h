@@ -1,0 +1,23 @@
+// What this process may touch from now on, whatever its code is made to do: a second wall behind safe_file.h.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace onnxc {
+
+// Files, and folders with all that they hold. A name that is not there is left out.
+struct SandboxRules {
+  std::vector<std::filesystem::path> readable;
+  std::vector<std::filesystem::path> runnable;  // read as well
+  std::vector<std::filesystem::path> writable;  // read, written, made and removed
+};
+
+// By Landlock the files, by seccomp no socket, no look into other processes, and none of the calls that change the
+// machine. For the calling thread, the threads and programs that it starts from then on; there is no way back. Also
+// sets no_new_privs. Returns what this kernel lacks for it, in words, and does the rest; empty where nothing lacks.
+// UserError where the kernel has it and refuses it.
+std::string enter_sandbox(const SandboxRules& rules);
+
+}  // namespace onnxc

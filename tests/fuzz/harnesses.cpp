@@ -86,12 +86,24 @@ bool run_expression(std::string_view text) {
   });
 }
 
+// As --run-pass reads it: what is no lawful program is refused as well.
+Program lawful_program(std::string_view text) {
+  try {
+    Program program = parse_program(text);
+    verify(program);
+    return program;
+  } catch (const std::logic_error& error) {
+    throw UserError(error.what());
+  }
+}
+
 bool run_program(std::string_view text) {
   return accepts([&] {
-    const std::string printed = to_string(parse_program(text));
+    const std::string printed = to_string(lawful_program(text));
     const auto is_shown_as_it_is = [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); };
     if (!std::ranges::all_of(text, is_shown_as_it_is)) return;
-    internal_check(to_string(parse_program(printed)) == printed, "a program reads back as what it was");
+    const Program again = parse_program(printed);
+    internal_check(to_string(again) == printed, "a program reads back as what it was");
   });
 }
 

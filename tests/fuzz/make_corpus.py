@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.random.random_graphs import build_model, random_graph
@@ -29,7 +30,8 @@ PROGRAMS = [
     '# "conv" Conv-22\nkernel conv 3x3x3  b2 = b0, b1\n  epilogue [i, j] acc0\n',
 ]
 COMMAND_LINES = [
-    "model.onnx\n-o\nmodel.so", "model.onnx\n--dump-shapes", "model.onnx\n-o\nm.so\n--dim\nN=1..8\n--dim\nD=4\n-O0\n-j\n2",
+    "model.onnx\n-o\nmodel.so", "model.onnx\n--dump-shapes",
+    "model.onnx\n-o\nm.so\n--dim\nN=1..8\n--dim\nD=4\n-O0\n-j\n2",
     "model.onnx\n-o\nm.so\n--max-memory\n8GB\n--max-seconds\n60\n--max-nodes\n100", "--help", "model.onnx\n--dim\n=1",
     "m\n--dim\nN=8..1", "m\n--outputs\na,b\n--emit\nir\n-o\nx\n--target\nhip\n--fp32\nbf16x3\n--march\nx86-64-v3",
 ]  # fmt: skip
@@ -89,27 +91,33 @@ def models() -> dict[str, bytes]:
     seeds = {}
     for seed in range(12):
         seeds[f"random{seed}"] = build_model([random_graph(seed, 18)], 18).SerializeToString()
+    seeds["control"] = control().SerializeToString()
+    seeds["cut"] = seeds["control"][:100]
+    return seeds
+
+
+def control() -> onnx.ModelProto:
+    """A Loop and a function of the model's own."""
+    value = helper.make_tensor_value_info
     body = helper.make_graph(
-        [helper.make_node("Add", ["s", "s"], ["t"]), helper.make_node("Identity", ["c"], ["d"])], "body",
-        [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("c", TensorProto.BOOL, []),
-         helper.make_tensor_value_info("s", TensorProto.FLOAT, None)],
-        [helper.make_tensor_value_info("d", TensorProto.BOOL, []), helper.make_tensor_value_info("t", TensorProto.FLOAT, None)],
-    )  # fmt: skip
+        [helper.make_node("Add", ["s", "s"], ["t"]), helper.make_node("Identity", ["c"], ["d"])],
+        "body",
+        [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []), value("s", TensorProto.FLOAT, None)],
+        [value("d", TensorProto.BOOL, []), value("t", TensorProto.FLOAT, None)],
+    )
     imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
     function = helper.make_function(
         "own", "twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], [imports[0]]
     )
+    loop = helper.make_node("Loop", ["three", "", "x"], ["l"], body=body)
     graph = helper.make_graph(
-        [helper.make_node("Loop", ["three", "", "x"], ["l"], body=body), helper.make_node("twice", ["l"], ["y"], domain="own")],
-        "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["2*N", 4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [loop, helper.make_node("twice", ["l"], ["y"], domain="own")],
+        "g",
+        [value("x", TensorProto.FLOAT, ["2*N", 4])],
+        [value("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.array(3, np.int64), "three")],
-    )  # fmt: skip
-    seeds["control"] = helper.make_model(
-        graph, opset_imports=imports, ir_version=8, functions=[function]
-    ).SerializeToString()
-    seeds["cut"] = seeds["control"][:100]
-    return seeds
+    )
+    return helper.make_model(graph, opset_imports=imports, ir_version=8, functions=[function])
 
 
 def code_objects() -> dict[str, bytes]:

@@ -48,7 +48,7 @@ class Sandbox : public testing::Test {
       fs::copy("/bin/true", folder_.path() / name / "program");
     }
     rules_.readable = {at("read")};
-    rules_.runnable = {at("run"), "/usr", "/lib", "/lib64", "/etc/ld.so.cache"};
+    rules_.runnable = {at("run"), "/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null"};
     rules_.writable = {at("write")};
   }
   fs::path at(const std::string& name) const { return folder_.path() / name; }

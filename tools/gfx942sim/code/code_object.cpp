@@ -141,9 +141,16 @@ class ParsedCodeObject : public CodeObject {
     }
   }
 
+  // Not by LLVM's own walk over symbols, which believes what one says of its section.
   uint64_t descriptor_address(const Kernel& kernel) {
-    for (const auto& symbol : elf_.symbols())
-      if (take(symbol.getName(), "symbols") == kernel.name + ".kd") return take(symbol.getAddress(), "symbols");
+    const auto& file = elf_.getELFFile();
+    const auto sections = take(file.sections(), "sections");
+    for (const auto& section : sections) {
+      if (section.sh_type != llvm::ELF::SHT_SYMTAB) continue;
+      const llvm::StringRef names = take(file.getStringTableForSymtab(section, sections), "names of symbols");
+      for (const auto& symbol : take(file.symbols(&section), "symbols"))
+        if (take(symbol.getName(names), "symbols") == kernel.name + ".kd") return symbol.st_value;
+    }
     user_error("kernel {} has no descriptor {}.kd", kernel.name, kernel.name);
   }
 

@@ -88,6 +88,7 @@ NiftiHeader::NiftiHeader(const std::filesystem::path& file) : file_(file) {
   try {
     const nifti_image& image = *image_of(image_);
     for (int64_t i = 1; i <= image.dim[0] && i < 8; ++i) dims_.push_back(image.dim[i]);
+    user_check(!dims_.empty(), "{}: the header says that the image has {} axes", name, image.dim[0]);
     for (const NiftiType& type : types)
       if (type.code == image.datatype) dtype_ = type.dtype;
     user_check(dtype_ != DType::undefined,

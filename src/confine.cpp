@@ -100,6 +100,10 @@ void add_toolchain(SandboxRules& rules, const CompilerRequest& request) {
   add(rules.runnable, system_files());
   add(rules.readable, loader_files());
   add(rules.runnable, {installation_prefix() / "lib/onnxc"});
+  // As find_device_toolchain takes them.
+  if (const std::string_view rocm = environment("ROCM_PATH"); !rocm.empty()) rules.runnable.emplace_back(rocm);
+  if (const std::string_view chosen = environment("ONNXC_DEVICE_LIBRARIES"); !chosen.empty())
+    rules.readable.emplace_back(chosen);
   try {
     const BuildParts parts = find_parts();
     add(rules.readable, parts.include_folders);

@@ -1,5 +1,5 @@
 // A tensor's axes in two parts: those that an operator folds over (reductions, normalisations, softmax), and those that
-// it keeps.
+// it keeps. Where only a run knows which is which, each axis is in both, and has an extent of 1 in one of them.
 #pragma once
 
 #include <vector>
@@ -12,6 +12,12 @@ class FoldedAxes {
  public:
   // folded[i] tells whether axis i of a tensor of this shape is folded.
   FoldedAxes(const Shape& shape, std::vector<bool> folded) : shape_(shape), folded_(std::move(folded)) {}
+  // `folded` holds 1 for an axis that is folded and 0 for another, which a run may decide.
+  static FoldedAxes decided_by_run(const Shape& shape, std::vector<Expr> folded) {
+    FoldedAxes axes(shape, {});
+    axes.decided_by_run_ = std::move(folded);
+    return axes;
+  }
 
   // The axes from `first` on.
   static FoldedAxes from(const Shape& shape, size_t first) { return range(shape, first, shape.size()); }
@@ -23,10 +29,14 @@ class FoldedAxes {
     return {shape, std::move(folded)};
   }
 
-  Shape kept_shape() const { return part(shape_, false); }
-  Shape folded_shape() const { return part(shape_, true); }
+  bool are_decided_by_run() const { return !decided_by_run_.empty(); }
+  // For each axis, 1 where it is folded, else 0.
+  const std::vector<Expr>& decided_by_run() const { return decided_by_run_; }
+  Shape kept_shape() const { return are_decided_by_run() ? shape_where(false) : part(shape_, false); }
+  Shape folded_shape() const { return are_decided_by_run() ? shape_where(true) : part(shape_, true); }
   // The kept shape, with a dim of 1 in place of each folded axis.
   Shape shape_with_ones() const {
+    if (are_decided_by_run()) return kept_shape();
     Shape shape = shape_;
     for (size_t i = 0; i < shape.size(); ++i)
       if (folded_[i]) shape[i] = 1;
@@ -38,6 +48,10 @@ class FoldedAxes {
   std::vector<Expr> folded(const std::vector<Expr>& indices) const { return part(indices, true); }
   std::vector<Expr> join(const std::vector<Expr>& kept, const std::vector<Expr>& folded) const {
     std::vector<Expr> indices;
+    if (are_decided_by_run()) {
+      for (size_t i = 0; i < kept.size(); ++i) indices.push_back(kept[i] + folded.at(i));
+      return indices;
+    }
     size_t next_kept = 0, next_folded = 0;
     for (bool is_folded : folded_) indices.push_back(is_folded ? folded.at(next_folded++) : kept.at(next_kept++));
     return indices;
@@ -51,8 +65,19 @@ class FoldedAxes {
     return result;
   }
 
+  // The shape with 1 in place of each axis that is not folded, or that is.
+  Shape shape_where(bool folded) const {
+    Shape result;
+    for (size_t i = 0; i < shape_.size(); ++i) {
+      const Expr counts = folded ? decided_by_run_[i] : 1 - decided_by_run_[i];
+      result.push_back(1 + counts * (shape_[i] - 1));
+    }
+    return result;
+  }
+
   Shape shape_;
   std::vector<bool> folded_;
+  std::vector<Expr> decided_by_run_;
 };
 
 }  // namespace onnxc

@@ -1,5 +1,5 @@
-// One row for each operator: its shape rule and its definition in the loop IR. Tables hold the rows, one file for each
-// family; to add an operator is to add its row (and its test).
+// One row for each operator: its shape rule and its definition in the loop IR, or instead of both its expansion into
+// other operators. Tables hold the rows, one file for each family; to add an operator is to add its row (and its test).
 #pragma once
 
 #include <limits>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ops/context.h"
+#include "ops/expand_context.h"
 
 namespace onnxc {
 
@@ -27,6 +28,9 @@ struct OpRow {
   // The versions of the operator set for which this row holds.
   int first_version = 1;
   int last_version = std::numeric_limits<int>::max();
+  // Puts nodes that mean the same in place of the node. Shape inference does it when it comes to the node, so no later
+  // stage meets an operator that has an expansion; such a row has neither a shape rule nor a definition.
+  void (*expand)(ExpandContext&) = nullptr;
 };
 
 // The row for an operator in a version of its operator set, or null.
@@ -59,5 +63,8 @@ std::span<const OpRow> einsum_ops();
 std::span<const OpRow> normalization_ops();
 std::span<const OpRow> layer_normalization_ops();
 std::span<const OpRow> softmax_ops();
+std::span<const OpRow> quantize_linear_ops();
+std::span<const OpRow> qlinear_ops();
+std::span<const OpRow> recurrent_ops();
 
 }  // namespace onnxc

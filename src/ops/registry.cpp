@@ -33,7 +33,10 @@ std::vector<const OpRow*> all_ops() {
                                         fourier_ops(),
                                         optimizer_ops(),
                                         determinant_ops(),
-                                        tf_idf_ops()})
+                                        tf_idf_ops(),
+                                        quantize_linear_ops(),
+                                        qlinear_ops(),
+                                        recurrent_ops()})
     for (const OpRow& row : family) rows.push_back(&row);
   return rows;
 }

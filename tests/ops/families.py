@@ -11,6 +11,8 @@ from tests.ops.network import (
     test_resize,
     test_softmax,
 )
+from tests.ops.quantization import test_quantization
+from tests.ops.recurrent import test_recurrent
 from tests.ops.tensor import test_data_movement, test_gather_scatter, test_shape_like, test_topk
 
 FAMILIES = {
@@ -27,6 +29,8 @@ FAMILIES = {
     "matmul_gemm": test_matmul_gemm.CASES,
     "normalization": test_normalization.CASES,
     "pool": test_pool.CASES,
+    "quantization": test_quantization.CASES,
+    "recurrent": test_recurrent.CASES,
     "reduce": test_reduce.CASES,
     "resize": test_resize.CASES,
     "shape_like": test_shape_like.CASES,

@@ -30,8 +30,8 @@ Matrices right_matrices(const Shape& shape) {
   return left_matrices(shape);
 }
 
-void infer_matmul(InferContext& c) {
-  check_types(c, 2);
+// The shape of the product of inputs 0 and 1.
+Shape product_shape(InferContext& c) {
   c.check(c.rank(0) >= 1 && c.rank(1) >= 1, "operands of at least one axis are expected, found {} and {}",
           to_string(c.shape(0)), to_string(c.shape(1)));
   Matrices a = left_matrices(c.shape(0)), b = right_matrices(c.shape(1));
@@ -39,11 +39,19 @@ void infer_matmul(InferContext& c) {
   Shape shape = c.broadcast(a.batch, b.batch);
   if (c.rank(0) > 1) shape.push_back(a.rows);
   if (c.rank(1) > 1) shape.push_back(b.columns);
-  c.output(0, c.dtype(0), shape);
+  return shape;
 }
 
-// y[batch..., i, j] = sum over k of a[batch..., i, k] * b[batch..., k, j] (ONNX MatMul 13).
-void define_matmul(DefineContext& c) {
+void infer_matmul(InferContext& c) {
+  check_types(c, 2);
+  c.output(0, c.dtype(0), product_shape(c));
+}
+
+// An element of an operand, in the type of the product.
+using Factor = std::function<Scalar(const Operand& operand, const std::vector<Expr>& indices)>;
+
+// y[batch..., i, j] = sum over k of a[batch..., i, k] * b[batch..., k, j]
+void define_product(DefineContext& c, const Factor& left, const Factor& right) {
   Operand a = c.in(0), b = c.in(1), y = c.out(0);
   NestBuilder nest("matmul");
   std::vector<Expr> out = nest.parallel(y.shape);
@@ -60,9 +68,66 @@ void define_matmul(DefineContext& c) {
   a_index.push_back(k);
   b_index.push_back(k);
   if (b.rank() > 1) b_index.push_back(out.back());
-  Scalar sum = nest.accumulate(ReduceKind::sum, a.compute(a_index) * b.compute(b_index));
-  nest.store(y, out, sum);
+  nest.store(y, out, nest.accumulate(ReduceKind::sum, left(a, a_index) * right(b, b_index)));
   c.emit(std::move(nest));
+}
+
+// ONNX MatMul 13.
+void define_matmul(DefineContext& c) {
+  const Factor element = [](const Operand& operand, const std::vector<Expr>& at) { return operand.compute(at); };
+  define_product(c, element, element);
+}
+
+// ----------------------------------------------------------------------------------------------- MatMulInteger
+
+void check_byte(const NodeReader& c, size_t i) {
+  c.check(c.dtype(i) == DType::uint8 || c.dtype(i) == DType::int8, "input {} must be of uint8 or int8, found {}", i,
+          info(c.dtype(i)).name);
+}
+
+// A zero point is one number, one for each row of a left operand or column of a right one, or of the operand's own rank
+// with 1 for the axis that is summed over.
+void check_zero_point(InferContext& c, size_t operand, const Expr& lines) {
+  const size_t i = operand + 2;
+  if (!c.has_input(i)) return;
+  c.check(c.dtype(i) == c.dtype(operand), "input {} must be of the type of input {}, {}; found {}", i, operand,
+          info(c.dtype(operand)).name, info(c.dtype(i)).name);
+  const char* what = "a zero point has one number, or one for each row or column";
+  if (c.rank(i) == 1) {
+    c.same(c.broadcast(c.shape(i)[0], lines), lines, what);
+    return;
+  }
+  if (c.rank(i) == 0) return;
+  c.check(c.rank(i) == c.rank(operand), "the zero point of shape {} does not fit the operand of shape {}",
+          to_string(c.shape(i)), to_string(c.shape(operand)));
+  Shape summed = c.shape(operand);
+  summed[operand == 0 ? summed.size() - 1 : summed.size() - 2] = 1;
+  for (size_t axis = 0; axis < summed.size(); ++axis)
+    c.same(c.broadcast(c.shape(i)[axis], summed[axis]), summed[axis], what);
+}
+
+void infer_matmul_integer(InferContext& c) {
+  check_byte(c, 0);
+  check_byte(c, 1);
+  const Shape shape = product_shape(c);
+  check_zero_point(c, 0, left_matrices(c.shape(0)).rows);
+  check_zero_point(c, 1, right_matrices(c.shape(1)).columns);
+  c.output(0, DType::int32, shape);
+}
+
+// y = (a - a_zero_point) * (b - b_zero_point) in 32 bits (ONNX MatMulInteger 10).
+void define_matmul_integer(DefineContext& c) {
+  const auto factor = [&](size_t input, bool is_left) -> Factor {
+    return [&c, input, is_left](const Operand& operand, const std::vector<Expr>& at) {
+      const Scalar value = scalar::cast(DType::int32, operand(at));
+      if (!c.has_input(input)) return value;
+      const Operand zero = c.in(input);
+      // The row of a left operand, the column of a right one; vectors have one.
+      const Expr line = at.size() < 2 ? Expr(0) : is_left ? at[at.size() - 2] : at.back();
+      return value - scalar::cast(DType::int32, zero(zero.broadcast_indices(zero.rank() < 2 ? std::vector{line} : at)));
+    };
+  };
+  define_product(c, factor(2, true), factor(3, false));
 }
 
 // -------------------------------------------------------------------------------------------------------- Gemm
@@ -105,6 +170,7 @@ void define_gemm(DefineContext& c) {
 
 constexpr OpRow rows[] = {
     {"", "MatMul", infer_matmul, define_matmul},
+    {"", "MatMulInteger", infer_matmul_integer, define_matmul_integer},
     {"", "Gemm", infer_gemm, define_gemm},
 };
 

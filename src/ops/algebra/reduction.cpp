@@ -3,6 +3,7 @@
 
 #include "ops/axes.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/run_time_axes.h"
 
 namespace onnxc {
 namespace {
@@ -16,11 +17,10 @@ FoldedAxes reduced_axes(const NodeReader& node) {
   std::optional<std::vector<Expr>> axes = node.integers_from(1, "axes");
   if (!axes || axes->empty())
     return {node.shape(0), std::vector<bool>(rank, node.integer("noop_with_empty_axes", 0) == 0)};
+  if (any_unknown(*axes)) return FoldedAxes::decided_by_run(node.shape(0), listed_axes(*axes, rank));
   std::vector<bool> folded(rank, false);
   for (const Expr& value : *axes) {
-    std::optional<int64_t> number = value.constant();
-    node.check(number.has_value(), "axis {} must be known when the model is compiled", value.to_string());
-    size_t axis = node.axis(*number, rank);
+    size_t axis = node.axis(value.constant().value(), rank);
     node.check(!folded[axis], "axis {} is named twice in 'axes'", axis);
     folded[axis] = true;
   }
@@ -33,10 +33,25 @@ Shape reduced_shape(const NodeReader& node, const FoldedAxes& axes) {
   return keeps_dims(node) ? axes.shape_with_ones() : axes.kept_shape();
 }
 
+// The shape without the folded axes, of which only a run knows where they stand.
+Shape shape_without(const NodeReader& node, const FoldedAxes& axes) {
+  return without_axes(node.shape(0), axes.decided_by_run(), node.integers_from(1, "axes")->size());
+}
+
+void infer_reduced(InferContext& c) {
+  const FoldedAxes axes = reduced_axes(c);
+  if (!axes.are_decided_by_run()) return c.output(0, c.dtype(0), reduced_shape(c, axes));
+  const std::vector<Expr> given = *c.integers_from(1, "axes");
+  guard_axes(c, given, c.rank(0));
+  c.check(given.size() <= c.rank(0), "{} axes are named for a tensor of rank {}", given.size(), c.rank(0));
+  if (keeps_dims(c)) return c.output(0, c.dtype(0), axes.shape_with_ones());
+  output_with_dims(c, c.dtype(0), shape_without(c, axes), axes.shape_with_ones());
+}
+
 template <Types types>
 void infer_reduction(InferContext& c) {
   expect_type(c, 0, types);
-  c.output(0, c.dtype(0), reduced_shape(c, reduced_axes(c)));
+  infer_reduced(c);
 }
 
 // ReduceMax and ReduceMin take booleans too since version 20: or, and.
@@ -44,7 +59,7 @@ void infer_extreme(InferContext& c) {
   expect_type(c, 0, Types::any);
   c.check(c.dtype(0) != DType::boolean || c.version() >= 20, "bool inputs are reduced since operator set 20, found {}",
           c.version());
-  c.output(0, c.dtype(0), reduced_shape(c, reduced_axes(c)));
+  infer_reduced(c);
 }
 
 // A loop over the kept axes of input 0, with its other axes as reduce axes.
@@ -66,12 +81,22 @@ class ReductionNest {
 
   // Stores for each combination of the kept axes, with or without a dim of 1 for the others.
   void store(const Operand& output, const Scalar& value) {
+    if (axes_.are_decided_by_run() && output.rank() != kept_.size()) return store_without_ones(output, value);
     bool with_ones = output.rank() != kept_.size();
     nest_.store(output, with_ones ? axes_.join(kept_, std::vector<Expr>(folded_.size(), 0)) : kept_, value);
     c_.emit(std::move(nest_));
   }
 
  private:
+  void store_without_ones(const Operand& output, const Scalar& value) {
+    Operand kept = c_.temporary("kept", output.dtype, axes_.kept_shape());
+    nest_.store(kept, kept_, value);
+    c_.emit(std::move(nest_));
+    bind_dims(c_, shape_without(c_, axes_));
+    Operand reshaped = c_.reshaped(kept, output.shape);
+    c_.elementwise([&](const std::vector<Expr>& i) { return reshaped(i); });
+  }
+
   DefineContext& c_;
   const FoldedAxes& axes_;
   NestBuilder nest_;
@@ -160,16 +185,17 @@ void define_argument(DefineContext& c) {
 
 // ------------------------------------------------------------------------------------------- CumSum and CumProd
 
-size_t running_axis(const NodeReader& node) {
-  std::optional<std::vector<Expr>> axis = node.elements(1);
-  node.check(axis && axis->size() == 1 && axis->front().constant(),
-             "input 1 (axis) must be one number that is known when the model is compiled");
-  return node.axis(*axis->front().constant(), node.rank(0));
+// For each axis of the input, 1 where the sums run along it, else 0.
+std::vector<Expr> running_axis(const NodeReader& node) {
+  return listed_axes(node.needed_elements(1, "axis"), node.rank(0));
 }
 
 void infer_running(InferContext& c) {
   expect_type(c, 0, Types::numeric);
-  running_axis(c);
+  const std::vector<Expr> axis = c.needed_elements(1, "axis");
+  c.check(axis.size() == 1, "one axis is expected, found {}", axis.size());
+  if (axis[0].constant()) c.axis(*axis[0].constant(), c.rank(0));
+  guard_axes(c, axis, c.rank(0));
   c.output(0, c.dtype(0), c.shape(0));
 }
 
@@ -178,19 +204,22 @@ void infer_running(InferContext& c) {
 template <ScalarOp op>
 void define_running(DefineContext& c) {
   Operand x = c.in(0), y = c.out(0);
-  size_t axis = running_axis(c);
+  const std::vector<Expr> runs = running_axis(c);
   bool exclusive = c.integer("exclusive", 0) != 0, reverse = c.integer("reverse", 0) != 0;
   DType compute = info(x.dtype).compute;
   Operand running = compute == x.dtype ? y : c.temporary("running", compute, y.shape);
 
   NestBuilder nest(c.node().origin.type);
   std::vector<Expr> indices(x.rank());
-  for (size_t i = 0; i < x.rank(); ++i)
-    if (i != axis) indices[i] = nest.parallel(x.shape[i]);
-  Expr step = nest.ordered(x.shape[axis]);
+  Expr extent = 0;
+  for (size_t i = 0; i < x.rank(); ++i) {
+    extent += runs[i] * x.shape[i];
+    if (!runs[i].is_constant(1)) indices[i] = nest.parallel(1 + (1 - runs[i]) * (x.shape[i] - 1));
+  }
+  Expr step = nest.ordered(extent);
   auto at = [&](const Expr& position) {
     std::vector<Expr> result = indices;
-    result[axis] = reverse ? x.shape[axis] - 1 - position : position;
+    for (size_t i = 0; i < x.rank(); ++i) result[i] += runs[i] * (reverse ? x.shape[i] - 1 - position : position);
     return result;
   };
   Scalar neutral = scalar::constant(compute, op == ScalarOp::add ? 0 : 1);

@@ -126,8 +126,8 @@ void check_bias(const NodeReader& node, const Expr& channels, size_t bias = 2) {
              "the bias has shape {}; [{}] is expected", to_string(node.shape(bias)), channels.to_string());
 }
 
-// Of a convolution whose bias is this input.
-ConvSpec resolve_forward_conv(const NodeReader& node, size_t bias) {
+// Of a convolution whose bias, where it has one, is this input.
+ConvSpec resolve_forward_conv(const NodeReader& node, std::optional<size_t> bias) {
   check_ranks(node);
   const Shape &x = node.shape(0), &w = node.shape(1);
   ConvSpec spec;
@@ -142,7 +142,7 @@ ConvSpec resolve_forward_conv(const NodeReader& node, size_t bias) {
              spec.groups, (w[1] * spec.groups).to_string());
   // The weights say how many channels there are where the input does not.
   if (!spec.input_channels.constant()) spec.input_channels = w[1] * spec.groups;
-  check_bias(node, spec.output_channels, bias);
+  if (bias) check_bias(node, spec.output_channels, *bias);
   AutoPad auto_pad = read_auto_pad(node);
   spec.axes = read_axes(node, kernel_from_weights(node, w));
   for (WindowAxis& axis : spec.axes) resolve_forward(node, axis, auto_pad);
@@ -152,6 +152,8 @@ ConvSpec resolve_forward_conv(const NodeReader& node, size_t bias) {
 }  // namespace
 
 ConvSpec resolve_conv(const NodeReader& node) { return resolve_forward_conv(node, 2); }
+
+ConvSpec resolve_conv_integer(const NodeReader& node) { return resolve_forward_conv(node, std::nullopt); }
 
 ConvSpec resolve_deform_conv(const NodeReader& node) { return resolve_forward_conv(node, 3); }
 

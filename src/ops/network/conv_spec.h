@@ -38,6 +38,8 @@ struct ConvSpec {
 
 // Conv (ONNX 1, 11, 22): X [N, C, spatial...], W [M, C/group, kernel...].
 ConvSpec resolve_conv(const NodeReader& node);
+// ConvInteger (ONNX 10): X and W as for Conv; inputs 2 and 3 are zero points.
+ConvSpec resolve_conv_integer(const NodeReader& node);
 // ConvTranspose (ONNX 1, 11, 22): X [N, C, spatial...], W [C, M/group, kernel...].
 ConvSpec resolve_conv_transpose(const NodeReader& node);
 // MaxPool, AveragePool, LpPool in every version: the window of X [N, C, spatial...]; channels as in X, no groups.

@@ -5,21 +5,25 @@
 namespace onnxc {
 namespace {
 
-// `expected` is how many channels of the input the weights are for.
-void infer(InferContext& c, const ConvSpec& spec, const Expr& expected) {
-  for (size_t i = 1; i < c.input_count() && c.has_input(i); ++i)
-    c.check(c.dtype(i) == c.dtype(0), "inputs of one type are expected, found {} and {}", info(c.dtype(0)).name,
-            info(c.dtype(i)).name);
+// The shape of output 0. `expected` is how many channels of the input the weights are for.
+Shape output_shape(InferContext& c, const ConvSpec& spec, const Expr& expected) {
   c.same(c.shape(0)[1], expected, "the input's channels must be those that the weights expect");
   for (const Expr& channels : {expected, spec.output_channels})
     c.same(mod(channels, spec.groups), 0, "the channels must be divisible by the attribute 'group'");
-  if (c.has_input(2)) c.same(c.shape(2)[0], spec.output_channels, "the bias must have an element a channel");
   Shape shape{spec.batch, spec.output_channels};
   for (const WindowAxis& axis : spec.axes) {
     c.at_least(axis.output, 0, "the kernel must fit into the padded input");
     shape.push_back(axis.output);
   }
-  c.output(0, c.dtype(0), shape);
+  return shape;
+}
+
+void infer(InferContext& c, const ConvSpec& spec, const Expr& expected) {
+  for (size_t i = 1; i < c.input_count() && c.has_input(i); ++i)
+    c.check(c.dtype(i) == c.dtype(0), "inputs of one type are expected, found {} and {}", info(c.dtype(0)).name,
+            info(c.dtype(i)).name);
+  if (c.has_input(2)) c.same(c.shape(2)[0], spec.output_channels, "the bias must have an element a channel");
+  c.output(0, c.dtype(0), output_shape(c, spec, expected));
 }
 
 void infer_conv(InferContext& c) {
@@ -40,10 +44,13 @@ Scalar with_bias(const DefineContext& c, const Scalar& sum, const Expr& channel)
   return sum + c.in(2).compute({channel});
 }
 
+// An element of the input or the weights, in the type of the sum.
+using Factor = std::function<Scalar(const Operand& operand, const std::vector<Expr>& indices)>;
+
 // y[n, f, o...] = b[f] + sum over c, k... of w[f, c, k...] * x[n, group(f) * C/g + c, o * stride + k * dilation - pad]
-// with x zero outside its extent (ONNX Conv).
-void define_conv(DefineContext& c) {
-  ConvSpec spec = resolve_conv(c);
+// with x zero outside its extent; b is left out where `has_bias` is false.
+void define_sum(DefineContext& c, const ConvSpec& spec, bool has_bias, const Factor& of_input,
+                const Factor& of_weights) {
   Operand x = c.in(0), w = c.in(1), y = c.out(0);
   NestBuilder nest("conv");
   std::vector<Expr> out = nest.parallel(y.shape);
@@ -61,11 +68,53 @@ void define_conv(DefineContext& c) {
     x_index.push_back(position);
     w_index.push_back(taps[i]);
   }
-  Scalar product = x.compute(x_index) * w.compute(w_index);
+  Scalar product = of_input(x, x_index) * of_weights(w, w_index);
   Scalar sum = nest.accumulate(ReduceKind::sum, scalar::select(inside, product, scalar::constant(product.dtype(), 0)));
-  nest.store(y, out, with_bias(c, sum, out[1]));
+  nest.store(y, out, has_bias ? with_bias(c, sum, out[1]) : sum);
   c.emit(std::move(nest));
 }
+
+// ONNX Conv.
+void define_conv(DefineContext& c) {
+  const Factor element = [](const Operand& operand, const std::vector<Expr>& at) { return operand.compute(at); };
+  define_sum(c, resolve_conv(c), true, element, element);
+}
+
+// ----------------------------------------------------------------------------------------------------- ConvInteger
+
+void infer_conv_integer(InferContext& c) {
+  for (size_t i : {size_t{0}, size_t{1}}) {
+    c.check(c.dtype(i) == DType::uint8 || c.dtype(i) == DType::int8, "input {} must be of uint8 or int8, found {}", i,
+            info(c.dtype(i)).name);
+    c.check(!c.has_input(i + 2) || c.dtype(i + 2) == c.dtype(i), "input {} must be of the type of input {}", i + 2, i);
+  }
+  const ConvSpec spec = resolve_conv_integer(c);
+  if (c.has_input(2)) c.one_number(2, "x_zero_point");
+  if (c.has_input(3) && c.rank(3) > 0) {
+    c.check(c.rank(3) == 1, "w_zero_point has shape {}; one number or one an output channel are expected",
+            to_string(c.shape(3)));
+    c.same(c.broadcast(c.shape(3)[0], spec.output_channels), spec.output_channels,
+           "w_zero_point has one number, or one an output channel");
+  }
+  c.output(0, DType::int32, output_shape(c, spec, c.shape(1)[1] * spec.groups));
+}
+
+// The convolution of x - x_zero_point, which is 0 outside x, by w - w_zero_point, in 32 bits (ONNX ConvInteger 10).
+void define_conv_integer(DefineContext& c) {
+  const auto factor = [&c](size_t input) -> Factor {
+    return [&c, input](const Operand& operand, const std::vector<Expr>& at) {
+      const Scalar value = scalar::cast(DType::int32, operand(at));
+      if (!c.has_input(input)) return value;
+      const Operand zero = c.in(input);
+      const std::vector<Expr> place =
+          input == 3 && zero.rank() == 1 ? zero.broadcast_indices({at[0]}) : std::vector<Expr>(zero.rank(), 0);
+      return value - scalar::cast(DType::int32, zero(place));
+    };
+  };
+  define_sum(c, resolve_conv_integer(c), false, factor(2), factor(3));
+}
+
+// --------------------------------------------------------------------------------------------------- ConvTranspose
 
 // y[n, f, o...] = b[f] + sum over the input elements i and taps k with i * stride + k * dilation - pad = o, written as
 // a gather so that no two points of the loop store to one place (ONNX ConvTranspose; W is [C, M/group, k...]).
@@ -98,6 +147,7 @@ void define_conv_transpose(DefineContext& c) {
 
 constexpr OpRow rows[] = {
     {"", "Conv", infer_conv, define_conv, LayoutRule::follows},
+    {"", "ConvInteger", infer_conv_integer, define_conv_integer},
     {"", "ConvTranspose", infer_conv_transpose, define_conv_transpose, LayoutRule::follows},
 };
 

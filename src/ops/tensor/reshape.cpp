@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/op.h"
+#include "ops/run_time_axes.h"
 #include "support/limits.h"
 
 namespace onnxc {
@@ -95,10 +96,30 @@ void infer_flatten(InferContext& c) {
   c.output(0, c.dtype(0), {product(Shape(from.begin(), split)), product(Shape(split, from.end()))});
 }
 
+Shape squeezed_dims(const NodeReader& c, const std::vector<Expr>& axes) {
+  return without_axes(c.shape(0), listed_axes(axes, c.rank(0)), axes.size());
+}
+
+Shape unsqueezed_dims(const NodeReader& c, const std::vector<Expr>& axes) {
+  return with_axes(c.shape(0), listed_axes(axes, c.rank(0) + axes.size()));
+}
+
+template <Shape (*dims)(const NodeReader&, const std::vector<Expr>&)>
+void define_with_axes(DefineContext& c) {
+  const std::optional<std::vector<Expr>> axes = c.integers_from(1, "axes");
+  if (axes && any_unknown(*axes)) bind_dims(c, dims(c, *axes));
+  define_reshape(c);
+}
+
 void infer_squeeze(InferContext& c) {
   const Shape& from = c.shape(0);
   std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
   std::vector<size_t> axes;
+  if (given && any_unknown(*given)) {
+    c.check(given->size() <= from.size(), "{} axes are named for a tensor of rank {}", given->size(), from.size());
+    guard_axes(c, *given, from.size());
+    return output_with_dims(c, c.dtype(0), squeezed_dims(c, *given), from);
+  }
   if (given) {
     axes = c.axes(*given, from.size());
     for (size_t axis : axes) c.same(from[axis], 1, fmt::format("axis {} that is squeezed must be 1", axis));
@@ -118,6 +139,10 @@ void infer_unsqueeze(InferContext& c) {
   const Shape& from = c.shape(0);
   const auto most_axes = static_cast<size_t>(Limits::max_rank);
   c.check(given->size() <= most_axes, "{} axes are added; a tensor may have {}", given->size(), most_axes);
+  if (any_unknown(*given)) {
+    guard_axes(c, *given, from.size() + given->size());
+    return output_with_dims(c, c.dtype(0), unsqueezed_dims(c, *given), from);
+  }
   std::vector<size_t> axes = c.axes(*given, from.size() + given->size());
   Shape shape;
   auto next = from.begin();
@@ -129,8 +154,8 @@ void infer_unsqueeze(InferContext& c) {
 constexpr OpRow rows[] = {
     {"", "Reshape", infer_reshape, define_reshape_to},
     {"", "Flatten", infer_flatten, define_reshape},
-    {"", "Squeeze", infer_squeeze, define_reshape},
-    {"", "Unsqueeze", infer_unsqueeze, define_reshape},
+    {"", "Squeeze", infer_squeeze, define_with_axes<squeezed_dims>},
+    {"", "Unsqueeze", infer_unsqueeze, define_with_axes<unsqueezed_dims>},
 };
 
 }  // namespace

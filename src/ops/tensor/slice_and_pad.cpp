@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "ops/op.h"
+#include "ops/run_time_axes.h"
+#include "ops/tensor/run_time_slice.h"
 
 namespace onnxc {
 namespace {
@@ -69,12 +71,14 @@ std::vector<SliceAxis> slice_axes(const NodeReader& c) {
 }
 
 void infer_slice(InferContext& c) {
+  if (is_slice_decided_by_run(c)) return infer_run_time_slice(c);
   Shape shape;
   for (const SliceAxis& axis : slice_axes(c)) shape.push_back(axis.count);
   c.output(0, c.dtype(0), shape);
 }
 
 void define_slice(DefineContext& c) {
+  if (is_slice_decided_by_run(c)) return define_run_time_slice(c);
   std::vector<SliceAxis> axes = slice_axes(c);
   c.copy([&](const std::vector<Expr>& i) {
     std::vector<Expr> source;
@@ -96,11 +100,22 @@ Padding padding_of(const NodeReader& c) {
   c.check(pads.has_value(), "the pads are missing");
   std::vector<size_t> axes(rank);
   std::iota(axes.begin(), axes.end(), size_t{0});
-  if (c.version() >= 18)
-    if (auto given = c.integers_from(3, "axes")) axes = c.axes(*given, rank);
-  c.check(pads->size() == 2 * axes.size(), "{} pads are given; {} are expected, begin and end of each axis",
-          pads->size(), 2 * axes.size());
+  std::optional<std::vector<Expr>> given;
+  if (c.version() >= 18) given = c.integers_from(3, "axes");
+  const bool are_decided_by_run = given && any_unknown(*given);
+  if (given && !are_decided_by_run) axes = c.axes(*given, rank);
+  const size_t count = given ? given->size() : rank;
+  c.check(pads->size() == 2 * count, "{} pads are given; {} are expected, begin and end of each axis", pads->size(),
+          2 * count);
   Padding padding{std::vector<Expr>(rank), std::vector<Expr>(rank)};
+  if (are_decided_by_run) {
+    for (size_t axis = 0; axis < rank; ++axis)
+      for (size_t i = 0; i < count; ++i) {
+        padding.begin[axis] += is_axis((*given)[i], axis, rank) * (*pads)[i];
+        padding.end[axis] += is_axis((*given)[i], axis, rank) * (*pads)[count + i];
+      }
+    return padding;
+  }
   for (size_t i = 0; i < axes.size(); ++i) {
     padding.begin[axes[i]] = (*pads)[i];
     padding.end[axes[i]] = (*pads)[axes.size() + i];
@@ -121,6 +136,8 @@ void infer_pad(InferContext& c) {
   std::string mode = c.text("mode", "constant");
   c.check(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
           "mode '{}' is none of constant, reflect, edge, wrap", mode);
+  if (c.version() >= 18)
+    if (const auto axes = c.integers_from(3, "axes"); axes && any_unknown(*axes)) guard_axes(c, *axes, c.rank(0));
   Padding padding = padding_of(c);
   Shape shape;
   for (size_t i = 0; i < padding.begin.size(); ++i) {

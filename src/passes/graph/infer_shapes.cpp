@@ -150,22 +150,33 @@ void infer_where_it_runs(Graph& graph, Node& node, Inference& inference, const s
 
 void infer_shapes(Graph& graph) {
   Inference inference;
-  bool takes_branches = false;
+  bool leaves_unused = false;
   std::vector<Expr> rounds;
-  for (const auto& node : graph.nodes()) {
-    user_check(node->op != nullptr, "{}: onnxc does not compile this operator", node->describe());
-    do_naming(*node, [&] {
-      node->condition = condition_of(graph, node->branch);
-      if (node->condition.is_constant(0) || take_known_branch(graph, *node)) {
-        takes_branches = true;
+  for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
+    Node& node = **at;
+    const Node* expansion = nullptr;
+    user_check(node.op != nullptr, "{}: onnxc does not compile this operator", node.describe());
+    do_naming(node, [&] {
+      node.condition = condition_of(graph, node.branch);
+      if (node.condition.is_constant(0) || take_known_branch(graph, node)) {
+        leaves_unused = true;
         return;
       }
-      if (is_control_flow(*node, "LoopEnd")) rounds.pop_back();
-      infer_where_it_runs(graph, *node, inference, rounds);
-      if (is_control_flow(*node, "LoopBegin")) rounds.push_back(has_rounds(*node));
+      if (node.op->expand != nullptr) {
+        expansion = expand_node(graph, node);
+        leaves_unused = true;
+        return;
+      }
+      if (is_control_flow(node, "LoopEnd")) rounds.pop_back();
+      infer_where_it_runs(graph, node, inference, rounds);
+      if (is_control_flow(node, "LoopBegin")) rounds.push_back(has_rounds(node));
     });
+    if (expansion != nullptr)
+      at = expansion->place;
+    else
+      ++at;
   }
-  if (takes_branches) graph.erase_unused();
+  if (leaves_unused) graph.erase_unused();
 }
 
 }  // namespace onnxc

@@ -1,0 +1,286 @@
+"""Quantised operators: conversions for a tensor, an axis and blocks, and products of integers, right to the bit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tests.models.tensor_files import Array
+from tests.ops.case import Case, Constant, case, constant, random, type_id
+from tests.ops.table import EVERYWHERE, table_test
+
+BYTES = (np.uint8, np.int8)
+QUANTIZED = (*BYTES, np.uint16, np.int16)
+
+
+def integers(*shape: int, dtype: Any = np.uint8, seed: int = 0) -> Array:
+    """Every value of a type of 8 or 16 bits."""
+    limits = np.iinfo(dtype)
+    return np.random.default_rng([seed, *shape]).integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+def scales(*shape: int, seed: int = 0) -> Constant:
+    return Constant(np.random.default_rng([seed, *shape]).uniform(0.01, 0.1, shape).astype(np.float32))
+
+
+# Ties, both ends, beyond them, infinities.
+EDGES = np.array(
+    [0.5, 1.5, 2.5, -0.5, -1.5, 126.5, 127.5, 128.5, 254.5, 255.5, 300, -128.5, -129.5, -300, 1e9, -1e9, 3e38, -3e38,
+     np.inf, -np.inf, 32767.5, 65534.5, -32768.5], np.float32
+)  # fmt: skip
+
+
+def rounded(x: Array, scale: Any, zero: Any, dtype: Any) -> Array:
+    """ONNX's formula in float64: exact for float32 quotients that are exact."""
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(x.astype(np.float64) / scale) + zero, limits.min, limits.max).astype(dtype)
+
+
+def quantize_cases() -> list[Case]:
+    x = random(3, 4, 5) * np.float32(40)
+    cases = []
+    for dtype in QUANTIZED:
+        zero = np.array(np.iinfo(dtype).max // 3, dtype)
+        cases += [
+            case("QuantizeLinear", x, constant(0.37), Constant(zero), opset=21, name=type_id(dtype)),
+            case("QuantizeLinear", EDGES, constant(1), Constant(zero), opset=21, name=f"{type_id(dtype)} edges",
+                 expected=[rounded(EDGES, 1, int(zero), dtype)]),
+            case("QuantizeLinear", x, constant(0.37), Constant(np.zeros((), dtype)), opset=25, name=type_id(dtype)),
+        ]  # fmt: skip
+    for dtype in BYTES:
+        for opset in (10, 13, 19, 23, 24):
+            zero = constant(7, dtype)
+            cases.append(case("QuantizeLinear", x, constant(0.37), zero, opset=opset, name=type_id(dtype)))
+        for axis in (0, 1, 2, -1, -3):
+            size = x.shape[axis]
+            cases.append(
+                case("QuantizeLinear", x, scales(size), Constant(integers(size, dtype=dtype)), opset=13,
+                     name=f"{type_id(dtype)} axis {axis}", axis=axis)
+            )  # fmt: skip
+    cases += [
+        case("QuantizeLinear", x, constant(0.37), opset=13, name="no zero point"),
+        case("QuantizeLinear", x, constant([0.37]), constant([3], np.uint8), opset=13, name="vectors of one"),
+        case("QuantizeLinear", x, np.array(0.37, np.float32), np.array(3, np.uint8), opset=13, name="computed scale"),
+        case("QuantizeLinear", x, np.float32([0.1, 0.2, 0.3, 0.4]), integers(4), opset=13, name="computed scales"),
+        case("QuantizeLinear", x, constant(0.37), opset=21, name="output_dtype", output_dtype=3),
+        case("QuantizeLinear", random(4, 3, dtype=np.int32), constant(0.7), constant(3, np.uint8), opset=13,
+             name="int32"),
+        case("QuantizeLinear", random(0, 3), constant(0.7), constant(3, np.uint8), opset=13, name="empty",
+             expected=[np.zeros((0, 3), np.uint8)]),
+    ]  # fmt: skip
+    for block in (2, 3, 5):
+        count = -(-5 // block)
+        cases.append(
+            case("QuantizeLinear", x, scales(3, 4, count), Constant(integers(3, 4, count, dtype=np.int8)), opset=21,
+                 name=f"blocks of {block}", axis=2, block_size=block)
+        )  # fmt: skip
+    cases.append(
+        case("QuantizeLinear", x, scales(3, 2, 5), Constant(integers(3, 2, 5)), opset=21, name="blocks of axis 1",
+             axis=1, block_size=2)
+    )  # fmt: skip
+    return cases
+
+
+def half_cases() -> list[Case]:
+    """The quotient is rounded to the type of the scale, or that of 'precision', before it is rounded to an integer."""
+    cases = []
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        x, scale = (random(6, 50) * 30).astype(dtype), np.array(0.3, dtype)
+        quotient = (x.astype(np.float32) / np.float32(scale)).astype(dtype).astype(np.float32)
+        expected = [np.clip(np.rint(quotient) + 3, -128, 127).astype(np.int8)]
+        cases.append(
+            case("QuantizeLinear", x, Constant(scale), constant(3, np.int8), opset=23, name=type_id(dtype),
+                 expected=expected)
+        )  # fmt: skip
+        single = np.rint(x.astype(np.float32) / np.float32(scale)) + 3
+        cases.append(
+            case("QuantizeLinear", x, Constant(scale), constant(3, np.int8), opset=23, precision=1,
+                 name=f"{type_id(dtype)} in float32", expected=[np.clip(single, -128, 127).astype(np.int8)])
+        )  # fmt: skip
+        whole = integers(5, 7, dtype=np.int8)
+        product = (whole.astype(np.float32) - 3) * np.float32(scale)
+        cases += [
+            case("DequantizeLinear", whole, Constant(scale), constant(3, np.int8), opset=23, name=type_id(dtype),
+                 expected=[product.astype(dtype)], tolerance=0.0),
+            case("DequantizeLinear", whole, Constant(scale), constant(3, np.int8), opset=23, output_dtype=1,
+                 name=f"{type_id(dtype)} to float32", expected=[product], tolerance=0.0),
+        ]  # fmt: skip
+    return cases
+
+
+def dequantize_cases() -> list[Case]:
+    cases = []
+    for dtype in QUANTIZED:
+        x = integers(3, 4, 5, dtype=dtype)
+        zero = Constant(integers(1, dtype=dtype)[0].reshape(()))
+        cases.append(case("DequantizeLinear", x, constant(0.37), zero, opset=21, name=type_id(dtype), tolerance=0.0))
+    for dtype in BYTES:
+        x = integers(3, 4, 5, dtype=dtype)
+        for opset in (10, 13, 19, 23, 25):
+            cases.append(
+                case("DequantizeLinear", x, constant(0.37), constant(7, dtype), opset=opset, name=type_id(dtype),
+                     tolerance=0.0)
+            )  # fmt: skip
+        for axis in (0, 1, -1):
+            size = x.shape[axis]
+            cases.append(
+                case("DequantizeLinear", x, scales(size), Constant(integers(size, dtype=dtype)), opset=13,
+                     name=f"{type_id(dtype)} axis {axis}", axis=axis, tolerance=0.0)
+            )  # fmt: skip
+    x = integers(3, 4, 5)
+    cases += [
+        case("DequantizeLinear", x, constant(0.37), opset=13, name="no zero point", tolerance=0.0),
+        case("DequantizeLinear", x, constant([0.37]), constant([3], np.uint8), opset=13, name="vectors of one"),
+        case("DequantizeLinear", x, np.array(0.37, np.float32), np.array(3, np.uint8), opset=13, name="computed scale"),
+        case("DequantizeLinear", random(3, 4, dtype=np.int32) * 10**7, constant(0.37), opset=13, name="int32"),
+    ]
+    for block in (2, 3, 5):
+        count = -(-5 // block)
+        cases.append(
+            case("DequantizeLinear", x, scales(3, 4, count), Constant(integers(3, 4, count)), opset=21,
+                 name=f"blocks of {block}", axis=2, block_size=block, tolerance=0.0)
+        )  # fmt: skip
+    return cases
+
+
+def dynamic_cases() -> list[Case]:
+    inputs = {
+        "both signs": random(3, 4, 5),
+        "positive": np.abs(random(7)) + np.float32(3),
+        "negative": -np.abs(random(2, 9)) - np.float32(1),
+        "large": random(5, 5) * np.float32(1e6),
+    }
+    return [case("DynamicQuantizeLinear", x, outputs=3, opset=11, name=name) for name, x in inputs.items()]
+
+
+def matmul_cases() -> list[Case]:
+    cases = []
+    for a in BYTES:
+        for b in BYTES:
+            # onnxruntime multiplies int8 by int8 and by uint8 through other kernels; all give one sum.
+            x, w = integers(5, 7, dtype=a), integers(7, 3, dtype=b, seed=1)
+            wide = (x.astype(np.int32) - int(x[0, 0])) @ (w.astype(np.int32) - int(w[0, 0]))
+            name = f"{type_id(a)} by {type_id(b)}"
+            cases += [
+                case("MatMulInteger", x, Constant(w), Constant(x[0, 0]), Constant(w[0, 0]), opset=10, name=name,
+                     expected=[wide]),
+                case("MatMulInteger", x, w, opset=10, name=f"{name}, no zero points",
+                     expected=[x.astype(np.int32) @ w.astype(np.int32)]),
+            ]  # fmt: skip
+    x, w = integers(5, 7), integers(7, 3, dtype=np.int8)
+    rows, columns = integers(5), integers(3, dtype=np.int8)
+    wide = (x.astype(np.int32) - rows[:, None]) @ (w.astype(np.int32) - columns)
+    batch, other = integers(2, 4, 3, 6), integers(2, 1, 6, 5, seed=1)
+    batch_rows, other_columns = integers(2, 4, 3, 1, seed=2), integers(2, 1, 1, 5, seed=3)
+    cases += [
+        case("MatMulInteger", x, Constant(w), rows, Constant(columns), opset=10, name="by row and column",
+             expected=[wide]),
+        case("MatMulInteger", batch, other, Constant(batch[0, 0, 0, 0]), Constant(other[0, 0, 0, 0]), opset=10,
+             name="batches"),
+        case("MatMulInteger", batch, other, batch_rows, other_columns, opset=10, name="batches by row and column",
+             expected=[(batch.astype(np.int32) - batch_rows) @ (other.astype(np.int32) - other_columns)]),
+        case("MatMulInteger", integers(600, dtype=np.uint8)[None, :], integers(600, 2), opset=10, name="long"),
+    ]  # fmt: skip
+    return cases
+
+
+def qlinear_matmul_cases() -> list[Case]:
+    cases = []
+    for dtype in BYTES:
+        a, b = integers(5, 24, dtype=dtype), integers(24, 6, dtype=dtype, seed=1)
+        zero = constant(4, dtype)
+        for opset in (10, 21):
+            cases.append(
+                case("QLinearMatMul", a, constant(0.02), zero, Constant(b), constant(0.03), zero, constant(1.7), zero,
+                     opset=opset, name=type_id(dtype))
+            )  # fmt: skip
+    a, b = integers(5, 24), integers(24, 6, dtype=np.int8, seed=1)
+    columns = Constant(integers(6, dtype=np.int8))
+    cases += [
+        case("QLinearMatMul", a, constant(0.02), constant(9, np.uint8), Constant(b), scales(6), columns, constant(1.7),
+             constant(100, np.uint8), opset=10, name="by column"),
+        case("QLinearMatMul", integers(2, 3, 4, 8), constant(0.02), constant(9, np.uint8), integers(2, 1, 8, 5),
+             constant(0.05), constant(8, np.uint8), constant(1.1), constant(128, np.uint8), opset=10, name="batches"),
+        case("QLinearMatMul", a, constant([0.02]), constant([9], np.uint8), Constant(b), constant([0.03]),
+             constant([1], np.int8), constant([1.7]), constant([100], np.uint8), opset=10, name="vectors of one"),
+    ]  # fmt: skip
+    return cases
+
+
+def conv_arguments(rank: int, x_type: Any, w_type: Any, groups: int = 1) -> tuple[Array, Constant, Constant, Constant]:
+    spatial = (9, 7, 6)[:rank]
+    x = integers(2, 4, *spatial, dtype=x_type)
+    w = integers(6, 4 // groups, *(3, 2, 3)[:rank], dtype=w_type, seed=1)
+    return x, Constant(w), constant(5, x_type), constant(2, w_type)
+
+
+def conv_sum(x: Array, w: Array, x_zero: int, w_zero: Array, **attributes: Any) -> Array:
+    """The convolution in float64 by onnxruntime: sums of that few products of bytes are exact."""
+    from tests.ops.oracle import expected_outputs
+
+    wide = case(
+        "Conv",
+        x.astype(np.float64) - x_zero,
+        Constant(w.astype(np.float64) - w_zero.reshape(-1, *[1] * (w.ndim - 1))),
+        **attributes,
+    )
+    return expected_outputs(wide)[0].astype(np.int32)
+
+
+CONVOLUTIONS: Sequence[dict[str, Any]] = (
+    {},
+    {"pads": 1},
+    {"pads": 1, "strides": 2},
+    {"dilations": 2, "pads": 2},
+    {"group": 2},
+    {"auto_pad": "SAME_UPPER", "strides": 2},
+)
+
+
+def spread(attributes: dict[str, Any], rank: int) -> dict[str, Any]:
+    times = {"pads": 2 * rank, "strides": rank, "dilations": rank}
+    return {name: [value] * times[name] if name in times else value for name, value in attributes.items()}
+
+
+def conv_cases() -> list[Case]:
+    cases = []
+    for rank in (1, 2, 3):
+        for given in CONVOLUTIONS:
+            attributes = spread(given, rank)
+            name = f"{rank}D {given}"
+            x, w, x_zero, w_zero = conv_arguments(rank, np.uint8, np.int8, given.get("group", 1))
+            expected = [conv_sum(x, w.values, 5, np.full(6, 2), **attributes)]
+            channels = Constant(integers(6, dtype=np.int8))
+            by_channel = [conv_sum(x, w.values, 5, channels.values, **attributes)]
+            cases += [
+                case("ConvInteger", x, w, x_zero, w_zero, opset=10, name=name, expected=expected, **attributes),
+                case("ConvInteger", x, w, x_zero, channels, opset=10, name=f"{name} by channel", expected=by_channel,
+                     **attributes),
+                case("QLinearConv", x, constant(0.02), x_zero, w, constant(0.03), w_zero, constant(0.4),
+                     constant(100, np.uint8), opset=10, name=name, **attributes),
+                case("QLinearConv", x, constant(0.02), x_zero, w, scales(6), Constant(np.zeros(6, np.int8)),
+                     constant(0.4), constant(100, np.uint8), constant(range(-300, 300, 100), np.int32), opset=10,
+                     name=f"{name} by channel, biased", **attributes),
+            ]  # fmt: skip
+    for x_type in BYTES:
+        x, w, x_zero, w_zero = conv_arguments(2, x_type, x_type)
+        expected = [conv_sum(x, w.values, 0, np.zeros(6))]
+        cases += [
+            case("ConvInteger", x, w, opset=10, name=f"{type_id(x_type)}, no zero points", expected=expected),
+            case("QLinearConv", x, constant([0.02]), x_zero, w, constant([0.03]), w_zero, constant([0.4]),
+                 constant([3], x_type), opset=10, name=f"{type_id(x_type)}, vectors of one"),
+        ]  # fmt: skip
+    return cases
+
+
+CASES = [
+    *quantize_cases(),
+    *half_cases(),
+    *dequantize_cases(),
+    *dynamic_cases(),
+    *matmul_cases(),
+    *qlinear_matmul_cases(),
+    *conv_cases(),
+]
+test_quantization = table_test("quantization", CASES, EVERYWHERE)

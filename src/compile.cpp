@@ -44,7 +44,9 @@ ImportedModel import(const CompileRequest& request) {
   import_options.outputs = options.outputs;
   // The shapes of a model that cannot be compiled can still be seen, up to the node that stops it.
   import_options.keep_unsupported = only_shows_shapes(options);
-  return import_model(options.model, import_options);
+  ImportedModel model = import_model(options.model, import_options);
+  for (const std::string& warning : model.warnings) request.messages(MessageKind::warning, warning);
+  return model;
 }
 
 void dump_shapes(const CompileRequest& request, const Graph& graph, const std::string& stop) {

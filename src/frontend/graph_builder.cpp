@@ -60,7 +60,7 @@ void GraphBuilder::add_inputs() {
     if (!names_.insert(input.name()).second) continue;
     Value* value = graph_->add_value(input.name());
     value->dtype = read_input_dtype(input);
-    value->shape = read_input_shape(input, symbols_, options_.limits);
+    value->shape = read_input_shape(input, symbols_, options_.limits, warnings_);
     graph_->inputs.push_back(value);
     main_.values[input.name()] = value;
   }
@@ -142,12 +142,7 @@ void GraphBuilder::build_operator(NodeInProgress& node) {
              node.what, version->second, domain_text(origin.domain));
   origin.version = static_cast<int>(version->second);
   node.schema = onnx::OpSchemaRegistry::Schema(origin.type, origin.version, origin.domain);
-  // A row may cover more versions than the operator was part of ONNX in.
-  // GroupNormalization 18 was deprecated as it is (by 21, where its parameters are other ones), and files hold it.
-  const bool is_early_group_normalization = origin.domain.empty() && origin.type == "GroupNormalization";
-  const bool exists = node.schema != nullptr ? !node.schema->Deprecated() || is_early_group_normalization
-                                             : !is_onnx_domain(origin.domain);
-  if (!exists) return add_unsupported(node);
+  if (!exists(node)) return add_unsupported(node);
   if (node.schema != nullptr) {
     check_attributes(node.attributes, *node.schema, node.what);
     check_signature(node.proto, node.inputs, *node.schema, node.what);
@@ -162,6 +157,26 @@ void GraphBuilder::build_operator(NodeInProgress& node) {
       find_schema_function(*node.schema, origin.version, node.proto, node.attributes, node.inputs);
   if (body == nullptr) return add_unsupported(node);
   inline_function(node, body, bind_attributes(node.attributes, *node.schema));
+}
+
+// Whether the operator is one of its operator set; a row may cover more versions than the operator was part of ONNX in.
+bool GraphBuilder::exists(NodeInProgress& node) {
+  Origin& origin = node.origin;
+  // GroupNormalization 18 was deprecated as it is (by 21, where its parameters are other ones), and files hold it.
+  const bool is_early_group_normalization = origin.domain.empty() && origin.type == "GroupNormalization";
+  if (node.schema != nullptr) return !node.schema->Deprecated() || is_early_group_normalization;
+  if (!is_onnx_domain(origin.domain)) return true;
+  const std::optional<int> taken_as = version_outside_onnx(origin);
+  if (!taken_as) return false;
+  if (*taken_as == 0) {
+    warnings_.push_back(fmt::format("{}: ONNX has no such operator; it is taken as onnxruntime's", node.what));
+    return true;
+  }
+  warnings_.push_back(fmt::format("{}: version {} of ONNX has no such operator; it is taken as that of version {}",
+                                  node.what, origin.version, *taken_as));
+  origin.version = *taken_as;
+  node.schema = onnx::OpSchemaRegistry::Schema(origin.type, origin.version, origin.domain);
+  return node.schema != nullptr;
 }
 
 void GraphBuilder::add_unsupported(NodeInProgress& node) {

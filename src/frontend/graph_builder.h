@@ -29,6 +29,7 @@ class GraphBuilder {
   // Fails with one error for all nodes that cannot be compiled, unless they are to be kept.
   std::unique_ptr<Graph> build();
   const UnsupportedNodes& unsupported() const { return unsupported_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   // The meaning of names in a list of nodes: the model's graph, the body of a function or a branch of an If.
@@ -63,6 +64,7 @@ class GraphBuilder {
   void build_node(const onnx::NodeProto& proto, Scope& scope);
   void build_operator(NodeInProgress& node);
   void add_unsupported(NodeInProgress& node);
+  bool exists(NodeInProgress& node);
   NodeInProgress start_node(const onnx::NodeProto& proto, Scope& scope);
   void add_node(NodeInProgress& node, const OpRow* row);
   void add_constant(NodeInProgress& node);
@@ -108,6 +110,7 @@ class GraphBuilder {
   LocalFunctions functions_;
   OpsetVersions versions_;
   UnsupportedNodes unsupported_;
+  std::vector<std::string> warnings_;
   std::unique_ptr<Graph> graph_;
   Scope main_;
   std::unordered_map<std::string, const onnx::ValueInfoProto*> declared_;

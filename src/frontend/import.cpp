@@ -3,6 +3,7 @@
 #include "frontend/file/model_file.h"
 #include "frontend/graph_builder.h"
 #include "frontend/model_checks.h"
+#include "frontend/node_order.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -23,11 +24,13 @@ ModelFacts read_facts(const ModelFile& file) {
 
 ImportedModel import_parts(const std::filesystem::path& path, const ImportOptions& options) {
   const ModelFile file = options.model_bytes ? read_model_bytes(*options.model_bytes) : read_model_file(path);
-  check_model(*file.model, options.limits);
   ImportedModel result;
+  if (sort_nodes(*file.model)) result.warnings.emplace_back("its nodes are in no topological order; they were sorted");
+  check_model(*file.model, options.limits);
   result.facts = read_facts(file);
   GraphBuilder builder(file.model, path.parent_path(), options);
   result.graph = builder.build();
+  result.warnings.insert(result.warnings.end(), builder.warnings().begin(), builder.warnings().end());
   if (!builder.unsupported().empty()) result.facts.unsupported = builder.unsupported().report();
   return result;
 }

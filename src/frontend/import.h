@@ -46,6 +46,8 @@ struct ModelFacts {
 struct ImportedModel {
   std::unique_ptr<Graph> graph;
   ModelFacts facts;
+  // Where the file breaks ONNX's text and its meaning is clear all the same, as onnxruntime takes it.
+  std::vector<std::string> warnings;
 };
 
 // Throws UserError, with the file's name, for a file that cannot be read, is no valid model or holds what onnxc cannot

@@ -5,23 +5,21 @@
 namespace onnxc {
 namespace {
 
-void add_used_names(const onnx::NodeProto& node, std::unordered_set<std::string>& names);
-
 // More than it needs where a subgraph gives a name of its own to a value: harmless.
-void add_used_names(const onnx::GraphProto& graph, std::unordered_set<std::string>& names) {
+void add_names_inside(const onnx::GraphProto& graph, std::unordered_set<std::string>& names) {
   for (const onnx::NodeProto& node : graph.node()) add_used_names(node, names);
   for (const onnx::ValueInfoProto& output : graph.output()) names.insert(output.name());
 }
 
+}  // namespace
+
 void add_used_names(const onnx::NodeProto& node, std::unordered_set<std::string>& names) {
   names.insert(node.input().begin(), node.input().end());
   for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.has_g()) add_used_names(attribute.g(), names);
-    for (const onnx::GraphProto& graph : attribute.graphs()) add_used_names(graph, names);
+    if (attribute.has_g()) add_names_inside(attribute.g(), names);
+    for (const onnx::GraphProto& graph : attribute.graphs()) add_names_inside(graph, names);
   }
 }
-
-}  // namespace
 
 NeededParts find_needed_parts(const onnx::GraphProto& graph, const std::vector<std::string>& outputs) {
   NeededParts needed;

@@ -14,6 +14,9 @@ struct NeededParts {
   std::unordered_set<std::string> values;  // inputs and initializers among them
 };
 
+// The inputs of a node, and every name that its subgraphs use.
+void add_used_names(const onnx::NodeProto& node, std::unordered_set<std::string>& names);
+
 // Walks back from the outputs; a node needs its inputs and every name that its subgraphs use. The nodes must stand in
 // topological order.
 NeededParts find_needed_parts(const onnx::GraphProto& graph, const std::vector<std::string>& outputs);

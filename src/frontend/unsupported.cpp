@@ -49,6 +49,14 @@ std::string reason_for(const Origin& origin, const onnx::OpSchema* schema) {
 
 }  // namespace
 
+std::optional<int> version_outside_onnx(const Origin& origin) {
+  static constexpr std::array versions = {std::pair{"ThresholdedRelu", 10}, std::pair{"LayerNormalization", 17},
+                                          std::pair{"SimplifiedLayerNormalization", 0}, std::pair{"ImageScaler", 0}};
+  for (const auto& [type, version] : versions)
+    if (origin.domain.empty() && origin.type == type) return version;
+  return std::nullopt;
+}
+
 void UnsupportedNodes::add(const Origin& origin, const onnx::OpSchema* schema) {
   nodes_.push_back({origin, reason_for(origin, schema)});
 }

@@ -1,6 +1,7 @@
 // Nodes that cannot be compiled: all of them are collected, and reported as one error.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,10 @@
 #include "onnx/defs/schema.h"
 
 namespace onnxc {
+
+// For an operator of ai.onnx that ONNX has not in this version, and that files of onnxruntime hold: the version that it
+// is taken as, 0 where ONNX never had it. Nothing for another.
+std::optional<int> version_outside_onnx(const Origin& origin);
 
 class UnsupportedNodes {
  public:

@@ -47,7 +47,8 @@ void SymbolTable::check_bounds_used() const {
   }
 }
 
-Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, const Limits& limits) {
+Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, const Limits& limits,
+                       std::vector<std::string>& warnings) {
   const std::string what = fmt::format("input {}", quote(input.name()));
   const onnx::TypeProto::Tensor& type = input.type().tensor_type();
   user_check(type.has_shape(), "{}: it has no shape, not even a rank; export the model with an input of known rank",
@@ -59,7 +60,11 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
   for (int i = 0; i < type.shape().dim_size(); ++i) {
     const TensorShapeProto::Dimension& dim = type.shape().dim(i);
     try {
-      if (dim.has_dim_value()) {
+      const bool is_unknown = dim.has_dim_value() && dim.dim_value() == -1;
+      if (is_unknown)
+        warnings.push_back(
+            fmt::format("{}: its dim {} is -1, which is no size; it is taken as one that may change", what, i));
+      if (dim.has_dim_value() && !is_unknown) {
         user_check(dim.dim_value() >= 0, "{} is negative; a dim that may change needs a name (dim_param)",
                    dim.dim_value());
         shape.emplace_back(dim.dim_value());
@@ -90,7 +95,7 @@ std::optional<Shape> read_declared_shape(const onnx::ValueInfoProto& value, Symb
   if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) return std::nullopt;
   Shape shape;
   for (const TensorShapeProto::Dimension& dim : value.type().tensor_type().shape().dim()) {
-    if (dim.has_dim_value()) {
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
       shape.emplace_back(dim.dim_value());
     } else if (has_name(dim)) {
       try {

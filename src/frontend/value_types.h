@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "ir/dtype.h"
 #include "ir/expr/expr.h"
@@ -36,7 +37,8 @@ class SymbolTable {
 
 // The shape of a graph input: numbers, symbols for dim_param (which may be an expression, "16*D"), and for a dim of no
 // name a symbol NAME_dimK. UserError naming input and dim.
-Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, const Limits& limits);
+Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, const Limits& limits,
+                       std::vector<std::string>& warnings);
 // The element type of a graph input. UserError where it is no tensor, or of a type that is not supported.
 DType read_input_dtype(const onnx::ValueInfoProto& input);
 

@@ -66,5 +66,8 @@ std::span<const OpRow> softmax_ops();
 std::span<const OpRow> quantize_linear_ops();
 std::span<const OpRow> qlinear_ops();
 std::span<const OpRow> recurrent_ops();
+std::span<const OpRow> microsoft_fused_ops();
+std::span<const OpRow> microsoft_attention_ops();
+std::span<const OpRow> microsoft_quantized_ops();
 
 }  // namespace onnxc

@@ -36,7 +36,10 @@ std::vector<const OpRow*> all_ops() {
                                         tf_idf_ops(),
                                         quantize_linear_ops(),
                                         qlinear_ops(),
-                                        recurrent_ops()})
+                                        recurrent_ops(),
+                                        microsoft_fused_ops(),
+                                        microsoft_attention_ops(),
+                                        microsoft_quantized_ops()})
     for (const OpRow& row : family) rows.push_back(&row);
   return rows;
 }

@@ -138,10 +138,6 @@ CASES: dict[str, tuple[Bytes, tuple[str, ...]]] = {
         ),
         ("a cycle of 2 nodes", "'n1'", "'n2'"),
     ),
-    "unsorted": (
-        model_of([helper.make_node("Exp", ["a"], ["y"], name="n2"), helper.make_node("Exp", ["x"], ["a"], name="n1")]),
-        ("'n2'", "before node 'n1'", "topological order"),
-    ),
     "missing_input": (model_of([helper.make_node("Add", ["x", "lost"], ["y"], name="n1")]), ("'n1'", "'lost'")),
     "missing_output": (model_of([], outputs=["lost"]), ("output 'lost'",)),
     "duplicate_value": (

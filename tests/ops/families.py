@@ -2,6 +2,7 @@
 
 from tests.ops.algebra import test_argminmax, test_einsum, test_matmul_gemm, test_reduce
 from tests.ops.elementwise import test_cast, test_compare_logic, test_elementwise
+from tests.ops.microsoft import test_microsoft
 from tests.ops.network import (
     test_conv,
     test_conv_seeds,
@@ -27,6 +28,7 @@ FAMILIES = {
     "elementwise": test_elementwise.CASES,
     "gather_scatter": test_gather_scatter.CASES,
     "matmul_gemm": test_matmul_gemm.CASES,
+    "microsoft": test_microsoft.CASES,
     "normalization": test_normalization.CASES,
     "pool": test_pool.CASES,
     "quantization": test_quantization.CASES,

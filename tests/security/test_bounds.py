@@ -21,8 +21,8 @@ from tests.onnxruntime_sessions import open_session
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-TYPES = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL}
-KINDS = {"f": np.float32, "i": np.int64, "b": np.bool_}
+TYPES = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL, "u": TensorProto.UINT8}
+KINDS = {"f": np.float32, "i": np.int64, "b": np.bool_, "u": np.uint8}
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,97 @@ def ints(*values: int) -> Array:
 
 F1, F2, F3, F4 = (("f", rank) for rank in (1, 2, 3, 4))
 I1, I2 = ("i", 1), ("i", 2)
+U1, U2, U3 = (("u", rank) for rank in (1, 2, 3))
+# As many numbers as are named, whose values only a run knows.
+I_OF_1, I_OF_2 = ("i", [1]), ("i", [2])
 NOTHING = np.zeros(0, np.float32)
+HALVES = np.full(4, 0.5, np.float32)
+
+
+def recurrent_weights(gates: int, hidden: int = 6, inputs: int = 4) -> list[Array]:
+    """W and R of one direction."""
+    generator = np.random.default_rng(gates)
+    return [generator.standard_normal((1, gates * hidden, of)).astype(np.float32) * 0.3 for of in (inputs, hidden)]
+
+
 CASES = {
+    "lstm": Free(
+        "LSTM",
+        [F3, *recurrent_weights(4)],
+        [[(5, 3, 4)], [(1, 1, 4)]],
+        [[(5, 3, 5)], [(5, 3, 1)]],
+        {"hidden_size": 6},
+        3,
+    ),
+    "gru": Free(
+        "GRU",
+        [F3, *recurrent_weights(3), np.zeros((1, 36), np.float32), np.array([2, 5, 3], np.int32), F3],
+        [[(5, 3, 4), (1, 3, 6)]],
+        [[(5, 2, 4), (1, 2, 6)], [(5, 3, 4), (1, 1, 6)], [(5, 3, 4), (1, 3, 5)]],
+        {"hidden_size": 6},
+        2,
+    ),
+    "quantize_axis": Free("QuantizeLinear", [F2, F1], [[(3, 4), HALVES]], [[(3, 4), (3,)], [(3, 4), (0,)]]),
+    "quantize_blocks": Free(
+        "QuantizeLinear",
+        [F2, F2],
+        [[(3, 4), HALVES[:3, None] + HALVES[:2]]],
+        [[(3, 4), (3, 3)], [(3, 4), (2, 2)]],
+        {"axis": 1, "block_size": 2},
+        opset=21,
+    ),
+    "matmul_integer": Free(
+        "MatMulInteger", [U2, U2], [[(2, 3), (3, 4)]], [[(2, 3), (2, 4)], [(2, 3), (1, 4)]]
+    ),
+    "conv_integer": Free(
+        "ConvInteger",
+        [U3, np.ones((4, 2, 3), np.uint8), ("u", 0)],
+        [[(1, 2, 8), np.array(1, np.uint8)]],
+        [[(1, 3, 8), np.array(1, np.uint8)], [(1, 2, 2), np.array(1, np.uint8)]],
+    ),
+    "reduce_axes": Free(
+        "ReduceSum",
+        [F2, I_OF_1],
+        [[(2, 3), ints(1)], [(2, 3), ints(-2)], [(0, 3), ints(0)], [(0, 3), ints(1)]],
+        [[(2, 3), ints(2)], [(2, 3), ints(-3)]],
+    ),
+    "reduce_axes_dropped": Free(
+        "ReduceMax",
+        [F3, I_OF_2],
+        [[(2, 3, 4), ints(0, -1)], [(2, 3, 4), ints(2, 1)], [(2, 3, 4), ints(-3, 1)]],
+        [[(2, 3, 4), ints(1, 1)], [(2, 3, 4), ints(0, 3)]],
+        {"keepdims": 0},
+    ),
+    "cum_sum_axis": Free(
+        "CumSum", [F2, ("i", 0)], [[(2, 3), np.array(-1)], [(2, 3), np.array(0)]], [[(2, 3), np.array(2)]]
+    ),
+    "squeeze_axes": Free(
+        "Squeeze", [F3, I_OF_1], [[(2, 1, 3), ints(1)], [(2, 3, 1), ints(-1)]], [[(2, 1, 3), ints(0)]]
+    ),
+    "unsqueeze_axes": Free(
+        "Unsqueeze", [F2, I_OF_2], [[(2, 3), ints(-1, 0)], [(2, 3), ints(1, 2)]], [[(2, 3), ints(4, 0)]]
+    ),
+    "slice_axes": Free(
+        "Slice",
+        [F2, *[I_OF_1] * 4],
+        [
+            [(4, 5), ints(3), ints(-100), ints(0), ints(-2)],
+            [(4, 5), ints(-4), ints(2**62), ints(-1), ints(3)],
+            [(4, 5), ints(9), ints(1), ints(1), ints(-1)],
+            [(4, 5), ints(0), ints(4), ints(1), ints(2**62)],
+        ],
+        [
+            [(4, 5), ints(0), ints(1), ints(0), ints(0)],
+            [(4, 5), ints(0), ints(1), ints(2), ints(1)],
+            [(4, 5), ints(0), ints(1), ints(-3), ints(1)],
+        ],
+    ),
+    "pad_axes": Free(
+        "Pad",
+        [F2, I_OF_2, np.array(7, np.float32), I_OF_1],
+        [[(2, 3), ints(1, 2), ints(1)], [(2, 3), ints(0, -1), ints(-2)]],
+        [[(2, 3), ints(1, 2), ints(2)], [(2, 3), ints(-2, -1), ints(0)]],
+    ),
     "gather": Free("Gather", [F2, I1], [[(3, 4), (2,)], [(0, 4), (0,)]], [[(0, 1000), (2,)]]),
     "gather_inner": Free("Gather", [F2, I2], [[(2, 3), (2, 2)]], [[(3, 0), (1, 2)]], {"axis": 1}),
     "gather_elements": Free(

@@ -24,7 +24,7 @@ void reject_other_kinds(std::string_view bytes) {
 
 }  // namespace
 
-std::shared_ptr<const onnx::ModelProto> parse_model(std::string_view bytes) {
+std::shared_ptr<onnx::ModelProto> parse_model(std::string_view bytes) {
   user_check(!bytes.empty(), "the file is empty");
   reject_other_kinds(bytes);
   user_check(bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max()),

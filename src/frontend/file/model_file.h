@@ -11,7 +11,7 @@
 namespace onnxc {
 
 struct ModelFile {
-  std::shared_ptr<const onnx::ModelProto> model;
+  std::shared_ptr<onnx::ModelProto> model;
   std::string sha256;
 };
 
@@ -20,6 +20,6 @@ ModelFile read_model_file(const std::filesystem::path& path);
 // The same for bytes in memory.
 ModelFile read_model_bytes(std::string_view bytes);
 // Without the hash.
-std::shared_ptr<const onnx::ModelProto> parse_model(std::string_view bytes);
+std::shared_ptr<onnx::ModelProto> parse_model(std::string_view bytes);
 
 }  // namespace onnxc

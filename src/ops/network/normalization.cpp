@@ -158,12 +158,23 @@ void define_group_normalization(DefineContext& c) {
   define_by_instance(c, moments(c, x, FoldedAxes::from(x.shape, 2), mean_of_group));
 }
 
+// onnxruntime ImageScaler, which ONNX had once: x [N, C, H, W] by attribute 'scale', and a 'bias' for each channel.
+void expand_image_scaler(ExpandContext& c) {
+  std::vector<float> bias = c.reals("bias");
+  const std::vector<int64_t> dims{std::ssize(bias), 1, 1};
+  Value* scaled = c.add("Mul", {c.in(0), c.number(c.dtype(0), c.real("scale", 1))});
+  Value* added = c.constant(Tensor::of(DType::float32, dims, bias));
+  if (c.dtype(0) != DType::float32) added = c.add("Cast", {added}, {{"to", static_cast<int64_t>(c.dtype(0))}});
+  c.give(0, c.add("Add", {scaled, added}));
+}
+
 using enum LayoutRule;
 
 constexpr OpRow rows[] = {
     {"", "BatchNormalization", infer_batch_normalization, define_batch_normalization, follows},
     {"", "InstanceNormalization", infer_instance_normalization, define_instance_normalization, follows},
     {"", "GroupNormalization", infer_group_normalization, define_group_normalization, follows},
+    {.domain = "", .name = "ImageScaler", .expand = expand_image_scaler},
 };
 
 }  // namespace

@@ -50,8 +50,8 @@ def quantize_cases() -> list[Case]:
         ]  # fmt: skip
     for dtype in BYTES:
         for opset in (10, 13, 19, 23, 24):
-            zero = constant(7, dtype)
-            cases.append(case("QuantizeLinear", x, constant(0.37), zero, opset=opset, name=type_id(dtype)))
+            seven = constant(7, dtype)
+            cases.append(case("QuantizeLinear", x, constant(0.37), seven, opset=opset, name=type_id(dtype)))
         for axis in (0, 1, 2, -1, -3):
             size = x.shape[axis]
             cases.append(
@@ -62,7 +62,7 @@ def quantize_cases() -> list[Case]:
         case("QuantizeLinear", x, constant(0.37), opset=13, name="no zero point"),
         case("QuantizeLinear", x, constant([0.37]), constant([3], np.uint8), opset=13, name="vectors of one"),
         case("QuantizeLinear", x, np.array(0.37, np.float32), np.array(3, np.uint8), opset=13, name="computed scale"),
-        case("QuantizeLinear", x, np.float32([0.1, 0.2, 0.3, 0.4]), integers(4), opset=13, name="computed scales"),
+        case("QuantizeLinear", x, scales(4).values, integers(4), opset=13, name="computed scales"),
         case("QuantizeLinear", x, constant(0.37), opset=21, name="output_dtype", output_dtype=3),
         case("QuantizeLinear", random(4, 3, dtype=np.int32), constant(0.7), constant(3, np.uint8), opset=13,
              name="int32"),

@@ -97,7 +97,7 @@ def common_cases(op: str) -> list[Case]:
 
 def activation_cases() -> list[Case]:
     cases = []
-    for name, numbers in (
+    functions: tuple[tuple[str, dict[str, Any]], ...] = (
         ("Relu", {}),
         ("Sigmoid", {}),
         ("Softsign", {}),
@@ -108,7 +108,8 @@ def activation_cases() -> list[Case]:
         ("HardSigmoid", {"activation_alpha": [0.3], "activation_beta": [0.4]}),
         ("Affine", {"activation_alpha": [0.8], "activation_beta": [0.1]}),
         ("ScaledTanh", {"activation_alpha": [0.8], "activation_beta": [1.2]}),
-    ):
+    )
+    for name, numbers in functions:
         cases.append(recurrent("RNN", name, {3: bias("RNN")}, activations=[name], **numbers))
     cases += [
         recurrent("RNN", "two activations", {3: bias("RNN", 2)}, direction="bidirectional",

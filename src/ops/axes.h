@@ -12,10 +12,11 @@ class FoldedAxes {
  public:
   // folded[i] tells whether axis i of a tensor of this shape is folded.
   FoldedAxes(const Shape& shape, std::vector<bool> folded) : shape_(shape), folded_(std::move(folded)) {}
-  // `folded` holds 1 for an axis that is folded and 0 for another, which a run may decide.
-  static FoldedAxes decided_by_run(const Shape& shape, std::vector<Expr> folded) {
+  // Where a run decides: each axis's extent among the kept ones and among the folded ones, of which one is 1.
+  static FoldedAxes decided_by_run(const Shape& shape, Shape kept_shape, Shape folded_shape) {
     FoldedAxes axes(shape, {});
-    axes.decided_by_run_ = std::move(folded);
+    axes.run_kept_ = std::move(kept_shape);
+    axes.run_folded_ = std::move(folded_shape);
     return axes;
   }
 
@@ -29,11 +30,9 @@ class FoldedAxes {
     return {shape, std::move(folded)};
   }
 
-  bool are_decided_by_run() const { return !decided_by_run_.empty(); }
-  // For each axis, 1 where it is folded, else 0.
-  const std::vector<Expr>& decided_by_run() const { return decided_by_run_; }
-  Shape kept_shape() const { return are_decided_by_run() ? shape_where(false) : part(shape_, false); }
-  Shape folded_shape() const { return are_decided_by_run() ? shape_where(true) : part(shape_, true); }
+  bool are_decided_by_run() const { return !run_kept_.empty(); }
+  Shape kept_shape() const { return are_decided_by_run() ? run_kept_ : part(shape_, false); }
+  Shape folded_shape() const { return are_decided_by_run() ? run_folded_ : part(shape_, true); }
   // The kept shape, with a dim of 1 in place of each folded axis.
   Shape shape_with_ones() const {
     if (are_decided_by_run()) return kept_shape();
@@ -65,19 +64,9 @@ class FoldedAxes {
     return result;
   }
 
-  // The shape with 1 in place of each axis that is not folded, or that is.
-  Shape shape_where(bool folded) const {
-    Shape result;
-    for (size_t i = 0; i < shape_.size(); ++i) {
-      const Expr counts = folded ? decided_by_run_[i] : 1 - decided_by_run_[i];
-      result.push_back(1 + counts * (shape_[i] - 1));
-    }
-    return result;
-  }
-
   Shape shape_;
   std::vector<bool> folded_;
-  std::vector<Expr> decided_by_run_;
+  Shape run_kept_, run_folded_;
 };
 
 }  // namespace onnxc

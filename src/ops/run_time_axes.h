@@ -14,18 +14,18 @@ bool any_unknown(const std::vector<Expr>& axes);
 Expr is_axis(const Expr& value, size_t axis, size_t rank);
 // For each axis of a tensor of this rank, 1 where it is in the list, else 0.
 std::vector<Expr> listed_axes(const std::vector<Expr>& values, size_t rank);
-// Values that are not known are guarded to lie in [-rank, rank).
+// Guards that they lie in [-rank, rank) and are different ones.
 void guard_axes(InferContext& c, const std::vector<Expr>& values, size_t rank);
 
-// The dims that are left of a shape without the `count` axes that are listed, as expressions.
-Shape without_axes(const Shape& shape, const std::vector<Expr>& listed, size_t count);
-// The dims of a shape with an axis of 1 at each of the listed axes; `listed` has an element for each axis of the
-// result.
-Shape with_axes(const Shape& shape, const std::vector<Expr>& listed);
-
-// Sets output 0, the elements of `from` in another shape: a symbol for each dim, since their expressions are long. The
-// definition binds them with `bind_dims` before anything else.
-void output_with_dims(InferContext& c, DType dtype, const Shape& dims, const Shape& from);
-void bind_dims(DefineContext& c, const Shape& dims);
+// The dims of a shape without the axes that are listed, or with an axis of 1 at each of them (`listed` then has an
+// element for each axis of the result): what a run computes, since they are long as expressions of sizes.
+std::vector<Scalar> dims_without_axes(const Shape& shape, const std::vector<Expr>& listed, size_t count);
+std::vector<Scalar> dims_with_axes(const Shape& shape, const std::vector<Expr>& listed);
+// For each axis, its extent where it is listed and 1 where it is not, or the other way round.
+std::vector<Scalar> extents_where(bool is_listed, const Shape& shape, const std::vector<Expr>& listed);
+// The symbols that a node binds, in the order in which its rule made them.
+std::vector<Expr> symbols_of(const Node& node);
+// Sets output 0 to that many dims, which only a run knows; the definition binds them.
+void output_of_rank(InferContext& c, DType dtype, size_t rank);
 
 }  // namespace onnxc

@@ -10,6 +10,14 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------------- Reduce*
 
+// Axes that only a run knows: the node binds an extent for each axis among the kept ones, then among the folded ones.
+FoldedAxes axes_of_run(const NodeReader& node) {
+  const std::vector<Expr> symbols = symbols_of(node.node());
+  const auto rank = static_cast<std::ptrdiff_t>(node.rank(0));
+  return FoldedAxes::decided_by_run(node.shape(0), Shape(symbols.begin(), symbols.begin() + rank),
+                                    Shape(symbols.begin() + rank, symbols.begin() + 2 * rank));
+}
+
 // The axes stand in attribute 'axes', or in input 1 (ReduceSum since version 13, the others since 18). None given means
 // all of them, or none at all where attribute 'noop_with_empty_axes' says so.
 FoldedAxes reduced_axes(const NodeReader& node) {
@@ -17,7 +25,7 @@ FoldedAxes reduced_axes(const NodeReader& node) {
   std::optional<std::vector<Expr>> axes = node.integers_from(1, "axes");
   if (!axes || axes->empty())
     return {node.shape(0), std::vector<bool>(rank, node.integer("noop_with_empty_axes", 0) == 0)};
-  if (any_unknown(*axes)) return FoldedAxes::decided_by_run(node.shape(0), listed_axes(*axes, rank));
+  if (any_unknown(*axes)) return axes_of_run(node);
   std::vector<bool> folded(rank, false);
   for (const Expr& value : *axes) {
     size_t axis = node.axis(value.constant().value(), rank);
@@ -33,19 +41,36 @@ Shape reduced_shape(const NodeReader& node, const FoldedAxes& axes) {
   return keeps_dims(node) ? axes.shape_with_ones() : axes.kept_shape();
 }
 
-// The shape without the folded axes, of which only a run knows where they stand.
-Shape shape_without(const NodeReader& node, const FoldedAxes& axes) {
-  return without_axes(node.shape(0), axes.decided_by_run(), node.integers_from(1, "axes")->size());
+void infer_reduced(InferContext& c) {
+  const std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
+  if (!given || !any_unknown(*given)) return c.output(0, c.dtype(0), reduced_shape(c, reduced_axes(c)));
+  const size_t rank = c.rank(0);
+  guard_axes(c, *given, rank);
+  c.check(given->size() <= rank, "{} axes are named for a tensor of rank {}", given->size(), rank);
+  Shape kept;
+  for (const char* part : {"kept", "folded"})
+    for (size_t axis = 0; axis < rank; ++axis) {
+      const Expr extent =
+          c.run_time_symbol(part, {0, Bounds::infinity}, fmt::format("{} extent of axis {}", part, axis));
+      if (kept.size() < rank) kept.push_back(extent);
+    }
+  if (keeps_dims(c)) return c.output(0, c.dtype(0), kept);
+  output_of_rank(c, c.dtype(0), rank - given->size());
 }
 
-void infer_reduced(InferContext& c) {
-  const FoldedAxes axes = reduced_axes(c);
-  if (!axes.are_decided_by_run()) return c.output(0, c.dtype(0), reduced_shape(c, axes));
-  const std::vector<Expr> given = *c.integers_from(1, "axes");
-  guard_axes(c, given, c.rank(0));
-  c.check(given.size() <= c.rank(0), "{} axes are named for a tensor of rank {}", given.size(), c.rank(0));
-  if (keeps_dims(c)) return c.output(0, c.dtype(0), axes.shape_with_ones());
-  output_with_dims(c, c.dtype(0), shape_without(c, axes), axes.shape_with_ones());
+// Binds what infer_reduced left to the run.
+void bind_extents(DefineContext& c, const FoldedAxes& axes) {
+  if (!axes.are_decided_by_run()) return;
+  const std::vector<Expr> listed = listed_axes(*c.integers_from(1, "axes"), c.rank(0));
+  std::vector<Expr> symbols = symbols_of(c.node());
+  std::vector<Scalar> values = extents_where(false, c.shape(0), listed),
+                      folded = extents_where(true, c.shape(0), listed);
+  values.insert(values.end(), folded.begin(), folded.end());
+  if (!keeps_dims(c)) {
+    const std::vector<Scalar> dims = dims_without_axes(c.shape(0), listed, c.rank(0) - c.out(0).rank());
+    values.insert(values.end(), dims.begin(), dims.end());
+  }
+  c.bind(symbols, values);
 }
 
 template <Types types>
@@ -92,7 +117,6 @@ class ReductionNest {
     Operand kept = c_.temporary("kept", output.dtype, axes_.kept_shape());
     nest_.store(kept, kept_, value);
     c_.emit(std::move(nest_));
-    bind_dims(c_, shape_without(c_, axes_));
     Operand reshaped = c_.reshaped(kept, output.shape);
     c_.elementwise([&](const std::vector<Expr>& i) { return reshaped(i); });
   }
@@ -125,6 +149,7 @@ constexpr ReductionFormula sum_square_formula{ReduceKind::sum, square};
 template <const ReductionFormula& formula>
 void define_reduction(DefineContext& c) {
   FoldedAxes axes = reduced_axes(c);
+  bind_extents(c, axes);
   ReductionNest nest(c, c.node().origin.type, axes);
   Scalar x = nest.element();
   DType dtype = x.dtype();
@@ -139,6 +164,7 @@ void define_reduction(DefineContext& c) {
 template <ReduceKind numbers, ReduceKind booleans>
 void define_extreme(DefineContext& c) {
   FoldedAxes axes = reduced_axes(c);
+  bind_extents(c, axes);
   ReductionNest nest(c, c.node().origin.type, axes);
   Scalar x = nest.element();
   nest.store(c.out(0), nest.fold(x.dtype() == DType::boolean ? booleans : numbers, x));
@@ -148,6 +174,7 @@ void define_extreme(DefineContext& c) {
 // is infinite.
 void define_log_sum_exp(DefineContext& c) {
   FoldedAxes axes = reduced_axes(c);
+  bind_extents(c, axes);
   DType compute = is_integer(c.dtype(0)) ? DType::float64 : info(c.dtype(0)).compute;
   Operand largest = c.temporary("largest", compute, axes.kept_shape());
   {
@@ -196,6 +223,11 @@ void infer_running(InferContext& c) {
   c.check(axis.size() == 1, "one axis is expected, found {}", axis.size());
   if (axis[0].constant()) c.axis(*axis[0].constant(), c.rank(0));
   guard_axes(c, axis, c.rank(0));
+  if (any_unknown(axis)) {
+    for (size_t i = 0; i < c.rank(0); ++i)
+      c.run_time_symbol("across", {0, Bounds::infinity}, fmt::format("extent of axis {} across the sums", i));
+    c.run_time_symbol("along", {0, Bounds::infinity}, "extent along the sums");
+  }
   c.output(0, c.dtype(0), c.shape(0));
 }
 
@@ -209,14 +241,21 @@ void define_running(DefineContext& c) {
   DType compute = info(x.dtype).compute;
   Operand running = compute == x.dtype ? y : c.temporary("running", compute, y.shape);
 
+  std::vector<Expr> across = x.shape;
+  Expr along = 0;
+  for (size_t i = 0; i < x.rank(); ++i) along += runs[i] * x.shape[i];
+  if (any_unknown(runs)) {
+    across = symbols_of(c.node());
+    std::vector<Scalar> values = extents_where(false, x.shape, runs);
+    values.push_back(scalar::index(along));
+    c.bind(across, values);
+    along = across.back();
+  }
   NestBuilder nest(c.node().origin.type);
   std::vector<Expr> indices(x.rank());
-  Expr extent = 0;
-  for (size_t i = 0; i < x.rank(); ++i) {
-    extent += runs[i] * x.shape[i];
-    if (!runs[i].is_constant(1)) indices[i] = nest.parallel(1 + (1 - runs[i]) * (x.shape[i] - 1));
-  }
-  Expr step = nest.ordered(extent);
+  for (size_t i = 0; i < x.rank(); ++i)
+    if (!runs[i].is_constant(1)) indices[i] = nest.parallel(across[i]);
+  Expr step = nest.ordered(along);
   auto at = [&](const Expr& position) {
     std::vector<Expr> result = indices;
     for (size_t i = 0; i < x.rank(); ++i) result[i] += runs[i] * (reverse ? x.shape[i] - 1 - position : position);

@@ -96,19 +96,26 @@ void infer_flatten(InferContext& c) {
   c.output(0, c.dtype(0), {product(Shape(from.begin(), split)), product(Shape(split, from.end()))});
 }
 
-Shape squeezed_dims(const NodeReader& c, const std::vector<Expr>& axes) {
-  return without_axes(c.shape(0), listed_axes(axes, c.rank(0)), axes.size());
-}
-
-Shape unsqueezed_dims(const NodeReader& c, const std::vector<Expr>& axes) {
-  return with_axes(c.shape(0), listed_axes(axes, c.rank(0) + axes.size()));
-}
-
-template <Shape (*dims)(const NodeReader&, const std::vector<Expr>&)>
-void define_with_axes(DefineContext& c) {
+void define_squeeze(DefineContext& c) {
   const std::optional<std::vector<Expr>> axes = c.integers_from(1, "axes");
-  if (axes && any_unknown(*axes)) bind_dims(c, dims(c, *axes));
+  if (axes && any_unknown(*axes))
+    c.bind(c.out(0).shape, dims_without_axes(c.shape(0), listed_axes(*axes, c.rank(0)), axes->size()));
   define_reshape(c);
+}
+
+void define_unsqueeze(DefineContext& c) {
+  const std::optional<std::vector<Expr>> axes = c.integers_from(1, "axes");
+  if (axes && any_unknown(*axes))
+    c.bind(c.out(0).shape, dims_with_axes(c.shape(0), listed_axes(*axes, c.rank(0) + axes->size())));
+  define_reshape(c);
+}
+
+// Each axis that a run names must be 1.
+void guard_ones(InferContext& c, const std::vector<Expr>& axes) {
+  const Shape& shape = c.shape(0);
+  const std::vector<Expr> listed = listed_axes(axes, shape.size());
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    c.same(listed[axis] * (shape[axis] - 1), 0, "an axis that is squeezed must be 1");
 }
 
 void infer_squeeze(InferContext& c) {
@@ -118,7 +125,8 @@ void infer_squeeze(InferContext& c) {
   if (given && any_unknown(*given)) {
     c.check(given->size() <= from.size(), "{} axes are named for a tensor of rank {}", given->size(), from.size());
     guard_axes(c, *given, from.size());
-    return output_with_dims(c, c.dtype(0), squeezed_dims(c, *given), from);
+    guard_ones(c, *given);
+    return output_of_rank(c, c.dtype(0), from.size() - given->size());
   }
   if (given) {
     axes = c.axes(*given, from.size());
@@ -141,7 +149,7 @@ void infer_unsqueeze(InferContext& c) {
   c.check(given->size() <= most_axes, "{} axes are added; a tensor may have {}", given->size(), most_axes);
   if (any_unknown(*given)) {
     guard_axes(c, *given, from.size() + given->size());
-    return output_with_dims(c, c.dtype(0), unsqueezed_dims(c, *given), from);
+    return output_of_rank(c, c.dtype(0), from.size() + given->size());
   }
   std::vector<size_t> axes = c.axes(*given, from.size() + given->size());
   Shape shape;
@@ -154,8 +162,8 @@ void infer_unsqueeze(InferContext& c) {
 constexpr OpRow rows[] = {
     {"", "Reshape", infer_reshape, define_reshape_to},
     {"", "Flatten", infer_flatten, define_reshape},
-    {"", "Squeeze", infer_squeeze, define_with_axes<squeezed_dims>},
-    {"", "Unsqueeze", infer_unsqueeze, define_with_axes<unsqueezed_dims>},
+    {"", "Squeeze", infer_squeeze, define_squeeze},
+    {"", "Unsqueeze", infer_unsqueeze, define_unsqueeze},
 };
 
 }  // namespace

@@ -132,17 +132,23 @@ KeptPart kept_part(const Padding& padding, size_t axis, const Expr& extent) {
   return {max(-padding.begin[axis], 0), extent + min(padding.begin[axis], 0) + min(padding.end[axis], 0)};
 }
 
+bool are_axes_of_run(const NodeReader& c) {
+  if (c.version() < 18) return false;
+  const std::optional<std::vector<Expr>> axes = c.integers_from(3, "axes");
+  return axes && any_unknown(*axes);
+}
+
 void infer_pad(InferContext& c) {
   std::string mode = c.text("mode", "constant");
   c.check(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
           "mode '{}' is none of constant, reflect, edge, wrap", mode);
-  if (c.version() >= 18)
-    if (const auto axes = c.integers_from(3, "axes"); axes && any_unknown(*axes)) guard_axes(c, *axes, c.rank(0));
+  if (are_axes_of_run(c)) guard_axes(c, *c.integers_from(3, "axes"), c.rank(0));
   Padding padding = padding_of(c);
   Shape shape;
   for (size_t i = 0; i < padding.begin.size(); ++i) {
     Expr dim = c.shape(0)[i] + padding.begin[i] + padding.end[i];
     c.at_least(dim, 0, "a negative pad may not take more than there is");
+    if (are_axes_of_run(c)) dim = c.run_time_dim(0, i);
     const bool is_untouched = padding.begin[i].is_constant(0) && padding.end[i].is_constant(0);
     if (mode != "constant" && !is_untouched)
       c.not_empty(kept_part(padding, i, c.shape(0)[i]).extent, dim, "the pads repeat elements, and none are left");
@@ -173,6 +179,11 @@ Expr mirrored(const std::string& mode, const Expr& position, const Expr& extent)
 void define_pad(DefineContext& c) {
   Operand x = c.in(0);
   Padding padding = padding_of(c);
+  if (are_axes_of_run(c)) {
+    std::vector<Scalar> dims;
+    for (size_t i = 0; i < x.rank(); ++i) dims.push_back(scalar::index(x.shape[i] + padding.begin[i] + padding.end[i]));
+    c.bind(c.out(0).shape, dims);
+  }
   std::string mode = c.text("mode", "constant");
   c.elementwise([&](const std::vector<Expr>& i) {
     std::vector<Expr> source;

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "frontend/constant_node.h"
+#include "frontend/file/needed_nodes.h"
 #include "frontend/file/onnx_names.h"
-#include "frontend/needed_nodes.h"
 #include "frontend/signature.h"
 #include "ops/control/control_flow.h"
 #include "ops/op.h"

@@ -1,9 +1,9 @@
 #include "frontend/import.h"
 
 #include "frontend/file/model_file.h"
+#include "frontend/file/node_order.h"
 #include "frontend/graph_builder.h"
 #include "frontend/model_checks.h"
-#include "frontend/node_order.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 

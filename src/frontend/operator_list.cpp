@@ -10,13 +10,15 @@
 namespace onnxc {
 namespace {
 
+std::string form_of(const OpRow& row) { return row.expand != nullptr ? "expansion" : "loops"; }
+
 // How a version is compiled; "" where it is not.
 std::string form_of(const onnx::OpSchema& schema, const std::string& domain) {
   const std::string& name = schema.Name();
   if (domain.empty() && name == "Constant") return "constant";
   if (domain.empty() && (name == "If" || name == "Loop" || (name == "Scan" && schema.SinceVersion() >= 9)))
     return "control flow";
-  if (find_op(domain, name, schema.SinceVersion()) != nullptr) return "loops";
+  if (const OpRow* row = find_op(domain, name, schema.SinceVersion())) return form_of(*row);
   return schema.HasFunction() || schema.HasContextDependentFunction() ? "body" : "";
 }
 
@@ -29,13 +31,17 @@ std::vector<ListedOperator> list_operators() {
     const std::string domain = normal_domain(schema.domain());
     forms[{domain, schema.Name()}][schema.SinceVersion()] = form_of(schema, domain);
   }
-  // Rows for operators of others.
-  for (const OpRow* row : all_ops())
-    if (row->domain != control_flow_domain) forms[{std::string(row->domain), std::string(row->name)}];
+
+  // Operators of others, which have rows alone.
+  std::map<std::pair<std::string, std::string>, const OpRow*> others;
+  for (const OpRow* row : all_ops()) {
+    const std::pair key{std::string(row->domain), std::string(row->name)};
+    if (row->domain != control_flow_domain && forms.try_emplace(key).second) others[key] = row;
+  }
 
   std::vector<ListedOperator> list;
   for (const auto& [key, versions] : forms) {
-    ListedOperator entry{key.first, key.second, versions.empty() ? "loops" : "", {}, {}};
+    ListedOperator entry{key.first, key.second, versions.empty() ? form_of(*others.at(key)) : "", {}, {}};
     for (const auto& [version, form] : versions) {
       (form.empty() ? entry.missing_versions : entry.versions).push_back(version);
       if (!form.empty()) entry.form = form;  // the newest version's

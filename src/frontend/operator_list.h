@@ -9,8 +9,8 @@ namespace onnxc {
 struct ListedOperator {
   std::string domain;  // "" is ai.onnx
   std::string name;
-  // How it is compiled: "loops" by its row, "body" by the function that ONNX gives for it, "control flow" and
-  // "constant" by the importer; "" where it is not.
+  // How it is compiled: "loops" by its row, "expansion" by a row that puts other operators in its place, "body" by the
+  // function that ONNX gives for it, "control flow" and "constant" by the importer; "" where it is not.
   std::string form;
   // Of the versions in which ONNX changed the operator, those that are compiled and those that are not. Empty for an
   // operator that ONNX does not know.

@@ -34,6 +34,8 @@ std::vector<const OpRow*> all_ops() {
                                         optimizer_ops(),
                                         determinant_ops(),
                                         tf_idf_ops(),
+                                        optional_ops(),
+                                        ml_feature_ops(),
                                         quantize_linear_ops(),
                                         qlinear_ops(),
                                         recurrent_ops(),

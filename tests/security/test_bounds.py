@@ -190,6 +190,13 @@ CASES = {
     ),
     "resize_linear": Free("Resize", [F2, NOTHING, NOTHING, ints(4, 5)], [[(2, 3)]], [[(2, 0)]], {"mode": "linear"}),
     "resize_cubic": Free("Resize", [F2, NOTHING, NOTHING, ints(4, 5)], [[(4, 3)]], [[(0, 3)]], {"mode": "cubic"}),
+    "resize_scales": Free(
+        "Resize",
+        [F2, NOTHING, ("f", [2])],
+        [[(2, 3), np.array([2, 0.5], np.float32)], [(0, 3), np.array([2, 1], np.float32)]],
+        [[(2, 3), np.array([-1, 1], np.float32)], [(2, 3), np.array([1, -0.5], np.float32)]],
+        {"mode": "linear"},
+    ),
     "conv_bias": Free(
         "Conv", [F3, np.ones((4, 2, 3), np.float32), F1], [[(1, 2, 8), (4,)]], [[(1, 2, 8), (1,)], [(1, 3, 8), (4,)]]
     ),

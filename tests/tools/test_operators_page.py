@@ -23,6 +23,8 @@ def test_list_as_text() -> None:
     assert lines["ai.onnx", "GridSample"].split(maxsplit=1) == ["loops", "16, 20, 22"]
     assert lines["ai.onnx", "Conv"].startswith("loops")
     assert lines["ai.onnx", "Attention"].startswith("body")
+    assert lines["ai.onnx", "LSTM"].startswith("expansion")
+    assert lines["com.microsoft", "FusedConv"].startswith("expansion")
     assert lines["ai.onnx", "If"].startswith("control flow")
     assert lines["ai.onnx", "ImageDecoder"].startswith("-")
     assert "(not" in lines["ai.onnx", "Scan"]  # 8
@@ -31,6 +33,6 @@ def test_list_as_text() -> None:
 def test_list_as_json() -> None:
     listing = operators_page.operators()
     assert {(each["domain"], each["name"]) for each in listing} >= {("", "Conv"), ("ai.onnx.ml", "LabelEncoder")}
-    assert all(each["form"] in ("loops", "body", "control flow", "constant", "") for each in listing)
+    assert all(each["form"] in ("loops", "expansion", "body", "control flow", "constant", "") for each in listing)
     assert all(bool(each["form"]) == bool(each["versions"]) for each in listing if each["missing_versions"])
     assert json.dumps(listing)

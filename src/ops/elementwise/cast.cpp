@@ -2,33 +2,12 @@
 #include <cmath>
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/saturation.h"
 
 namespace onnxc {
 namespace {
 
 // ------------------------------------------------------------------------------------------- to types of 8 bits
-
-// The greatest finite number.
-std::optional<double> greatest(DType dtype) {
-  switch (dtype) {
-    case DType::float8e4m3fn:
-      return 448;
-    case DType::float8e4m3fnuz:
-      return 240;
-    case DType::float8e5m2:
-    case DType::float8e5m2fnuz:
-      return 57344;
-    default:
-      return std::nullopt;
-  }
-}
-
-// Attribute 'saturate' (ONNX Cast 19, table): what is beyond the greatest number, infinities too, becomes that number;
-// without it, the type's infinity or NaN, as the loop IR's cast does.
-Scalar saturated(const Scalar& x, double most) {
-  const Scalar wide = scalar::cast(is_floating(x.dtype()) ? info(x.dtype()).compute : DType::float32, x);
-  return minimum(maximum(wide, number(wide, -most)), number(wide, most));
-}
 
 // Attribute 'round_mode'. To "nearest" a number half way between two powers becomes the greater.
 enum class RoundMode : uint8_t { up, down, nearest };
@@ -70,7 +49,9 @@ void define_cast(DefineContext& c) {
   const DType to = c.out(0).dtype;
   const bool saturates = c.integer("saturate", 1) != 0;
   const RoundMode mode = round_mode(c);
-  const std::optional<double> most = greatest(to);
+  // Attribute 'saturate' (ONNX Cast 19, table); without it what is beyond becomes the type's infinity or NaN, as the
+  // loop IR's cast has it.
+  const std::optional<double> most = greatest_finite(to);
   c.elementwise([&](const std::vector<Expr>& i) {
     const Scalar value = x(i);
     if (value.dtype() == to) return value;

@@ -5,6 +5,7 @@
 
 #include "ops/network/interpolation.h"
 #include "ops/op.h"
+#include "ops/run_time_axes.h"
 
 namespace onnxc {
 namespace {
@@ -14,16 +15,97 @@ CubicKernel cubic_kernel(const ResizeSpec& spec) { return {static_cast<double>(s
 Scalar real(double value) { return scalar::constant(DType::float32, value); }
 Scalar real(const Expr& value) { return scalar::cast(DType::float32, scalar::index(value)); }
 
-// ------------------------------------------------------------------------------------------------ coordinates
+// ------------------------------------------------------------------------------------- what only a run may know
 
-Scalar scale_of(const ResizeAxis& axis) {
-  return axis.scale ? real(static_cast<double>(*axis.scale)) : real(axis.output) / real(axis.input);
+// The numbers of an axis that its coordinates are made of.
+struct AxisNumbers {
+  Scalar scale;
+  Scalar roi_begin, roi_end;
+  Expr reach;  // how many elements the stretched kernel reaches to either side, with antialias
+};
+
+int64_t support(const ResizeSpec& spec) { return spec.interpolation == Interpolation::linear ? 1 : 2; }
+
+// The scale of all the named axes.
+Scalar common_scale(const ResizeSpec& spec) {
+  Scalar scale;
+  for (const ResizeAxis& axis : spec.axes) {
+    if (!axis.place) continue;
+    const Scalar own = real(spec.common_scale_sizes[static_cast<size_t>(*axis.place)]) / real(axis.input);
+    const ScalarOp choice = spec.takes_least_scale ? ScalarOp::minimum : ScalarOp::maximum;
+    scale = scale ? scalar::binary(choice, scale, own) : own;
+  }
+  return scale;
 }
 
+Scalar scale_of(const DefineContext& c, const ResizeSpec& spec, const ResizeAxis& axis) {
+  if (axis.scale) return real(static_cast<double>(*axis.scale));
+  if (axis.place && spec.scales_input) return scalar::cast(DType::float32, c.in(*spec.scales_input)({*axis.place}));
+  if (axis.place && !spec.common_scale_sizes.empty()) return common_scale(spec);
+  return real(axis.output) / real(axis.input);
+}
+
+// With antialias, for an axis whose scale is known when the model is compiled.
+Expr known_reach(const ResizeSpec& spec, const ResizeAxis& axis) {
+  if (!axis.scale) return ceil_div(support(spec) * axis.input, max(min(axis.output, axis.input), 1));
+  return static_cast<int64_t>(std::ceil(static_cast<float>(support(spec)) / std::min(*axis.scale, 1.0F)));
+}
+
+AxisNumbers numbers_of(const DefineContext& c, const ResizeSpec& spec, const ResizeAxis& axis) {
+  AxisNumbers result{scale_of(c, spec, axis), real(static_cast<double>(axis.roi_begin)),
+                     real(static_cast<double>(axis.roi_end)), spec.antialias ? known_reach(spec, axis) : 0};
+  if (axis.place && spec.roi_input) {
+    const Operand roi = c.in(*spec.roi_input);
+    result.roi_begin = scalar::cast(DType::float32, roi({*axis.place}));
+    result.roi_end = scalar::cast(DType::float32, roi({*axis.place + floor_div(roi.shape[0], 2)}));
+  }
+  return result;
+}
+
+// The node binds the output of each named axis, then with antialias the reach of each.
+void make_run_time_symbols(InferContext& c, ResizeSpec& spec) {
+  for (size_t i = 0; i < spec.axes.size(); ++i)
+    if (spec.axes[i].place) spec.axes[i].output = c.run_time_dim(0, i);
+  for (size_t i = 0; i < spec.axes.size(); ++i)
+    if (spec.axes[i].place && spec.antialias)
+      c.run_time_symbol("reach", {0, Bounds::infinity}, fmt::format("how far axis {}'s kernel reaches", i));
+}
+
+// floor(input * scale) (ONNX Resize 19); with one scale for all axes, rounded to the nearest.
+Scalar resized_extent(const ResizeSpec& spec, const ResizeAxis& axis, const Scalar& scale) {
+  Scalar scaled = real(axis.input) * scale;
+  if (!spec.common_scale_sizes.empty()) scaled = scaled + real(0.5);
+  return scalar::cast(DType::int64, scalar::unary(ScalarOp::floor, scaled));
+}
+
+// Binds what make_run_time_symbols left to the run, and puts it into the spec and the numbers.
+void bind_run_time_symbols(DefineContext& c, ResizeSpec& spec, std::vector<AxisNumbers>& numbers) {
+  const std::vector<Expr> symbols = symbols_of(c.node());
+  std::vector<Scalar> extents, reaches;
+  for (size_t i = 0; i < spec.axes.size(); ++i) {
+    if (!spec.axes[i].place) continue;
+    spec.axes[i].output = symbols[extents.size()];
+    extents.push_back(resized_extent(spec, spec.axes[i], numbers[i].scale));
+    const Scalar stretch = scalar::binary(ScalarOp::minimum, numbers[i].scale, real(1.0));
+    const Scalar reach = scalar::unary(ScalarOp::ceil, real(static_cast<double>(support(spec))) / stretch);
+    // So small a scale leaves no element that would read.
+    reaches.push_back(scalar::cast(DType::int64, scalar::binary(ScalarOp::minimum, reach, real(0x1p40))));
+  }
+  if (spec.antialias) {
+    size_t next = extents.size();
+    for (size_t i = 0; i < spec.axes.size(); ++i)
+      if (spec.axes[i].place) numbers[i].reach = symbols[next++];
+    extents.insert(extents.end(), reaches.begin(), reaches.end());
+  }
+  c.bind(symbols, extents);
+}
+
+// ------------------------------------------------------------------------------------------------ coordinates
+
 // The place in the input of element x of the output (ONNX Resize, coordinate_transformation_mode).
-Scalar coordinate(const ResizeSpec& spec, const ResizeAxis& axis, const Expr& index) {
+Scalar coordinate(const ResizeSpec& spec, const ResizeAxis& axis, const AxisNumbers& numbers, const Expr& index) {
   using enum Coordinates;
-  Scalar x = real(index), scale = scale_of(axis), half = real(0.5);
+  const Scalar x = real(index), scale = numbers.scale, half = real(0.5);
   // Where the output has one element, `otherwise`.
   auto unless_single = [&](const Scalar& value, const Scalar& otherwise) {
     return scalar::select(less(1, axis.output), value, otherwise);
@@ -45,22 +127,21 @@ Scalar coordinate(const ResizeSpec& spec, const ResizeAxis& axis, const Expr& in
     case tf_half_pixel_for_nn:
       return (x + half) / scale;
     case tf_crop_and_resize: {
-      double begin = static_cast<double>(axis.roi_begin), end = static_cast<double>(axis.roi_end);
-      Scalar last = real(axis.input - 1);
-      return unless_single(real(begin) * last + x * real(end - begin) * last / real(max(axis.output - 1, Expr(1))),
-                           real(0.5 * (begin + end)) * last);
+      const Scalar begin = numbers.roi_begin, end = numbers.roi_end, last = real(axis.input - 1);
+      return unless_single(begin * last + x * (end - begin) * last / real(max(axis.output - 1, Expr(1))),
+                           half * (begin + end) * last);
     }
   }
   internal_error("every coordinate mode has its formula");
 }
 
-Scalar nearest(const ResizeSpec& spec, const ResizeAxis& axis, const Scalar& x) {
+Scalar nearest(const ResizeSpec& spec, const AxisNumbers& numbers, const Scalar& x) {
   using enum NearestMode;
   auto round_down = [](const Scalar& value) { return scalar::unary(ScalarOp::floor, value); };
   auto round_up = [](const Scalar& value) { return scalar::unary(ScalarOp::ceil, value); };
   switch (spec.nearest_mode) {
     case by_direction:
-      return axis.scale.value_or(1) < 1 ? round_up(x) : round_down(x);
+      return scalar::select(scalar::binary(ScalarOp::less, numbers.scale, real(1.0)), round_up(x), round_down(x));
     case round_prefer_floor:
       return round_up(x - real(0.5));
     case round_prefer_ceil:
@@ -114,17 +195,10 @@ Scalar kernel_weight(const ResizeSpec& spec, const Scalar& distance) {
   return scalar::select(scalar::binary(ScalarOp::less_or_equal, d, one), kernel.near(d), outer);
 }
 
-// How many elements the stretched kernel reaches to either side.
-Expr reach(const ResizeSpec& spec, const ResizeAxis& axis) {
-  int64_t support = spec.interpolation == Interpolation::linear ? 1 : 2;
-  if (!axis.scale) return ceil_div(support * axis.input, max(min(axis.output, axis.input), 1));
-  return static_cast<int64_t>(std::ceil(static_cast<float>(support) / std::min(*axis.scale, 1.0F)));
-}
-
 // The kernel is stretched along the axes that shrink, so that no element of the input goes unseen (ONNX Resize 18):
 // y = sum of weight * x / sum of weight. The taps are a reduction, as their number follows from the scale.
 Scalar antialiased(NestBuilder& nest, const ResizeSpec& spec, const Operand& x, const std::vector<Expr>& out,
-                   const std::vector<Scalar>& places) {
+                   const std::vector<Scalar>& places, const std::vector<AxisNumbers>& numbers) {
   std::vector<Expr> index;
   Scalar weight;
   for (size_t i = 0; i < out.size(); ++i) {
@@ -133,9 +207,9 @@ Scalar antialiased(NestBuilder& nest, const ResizeSpec& spec, const Operand& x, 
       continue;
     }
     const ResizeAxis& axis = spec.axes[i];
-    Expr taps = reach(spec, axis);
+    const Expr& taps = numbers[i].reach;
     Expr position = nest.let(scalar::unary(ScalarOp::floor, places[i])) - taps + 1 + nest.reduce(2 * taps);
-    Scalar stretch = scalar::binary(ScalarOp::minimum, scale_of(axis), real(1.0));
+    Scalar stretch = scalar::binary(ScalarOp::minimum, numbers[i].scale, real(1.0));
     Scalar factor = kernel_weight(spec, (real(position) - places[i]) * stretch);
     if (spec.excludes_outside) factor = scalar::select(within(position, axis.input), factor, real(0.0));
     weight = weight ? weight * factor : factor;
@@ -147,8 +221,10 @@ Scalar antialiased(NestBuilder& nest, const ResizeSpec& spec, const Operand& x, 
 }
 
 void infer_resize(InferContext& c) {
+  ResizeSpec spec = resolve_resize(c);
+  if (spec.is_decided_by_run()) make_run_time_symbols(c, spec);
   Shape shape;
-  for (const ResizeAxis& axis : resolve_resize(c).axes) {
+  for (const ResizeAxis& axis : spec.axes) {
     c.check(!proven_less(axis.output, 0), "a size of {}", axis.output.to_string());
     if (may_be_negative(axis.output)) c.at_least(axis.output, 0, "a size");
     // By a scale, nothing becomes nothing.
@@ -160,14 +236,14 @@ void infer_resize(InferContext& c) {
 
 // The weighted sum of the taps around the place of an output element; an axis without a place keeps its index.
 Scalar interpolated(NestBuilder& nest, const ResizeSpec& spec, const Operand& x, const std::vector<Expr>& out,
-                    const std::vector<Scalar>& places) {
+                    const std::vector<Scalar>& places, const std::vector<AxisNumbers>& numbers) {
   std::vector<std::vector<Tap>> taps;
   for (size_t i = 0; i < out.size(); ++i) {
     const ResizeAxis& axis = spec.axes[i];
     if (!places[i])
       taps.push_back(std::vector<Tap>{{out[i]}});
     else if (spec.interpolation == Interpolation::nearest)
-      taps.push_back(std::vector<Tap>{{clamped(nest.let(nearest(spec, axis, places[i])), axis.input)}});
+      taps.push_back(std::vector<Tap>{{clamped(nest.let(nearest(spec, numbers[i], places[i])), axis.input)}});
     else if (spec.interpolation == Interpolation::linear)
       taps.push_back(linear_taps(nest, axis, places[i]));
     else
@@ -180,6 +256,9 @@ Scalar interpolated(NestBuilder& nest, const ResizeSpec& spec, const Operand& x,
 void define_resize(DefineContext& c) {
   ResizeSpec spec = resolve_resize(c);
   Operand x = c.in(0), y = c.out(0);
+  std::vector<AxisNumbers> numbers;
+  for (const ResizeAxis& axis : spec.axes) numbers.push_back(numbers_of(c, spec, axis));
+  if (spec.is_decided_by_run()) bind_run_time_symbols(c, spec, numbers);
   NestBuilder nest("resize");
   std::vector<Expr> out = nest.parallel(y.shape);
   bool crops = spec.coordinates == Coordinates::tf_crop_and_resize;
@@ -188,12 +267,13 @@ void define_resize(DefineContext& c) {
   for (size_t i = 0; i < out.size(); ++i) {
     const ResizeAxis& axis = spec.axes[i];
     if (axis.is_kept() && !crops) continue;
-    places[i] = coordinate(spec, axis, out[i]);
+    places[i] = coordinate(spec, axis, numbers[i], out[i]);
     if (crops)
       inside = both(inside, both(scalar::binary(ScalarOp::less_or_equal, real(0.0), places[i]),
                                  scalar::binary(ScalarOp::less_or_equal, places[i], real(axis.input - 1))));
   }
-  Scalar value = spec.antialias ? antialiased(nest, spec, x, out, places) : interpolated(nest, spec, x, out, places);
+  Scalar value = spec.antialias ? antialiased(nest, spec, x, out, places, numbers)
+                                : interpolated(nest, spec, x, out, places, numbers);
   if (inside)
     value =
         scalar::select(inside, value, scalar::constant(value.dtype(), static_cast<double>(spec.extrapolation_value)));

@@ -20,19 +20,26 @@ bool is_upsample(const NodeReader& c) { return c.node().op->name == "Upsample"; 
 // The inputs' places changed: Upsample 9 and Resize 10 are (X, scales), Resize 11 and later (X, roi, scales, sizes).
 size_t scales_input(const NodeReader& c) { return is_upsample(c) || c.version() < 11 ? 1 : 2; }
 
-// A float list that is an attribute (Upsample 7), two attributes (Upsample 1) or a constant input; empty when it is not
-// given.
+// A float list that is an attribute (Upsample 7), two attributes (Upsample 1) or an input; empty when it is not given
+// or known only in a run.
 std::vector<float> read_floats(const NodeReader& c, size_t input, std::string_view name) {
   if (is_upsample(c) && c.version() < 7) return {1, 1, c.real("height_scale", 0), c.real("width_scale", 0)};
   if (is_upsample(c) && c.version() < 9) return c.reals(name);
-  if (!c.has_input(input)) return {};
-  const Tensor* tensor = c.constant(input);
-  // An empty tensor stands for one that is not given.
-  if (tensor == nullptr && c.shape(input).size() == 1 && c.shape(input)[0].is_constant(0)) return {};
-  c.check(tensor != nullptr, "input {} ('{}', {}) depends on the data; onnxc needs it known when the model is compiled",
-          input, c.input(input).name, name);
-  std::vector<double> values = tensor->as_double();
+  if (!c.has_input(input) || c.constant(input) == nullptr) return {};
+  std::vector<double> values = c.constant(input)->as_double();
   return {values.begin(), values.end()};
+}
+
+// Whether an input holds numbers that only a run knows, then as many as expected. An empty tensor stands for an input
+// that is not given.
+bool is_known_by_run(const NodeReader& c, size_t input, std::string_view name, size_t count) {
+  if (!c.has_input(input) || c.constant(input) != nullptr) return false;
+  const Shape& shape = c.shape(input);
+  if (shape.size() == 1 && shape[0].is_constant(0)) return false;
+  c.check(shape.size() == 1 && shape[0].is_constant(static_cast<int64_t>(count)),
+          "input {} ('{}', {}) is known only when the model runs; it must have shape [{}], found {}", input,
+          c.input(input).name, name, count, to_string(shape));
+  return true;
 }
 
 // floor(extent * scale), exactly for a symbolic extent: a float is an integer over a power of two.
@@ -54,15 +61,22 @@ Expr scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
 }
 
 // Sizes that keep the aspect ratio (18): one scale for all the axes, and dims rounded to the nearest.
-void keep_aspect_ratio(const NodeReader& c, const std::string& policy, const std::vector<size_t>& axes,
-                       ResizeSpec& spec) {
-  float scale = policy == "not_larger" ? INFINITY : 0;
+void keep_aspect_ratio(const NodeReader& c, const std::vector<size_t>& axes, ResizeSpec& spec) {
+  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
+  if (policy == "stretch") return;
+  spec.takes_least_scale = policy == "not_larger";
+  c.check(spec.takes_least_scale || policy == "not_smaller",
+          "keep_aspect_ratio_policy '{}' is none of stretch, not_larger, not_smaller", policy);
+  float scale = spec.takes_least_scale ? INFINITY : 0;
   for (size_t axis : axes) {
     std::optional<int64_t> from = spec.axes[axis].input.constant(), to = spec.axes[axis].output.constant();
-    c.check(from && to, "keep_aspect_ratio_policy '{}' needs sizes known when the model is compiled", policy);
+    if (!from || !to) {
+      for (size_t each : axes) spec.common_scale_sizes.push_back(spec.axes[each].output);
+      return;
+    }
     c.check(*from >= 1 && *to >= 0, "an axis of {} elements cannot be resized to {}", *from, *to);
     float ratio = static_cast<float>(*to) / static_cast<float>(*from);
-    scale = policy == "not_larger" ? std::min(scale, ratio) : std::max(scale, ratio);
+    scale = spec.takes_least_scale ? std::min(scale, ratio) : std::max(scale, ratio);
   }
   for (size_t axis : axes) {
     spec.axes[axis].scale = scale;
@@ -106,7 +120,9 @@ NearestMode read_nearest_mode(const NodeReader& c, Interpolation interpolation) 
 // The scales or the sizes of these axes.
 void read_extents(const NodeReader& c, const std::vector<size_t>& axes, ResizeSpec& spec) {
   std::vector<float> scales = read_floats(c, scales_input(c), "scales");
-  if (!scales.empty()) {
+  if (is_known_by_run(c, scales_input(c), "scales", axes.size())) {
+    spec.scales_input = scales_input(c);
+  } else if (!scales.empty()) {
     c.check(scales.size() == axes.size(), "{} scales are given for {} axes", scales.size(), axes.size());
     for (size_t i = 0; i < axes.size(); ++i) {
       spec.axes[axes[i]].scale = scales[i];
@@ -117,12 +133,15 @@ void read_extents(const NodeReader& c, const std::vector<size_t>& axes, ResizeSp
     std::vector<Expr> sizes = *c.integers_from(3, "sizes");
     c.check(sizes.size() == axes.size(), "{} sizes are given for {} axes", sizes.size(), axes.size());
     for (size_t i = 0; i < axes.size(); ++i) spec.axes[axes[i]].output = sizes[i];
-    std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
-    if (policy != "stretch") keep_aspect_ratio(c, policy, axes, spec);
+    keep_aspect_ratio(c, axes, spec);
   }
 }
 
 void read_region(const NodeReader& c, const std::vector<size_t>& axes, ResizeSpec& spec) {
+  if (is_known_by_run(c, 1, "roi", 2 * axes.size())) {
+    spec.roi_input = 1;
+    return;
+  }
   std::vector<float> roi = read_floats(c, 1, "roi");
   c.check(roi.size() == 2 * axes.size(), "{} values of roi are given for {} axes", roi.size(), axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -148,10 +167,11 @@ ResizeSpec resolve_resize(const NodeReader& c) {
   std::vector<size_t> axes = c.axes(std::vector<Expr>(given_axes.begin(), given_axes.end()), from.size());
   if (axes.empty())
     for (size_t i = 0; i < from.size(); ++i) axes.push_back(i);
+  for (size_t i = 0; i < axes.size(); ++i) spec.axes[axes[i]].place = static_cast<int64_t>(i);
 
   read_extents(c, axes, spec);
   if (spec.coordinates == Coordinates::tf_crop_and_resize) read_region(c, axes, spec);
-  bool shrinks = false;
+  bool shrinks = spec.is_decided_by_run();
   for (const ResizeAxis& axis : spec.axes) shrinks = shrinks || !proven_at_least(axis.output, axis.input);
   spec.antialias = c.integer("antialias", 0) != 0 && shrinks && spec.interpolation != Interpolation::nearest;
   return spec;

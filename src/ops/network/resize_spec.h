@@ -1,5 +1,6 @@
 // The attributes of Resize and Upsample, resolved once: defaults, versions and the places of inputs are gone. Shape
-// inference, the definition and every kernel read this and nothing else.
+// inference, the definition and every kernel read this and nothing else. Scales and a region may be known only when the
+// model runs.
 #pragma once
 
 #include <optional>
@@ -30,8 +31,10 @@ enum class NearestMode : uint8_t { round_prefer_floor, round_prefer_ceil, floor,
 // One axis. Coordinates are computed in float32, as onnxruntime does.
 struct ResizeAxis {
   Expr input, output;
-  std::optional<float> scale = {};  // absent: output / input
+  std::optional<float> scale = {};  // absent: output / input, or what a run says
   float roi_begin = 0, roi_end = 1;
+  // Its place among the axes that are named. Absent: it is none of them.
+  std::optional<int64_t> place = {};
 
   bool is_kept() const { return proven_equal(input, output) && (!scale || *scale == 1); }
 };
@@ -45,10 +48,18 @@ struct ResizeSpec {
   bool antialias = false;  // where an axis shrinks and its elements are interpolated
   float extrapolation_value = 0;
   std::vector<ResizeAxis> axes;  // of the tensor, those that are kept too
+
+  // What only a run knows: the inputs with the scales and with the region; one scale for all the named axes, the least
+  // or the greatest that these sizes ask for. The outputs of the named axes are then bound by the node.
+  std::optional<size_t> scales_input, roi_input;
+  std::vector<Expr> common_scale_sizes;
+  bool takes_least_scale = false;
+
+  bool is_decided_by_run() const { return scales_input || !common_scale_sizes.empty(); }
 };
 
-// Fails for a mode that ONNX does not define; for scales, sizes or a region that are not as many as the axes, or that
-// are known only in a run; for a scale that is not positive.
+// Fails for a mode that ONNX does not define; for scales, sizes or a region that are not as many as the axes; for a
+// scale that is not positive.
 ResizeSpec resolve_resize(const NodeReader& node);
 
 }  // namespace onnxc

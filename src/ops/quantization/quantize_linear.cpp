@@ -1,6 +1,8 @@
-// QuantizeLinear and DequantizeLinear: numbers as integers with a scale and a zero point, for a tensor, for each index
-// of an axis, or for each block along an axis. Onnxruntime's rows of the same names in com.microsoft mean the same.
+// QuantizeLinear and DequantizeLinear: numbers as integers or float8 with a scale and a zero point, for a tensor, for
+// each index of an axis, or for each block along an axis. Onnxruntime's rows of the same names in com.microsoft mean
+// the same.
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/saturation.h"
 
 namespace onnxc {
 namespace {
@@ -13,8 +15,10 @@ int64_t block_size(const NodeReader& node) {
   return size;
 }
 
-// The axis that scales of one axis are spread over.
-size_t quantized_axis(const NodeReader& node) { return node.axis(node.integer("axis", 1), node.rank(0)); }
+// The axis that scales of one axis are spread over. A vector needs none to be named (ONNX DequantizeLinear 25, axis).
+size_t quantized_axis(const NodeReader& node) {
+  return node.rank(0) == 1 ? 0 : node.axis(node.integer("axis", 1), node.rank(0));
+}
 
 // Input i, a scale or zero point, must have one number, one for each index of the axis, or one for each block.
 void check_parameter(InferContext& c, size_t i) {
@@ -58,34 +62,43 @@ DType chosen_type(const NodeReader& node, std::string_view attribute, DType othe
   return code == 0 ? otherwise : dtype_attribute(node, attribute, code, types);
 }
 
+// What numbers are quantised to, but for int32, which is only ever a sum.
+bool is_quantized(DType dtype) {
+  return (is_integer(dtype) && info(dtype).bits <= 16) || greatest_finite(dtype).has_value();
+}
+
 void infer_quantize(InferContext& c) {
   check_parameters(c);
   const DType given = c.has_input(2) ? c.dtype(2) : DType::undefined;
-  const DType chosen = chosen_type(c, "output_dtype", given == DType::undefined ? DType::uint8 : given, Types::integer);
+  const DType chosen = chosen_type(c, "output_dtype", given == DType::undefined ? DType::uint8 : given, Types::any);
   c.check(given == DType::undefined || chosen == given,
           "attribute 'output_dtype' says {}, and the zero point is of type {}", info(chosen).name, info(given).name);
-  c.check(element_size(chosen) <= 2, "integers of at most 16 bits are expected as output, found {}", info(chosen).name);
+  c.check(is_quantized(chosen), "integers of at most 16 bits or a float8 are expected as output, found {}",
+          info(chosen).name);
   c.output(0, chosen, c.shape(0));
 }
 
-// y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25). The quotient is of the type that
-// attribute 'precision' names, else of the scale's.
+// y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25); to a float8 the cast rounds instead.
+// The quotient is of the type that attribute 'precision' names, else of the scale's.
 void define_quantize(DefineContext& c) {
   Operand x = c.in(0), scale = c.in(1);
   const DType precision = chosen_type(c, "precision", scale.dtype, Types::floating);
   const DType compute = info(precision).compute;
   const auto rounded = [&](const Scalar& value) { return scalar::cast(compute, scalar::cast(precision, value)); };
   const DType to = c.out(0).dtype;
+  const bool saturates = c.integer("saturate", 1) != 0;
   c.elementwise([&](const std::vector<Expr>& i) {
-    const Scalar quotient = rounded(rounded(x(i)) / rounded(parameter(c, scale, i)));
-    Scalar value = scalar::unary(ScalarOp::round_even, quotient);
+    Scalar value = rounded(rounded(x(i)) / rounded(parameter(c, scale, i)));
+    if (is_integer(to)) value = scalar::unary(ScalarOp::round_even, value);
     if (c.has_input(2)) value = value + scalar::cast(compute, parameter(c, c.in(2), i));
-    return scalar::cast(to, value);  // from a floating type it saturates
+    if (is_integer(to)) return saturated_integer(value, to);
+    return scalar::cast(to, saturates ? saturated(value, *greatest_finite(to)) : value);
   });
 }
 
 void infer_dequantize(InferContext& c) {
-  expect_type(c, 0, Types::integer);
+  c.check(is_quantized(c.dtype(0)) || c.dtype(0) == DType::int32,
+          "int32, an integer of at most 16 bits or a float8 is expected as input, found {}", info(c.dtype(0)).name);
   expect_type(c, 1, Types::floating);
   c.check(!c.has_input(2) || c.dtype(2) == c.dtype(0), "the zero point must be of the input's type, {}; found {}",
           info(c.dtype(0)).name, info(c.has_input(2) ? c.dtype(2) : c.dtype(0)).name);
@@ -96,10 +109,10 @@ void infer_dequantize(InferContext& c) {
 // y = (x - zero_point) * scale (ONNX DequantizeLinear 25).
 void define_dequantize(DefineContext& c) {
   Operand x = c.in(0), scale = c.in(1);
-  const DType compute = info(scale.dtype).compute;
+  const DType compute = info(scale.dtype).compute, difference = is_integer(x.dtype) ? DType::int32 : compute;
   c.elementwise([&](const std::vector<Expr>& i) {
-    Scalar value = scalar::cast(DType::int32, x(i));
-    if (c.has_input(2)) value = value - scalar::cast(DType::int32, parameter(c, c.in(2), i));
+    Scalar value = scalar::cast(difference, x(i));
+    if (c.has_input(2)) value = value - scalar::cast(difference, parameter(c, c.in(2), i));
     return scalar::cast(compute, value) * scalar::cast(compute, parameter(c, scale, i));
   });
 }

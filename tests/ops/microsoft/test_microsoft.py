@@ -1,5 +1,7 @@
 """Operators of onnxruntime's own domain, each against onnxruntime's kernel."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,13 @@ def quantized(op: str, *inputs: Array | Constant | None, name: str = "", **attri
         Node("Cast", ("q",), ("y0",), {"to": 1}),
     )
     return Case(one.name, nodes, one.inputs, one.constants, ("y0",), one.opset, tolerance=0.0)
+
+
+def quantized_softmax(x: Array, scale: Constant, zero: Constant, axis: int) -> Case:
+    """Its attribute 'opset' says which version of Softmax is meant."""
+    one = quantized("QLinearSoftmax", x, scale, zero, constant(1 / 256), byte(0), name=f"axis {axis}", axis=axis)
+    node, cast = one.nodes
+    return replace(one, nodes=(replace(node, attributes={**node.attributes, "opset": 13}), cast))
 
 
 def fused_cases() -> list[Case]:
@@ -66,6 +75,7 @@ def product_cases() -> list[Case]:
         own("FusedMatMul", a, batch_inside(b), name="transBatchB", transBatchB=1),
         own("FusedMatMul", batch_inside(swapped(a)), b, name="transBatchA and transA", transBatchA=1, transA=1),
         own("FusedMatMul", random(5), random(5, 3), name="vector"),
+        own("TransposeMatMul", a, Constant(swapped(b)), transB=1, alpha=0.5),
     ]
 
 
@@ -79,6 +89,61 @@ def activation_cases() -> list[Case]:
         own("QuickGelu", x),
         own("QuickGelu", x, name="alpha", alpha=0.9),
     ]
+
+
+def gelu(x: Array) -> Array:
+    """x * Phi(x), in float64."""
+    wide = x.astype(np.float64)
+    return wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2))) / 2
+
+
+def bias_cases() -> list[Case]:
+    """Those for which onnxruntime has kernels on a GPU alone."""
+    x, bias, skip = random(2, 3, 8), random(8, seed=1), random(2, 3, 8, seed=2)
+    first, second = np.split(x + bias, 2, axis=-1)
+    return [
+        own("BiasSplitGelu", x, Constant(bias), expected=[(first * gelu(second)).astype(np.float32)]),
+        own("BiasAdd", x, Constant(bias), skip, expected=[x + bias + skip]),
+    ]
+
+
+def group_norm(x: Array, gamma: Array, beta: Array, groups: int, epsilon: float) -> Array:
+    """Of [batch, channels, height, width], in float64."""
+    wide = x.astype(np.float64).reshape(len(x), groups, -1)
+    variance = wide.var(axis=2, keepdims=True)
+    wide = (wide - wide.mean(axis=2, keepdims=True)) / np.sqrt(variance + epsilon)
+    return wide.reshape(x.shape) * gamma[:, None, None] + beta[:, None, None]
+
+
+def channels_last(x: Array) -> Array:
+    return np.moveaxis(x, 1, -1).astype(np.float32)
+
+
+def group_norm_cases() -> list[Case]:
+    """onnxruntime has kernels for them on a GPU alone."""
+    x, gamma, beta = random(2, 6, 5, 4), random(6, seed=1), random(6, seed=2)
+    skip, bias = random(2, 6, seed=3), random(6, seed=4)
+    given = (channels_last(x), Constant(gamma), Constant(beta))
+    plain = group_norm(x, gamma, beta, 3, 1e-5)
+    cases = [
+        own("GroupNorm", *given, groups=3, activation=0, expected=[channels_last(plain)]),
+        own("GroupNorm", *given, name="Swish", groups=2, activation=1, epsilon=1e-3,
+            expected=[channels_last(swish(group_norm(x, gamma, beta, 2, 1e-3)))]),
+        own("GroupNorm", x, *given[1:], name="channels first", groups=3, activation=0, channels_last=0,
+            expected=[plain.astype(np.float32)]),
+    ]  # fmt: skip
+    for name, shape in (("vector of each image", (2, 6)), ("the same of rank 4", (2, 1, 1, 6))):
+        total = x + skip[:, :, None, None] + bias[:, None, None]
+        expected = [channels_last(group_norm(total, gamma, beta, 3, 1e-5)), channels_last(total)]
+        cases.append(
+            own("SkipGroupNorm", *given, skip.reshape(shape), Constant(bias), name=name, groups=3, activation=0,
+                outputs=2, expected=expected)
+        )  # fmt: skip
+    return cases
+
+
+def swish(x: Array) -> Array:
+    return x / (1 + np.exp(-x))
 
 
 def normalization_cases() -> list[Case]:
@@ -133,6 +198,8 @@ def integers(*shape: int, dtype: Any = np.uint8, seed: int = 0) -> Array:
 def quantized_cases() -> list[Case]:
     x, other = integers(2, 4, 6, 5), integers(2, 4, 6, 5, seed=1)
     of_x, of_other, of_y = (constant(0.02), byte(120)), (constant(0.03), byte(100)), (constant(0.05), byte(110))
+    # Means of bytes over this scale are never half way between two bytes, where a sum's rounding would decide.
+    no_ties = (constant(0.0473), byte(110))
     a, b = integers(5, 7), Constant(integers(7, 4, dtype=np.int8, seed=1))
     bias = Constant(random(4))
     return [
@@ -142,6 +209,12 @@ def quantized_cases() -> list[Case]:
         quantized("QLinearConcat", *of_y, x, *of_x, other, *of_other, axis=1),
         quantized("QLinearGlobalAveragePool", x, *of_x, *of_y),
         quantized("QLinearGlobalAveragePool", x, *of_x, *of_y, name="channels last", channels_last=1),
+        quantized("QLinearAveragePool", x, *of_x, *no_ties, kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]),
+        quantized("QLinearAveragePool", x, *of_x, *no_ties, name="channels last", kernel_shape=[2, 2], channels_last=1),
+        quantized("QLinearSigmoid", x, *of_x, constant(1 / 256), byte(0)),
+        quantized("QLinearLeakyRelu", x, *of_x, *of_y, alpha=0.1),
+        quantized_softmax(x, *of_x, axis=-1),
+        quantized_softmax(x, *of_x, axis=1),
         quantized("QLinearWhere", random(2, 4, 6, 5, dtype=np.bool_), x, *of_x, other, *of_other, *of_y),
         own("MatMulIntegerToFloat", a, b, constant(0.02), constant(0.03), byte(120), byte(3, np.int8), bias),
         own("MatMulIntegerToFloat", a, b, constant(0.02), Constant(np.abs(random(4))), name="by column"),
@@ -153,7 +226,9 @@ CASES = [
     *fused_cases(),
     *product_cases(),
     *activation_cases(),
+    *bias_cases(),
     *normalization_cases(),
+    *group_norm_cases(),
     with_sum("SkipLayerNormalization", random(2, 3, 8), random(2, 3, 8, seed=1), Constant(random(8)),
              Constant(random(8, seed=1))),
     with_sum("SkipSimplifiedLayerNormalization", random(2, 3, 8), random(2, 3, 8, seed=1), Constant(random(8))),

@@ -104,7 +104,23 @@ TEST(ResizeSpec, KeepsTheAspectRatio) {
   EXPECT_THAT(kept("not_smaller"), testing::ElementsAre("18", "12"));
 }
 
+TEST(ResizeSpec, ScalesAndARegionMayBeKnownToTheRunAlone) {
+  OneNode node("Resize", 19), three_scales("Resize", 19);
+  node.input(DType::float32, {1, 2, 6, 4}).input(DType::float32, {8}).input(DType::float32, {4});
+  node.attribute("coordinate_transformation_mode", std::string("tf_crop_and_resize"));
+  three_scales.input(DType::float32, {1, 2, 6, 4}).absent().input(DType::float32, {3});
+  const ResizeSpec spec = resolve(node);
+  EXPECT_TRUE(spec.is_decided_by_run());
+  EXPECT_EQ(spec.scales_input, 2);
+  EXPECT_EQ(spec.roi_input, 1);
+  EXPECT_EQ(spec.axes[3].place, 3);
+  EXPECT_THAT(fault(three_scales),
+              HasSubstr("scales) is known only when the model runs; it must have shape [4], found [3]"));
+}
+
 TEST(ResizeSpec, Faults) {
+  EXPECT_THAT(fault(Sized({1, 2, 9, 4}).attribute("keep_aspect_ratio_policy", std::string("both"))),
+              HasSubstr("keep_aspect_ratio_policy 'both' is none of stretch, not_larger, not_smaller"));
   EXPECT_THAT(fault(Scaled().attribute("mode", std::string("area"))), HasSubstr("mode 'area' is none of nearest"));
   EXPECT_THAT(fault(Scaled().attribute("nearest_mode", std::string("up"))), HasSubstr("nearest_mode 'up' is none of"));
   EXPECT_THAT(fault(Scaled().attribute("coordinate_transformation_mode", std::string("pixel"))),

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ops.case import Case, case, constant, ints, random, type_id
+from tests.ops.case import Case, case, constant, ints, random, type_id, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 
 LINE, IMAGE, VOLUME = random(2, 3, 7), random(2, 3, 5, 6), random(2, 3, 4, 5, 6)
@@ -149,6 +149,42 @@ def newer_cases() -> list[Case]:
     return cases
 
 
+def run_time_cases() -> list[Case]:
+    """Scales, sizes and a region that are inputs of the graph."""
+
+    def scaled(x: Any, *spatial: float, name: str, **attributes: Any) -> Case:
+        return case("Resize", x, None, np.array((1, 1, *spatial), np.float32), name=f"run time {name}", **attributes)
+
+    cases = [
+        scaled(IMAGE, 1.7, 0.6, name="nearest", mode="nearest"),
+        scaled(VOLUME, 2, 0.5, 1.3, name="linear 3D", mode="linear"),
+        scaled(IMAGE, 1.5, 2, name="linear align_corners", mode="linear",
+               coordinate_transformation_mode="align_corners"),
+        scaled(IMAGE, 0.6, 1.8, name="cubic", mode="cubic", exclude_outside=1),
+        scaled(IMAGE, 0.6, 0.5, name="antialias linear", mode="linear", antialias=1),
+        scaled(IMAGE, 0.4, 1.7, name="antialias cubic", mode="cubic", antialias=1),
+        case("Resize", VOLUME, None, np.array([2.0, 0.5], np.float32), name="run time axes", axes=[2, 4],
+             mode="linear"),
+        case("Resize", IMAGE, np.array([1, 1, 0.6, 1.5], np.float32), opset=10, name="run time nearest",
+             mode="nearest"),
+        case("Upsample", IMAGE, np.array([1, 1, 2, 1.5], np.float32), opset=9, name="run time", mode="linear"),
+        case("Resize", IMAGE, np.array([0, 0, 0.2, 0.1, 1, 1, 0.7, 1.2], np.float32), None, ints(2, 3, 4, 7),
+             name="run time roi", mode="linear", coordinate_transformation_mode="tf_crop_and_resize",
+             extrapolation_value=10.0),
+    ]  # fmt: skip
+    for policy in ("not_larger", "not_smaller"):
+        sizes = np.array([8, 14], np.int64)
+        cases += [
+            case("Resize", IMAGE, None, None, sizes, name=f"run time {policy}", axes=[2, 3],
+                 keep_aspect_ratio_policy=policy),
+            with_unknown_dims(
+                case("Resize", IMAGE, None, None, ints(8, 14), name=policy, axes=[2, 3], mode="linear",
+                     keep_aspect_ratio_policy=policy)
+            ),
+        ]  # fmt: skip
+    return cases
+
+
 def older_cases() -> list[Case]:
     half = constant([1, 1, 2, 1.5])
     return [
@@ -194,5 +230,13 @@ def older_cases() -> list[Case]:
     ]
 
 
-CASES = [*nearest_cases(), *linear_cases(), *cubic_cases(), *crop_cases(), *newer_cases(), *older_cases()]
+CASES = [
+    *nearest_cases(),
+    *linear_cases(),
+    *cubic_cases(),
+    *crop_cases(),
+    *newer_cases(),
+    *run_time_cases(),
+    *older_cases(),
+]
 test_resize = table_test("resize", CASES, EVERYWHERE)

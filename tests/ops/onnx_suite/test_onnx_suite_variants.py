@@ -4,22 +4,21 @@ A model of unknown dims is right for whatever sizes a run brings, also where two
 whose inputs are all constants is computed by the compiler itself.
 """
 
-import re
 from dataclasses import replace
 
 from tests.ops.case import Case
-from tests.ops.onnx_suite.test_onnx_suite import CASES
+from tests.ops.onnx_suite.test_onnx_suite import CASES, NAMES
 from tests.ops.table import table_test
 
-# Operands whose dims say what loops or what rank there is: a kernel, the length of an index, and a list of sizes.
+# Operands whose dims say what loops or what rank there is: a kernel, the length of an index, and a list of sizes or axes.
 KNOWN_DIMS = {
+    **dict.fromkeys([name for name in NAMES.split() if name.startswith("Reduce")], (1,)),
+    "ConvInteger": (1,), "QLinearConv": (3,), "GRU": (1, 2), "LSTM": (1, 2), "RNN": (1, 2),
+    "Resize": (1, 2, 3), "Squeeze": (1,), "Unsqueeze": (1,), "Upsample": (1,),
     "AffineGrid": (1,), "Col2Im": (1, 2), "DeformConv": (1, 3), "MaxUnpool": (2,),
     "Conv": (1, 2), "ConvTranspose": (1, 2), "GatherND": (1,), "ScatterND": (1,), "ConstantOfShape": (0,),
-    "Expand": (1,), "Pad": (1,), "Reshape": (1,), "Slice": (1, 2), "Split": (1,), "Tile": (1,), "TopK": (1,),
+    "Expand": (1,), "Pad": (1, 3), "Reshape": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "Tile": (1,), "TopK": (1,),
 }  # fmt: skip
-
-# The scale follows from the sizes as a number of floating point, not as an expression of them.
-NEEDS_SIZES = r"resize_.*_not_(larger|smaller)"
 
 
 def with_unknown_dims(one: Case) -> Case:
@@ -42,7 +41,7 @@ def with_constant_weights(one: Case) -> Case:
     )
 
 
-UNKNOWN = [with_unknown_dims(one) for one in CASES if not re.search(NEEDS_SIZES, one.name)]
+UNKNOWN = [with_unknown_dims(one) for one in CASES]
 CONVOLUTIONS = [with_constant_weights(one) for one in CASES if one.nodes[0].op_type in ("Conv", "ConvTranspose")]
 
 test_unknown_dims = table_test("onnx_suite_unknown_dims", UNKNOWN + CONVOLUTIONS, ["default"])

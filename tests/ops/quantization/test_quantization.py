@@ -82,6 +82,45 @@ def quantize_cases() -> list[Case]:
     return cases
 
 
+SMALL_INTEGERS = (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
+FLOAT8 = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz)
+
+
+def small_cases() -> list[Case]:
+    """Types of less than a byte, and float8, whose zero point is 0. The formulas are ONNX's, by ml_dtypes."""
+    x = np.concatenate([random(30) * np.float32(3), EDGES]).reshape(1, -1)
+    cases = []
+    for dtype in SMALL_INTEGERS:
+        limits = ml_dtypes.iinfo(dtype)
+        zero = np.ones((), dtype)
+        expected = np.clip(np.rint(x / np.float32(0.5)) + 1, int(limits.min), int(limits.max)).astype(dtype)
+        whole = np.arange(int(limits.min), int(limits.max) + 1).astype(dtype).reshape(2, -1)
+        by_row = (whole.astype(np.float32) - 1) * np.array([[0.3], [0.7]], np.float32)
+        cases += [
+            case("QuantizeLinear", x, constant(0.5), Constant(zero), opset=25, name=type_id(dtype),
+                 expected=[expected]),
+            case("DequantizeLinear", whole, constant([0.3, 0.7]), Constant(np.ones(2, dtype)), opset=25, axis=0,
+                 name=type_id(dtype), expected=[by_row], tolerance=0.0),
+        ]  # fmt: skip
+    for dtype in FLOAT8:
+        most = float(ml_dtypes.finfo(dtype).max)
+        quotient = x / np.float32(0.3)
+        every = np.arange(256, dtype=np.uint8).view(dtype)
+        every = every[np.isfinite(every.astype(np.float32))]
+        cases += [
+            case("QuantizeLinear", x, constant(0.3), Constant(np.zeros((), dtype)), opset=23, name=type_id(dtype),
+                 expected=[np.clip(quotient, -most, most).astype(dtype)]),
+            case("DequantizeLinear", every, constant(0.3), opset=23, name=type_id(dtype),
+                 expected=[every.astype(np.float32) * np.float32(0.3)], tolerance=0.0),
+        ]  # fmt: skip
+    inside = random(3, 4)
+    cases.append(
+        case("QuantizeLinear", inside, constant(0.3), opset=23, name="float8 without saturation", output_dtype=17,
+             saturate=0, expected=[(inside / np.float32(0.3)).astype(ml_dtypes.float8_e4m3fn)])
+    )  # fmt: skip
+    return cases
+
+
 def half_cases() -> list[Case]:
     """The quotient is rounded to the type of the scale, or that of 'precision', before it is rounded to an integer."""
     cases = []
@@ -277,6 +316,7 @@ def conv_cases() -> list[Case]:
 CASES = [
     *quantize_cases(),
     *half_cases(),
+    *small_cases(),
     *dequantize_cases(),
     *dynamic_cases(),
     *matmul_cases(),

@@ -1,4 +1,4 @@
-#include "frontend/needed_nodes.h"
+#include "frontend/file/needed_nodes.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "frontend/node_order.h"
+#include "frontend/file/node_order.h"
 
 #include <map>
 #include <queue>
@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "frontend/needed_nodes.h"
+#include "frontend/file/needed_nodes.h"
 
 namespace onnxc {
 namespace {

@@ -1,0 +1,96 @@
+// Operators of ai.onnx.ml on features, which exporters of scikit-learn write around a model.
+#include <cmath>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
+
+namespace onnxc {
+namespace {
+
+constexpr const char* ml = "ai.onnx.ml";
+
+// ONNX-ML Binarizer 1: 1 where x is above the threshold, else 0.
+Scalar binarized(const NodeReader& node, const Scalar& x) {
+  const Scalar threshold = number(x, static_cast<double>(node.real("threshold", 0)));
+  return scalar::select(less(threshold, x), number(x, 1), number(x, 0));
+}
+
+// ONNX-ML ArrayFeatureExtractor 1: the elements of the last axis at the indices; [m] counts as [1, m].
+void expand_array_feature_extractor(ExpandContext& c) {
+  Value* x = c.in(0);
+  if (c.rank(0) == 1) x = c.add("Unsqueeze", {x, c.integers({0})});
+  Value* indices = c.add("Reshape", {c.in(1), c.integers({-1})});
+  c.give(0, c.add("Gather", {x, indices}, {{"axis", int64_t{-1}}}));
+}
+
+// An attribute with one number, or one for each feature of [rows, features], as a tensor.
+Value* per_feature(ExpandContext& c, const char* name, DType dtype) {
+  const std::vector<float> values = c.reals(name);
+  c.check(!values.empty(), "attribute '{}' is missing", name);
+  const std::vector<int64_t> dims{std::ssize(values)};
+  return c.add("Cast", {c.constant(Tensor::of(DType::float32, dims, values))}, {{"to", static_cast<int64_t>(dtype)}});
+}
+
+Value* as_float(ExpandContext& c, size_t i) {
+  return c.dtype(i) == DType::float32 ? c.in(i)
+                                      : c.add("Cast", {c.in(i)}, {{"to", static_cast<int64_t>(DType::float32)}});
+}
+
+// ONNX-ML Scaler 1: (x - offset) * scale, as float32.
+void expand_scaler(ExpandContext& c) {
+  Value* y = as_float(c, 0);
+  if (c.has_attribute("offset")) y = c.add("Sub", {y, per_feature(c, "offset", DType::float32)});
+  if (c.has_attribute("scale")) y = c.add("Mul", {y, per_feature(c, "scale", DType::float32)});
+  c.give(0, y);
+}
+
+// ONNX-ML Normalizer 1: each row divided by its greatest element or its norm, where that is not 0.
+void expand_normalizer(ExpandContext& c) {
+  const std::string norm = c.text("norm", "MAX");
+  Value* x = as_float(c, 0);
+  const char* reduction = norm == "MAX" ? "ReduceMax" : norm == "L1" ? "ReduceL1" : "ReduceL2";
+  c.check(norm == "MAX" || norm == "L1" || norm == "L2", "attribute 'norm' is '{}', none of MAX, L1, L2", norm);
+  Value* divisor = c.add(reduction, {x, c.integers({-1})});
+  Value* is_zero = c.add("Equal", {divisor, c.number(DType::float32, 0)});
+  c.give(0, c.add("Div", {x, c.add("Where", {is_zero, c.number(DType::float32, 1), divisor})}));
+}
+
+// ONNX-ML Imputer 1: NaN, or what equals 'replaced_value_float', becomes the value for its feature.
+void expand_imputer(ExpandContext& c) {
+  c.check(is_floating(c.dtype(0)), "an input of floating-point numbers is expected, found {}", info(c.dtype(0)).name);
+  const float replaced = c.real("replaced_value_float", 0);
+  Value* x = c.in(0);
+  Value* is_missing = std::isnan(replaced) ? c.add("IsNaN", {x})
+                                           : c.add("Equal", {x, c.number(c.dtype(0), static_cast<double>(replaced))});
+  c.give(0, c.add("Where", {is_missing, per_feature(c, "imputed_value_floats", c.dtype(0)), x}));
+}
+
+// ONNX-ML LinearRegressor 1: x [rows, features] by coefficients [targets, features], and an intercept for each target.
+void expand_linear_regressor(ExpandContext& c) {
+  c.check(c.text("post_transform", "NONE") == "NONE", "attribute 'post_transform' '{}' is not supported yet",
+          c.text("post_transform", "NONE"));
+  const int64_t targets = c.integer("targets", 1);
+  const std::vector<float> coefficients = c.reals("coefficients");
+  const int64_t count = std::ssize(coefficients);
+  c.check(targets >= 1 && count > 0 && count % targets == 0,
+          "{} coefficients are given for {} targets; as many are expected for each", count, targets);
+  Value* weights = c.constant(Tensor::of(DType::float32, {targets, count / targets}, coefficients));
+  std::vector<Value*> inputs{as_float(c, 0), weights};
+  if (c.has_attribute("intercepts")) inputs.push_back(per_feature(c, "intercepts", DType::float32));
+  c.give(0, c.add("Gemm", std::move(inputs), {{"transB", int64_t{1}}}));
+}
+
+constexpr OpRow rows[] = {
+    {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, LayoutRule::follows},
+    {.domain = ml, .name = "ArrayFeatureExtractor", .expand = expand_array_feature_extractor},
+    {.domain = ml, .name = "Scaler", .expand = expand_scaler},
+    {.domain = ml, .name = "Normalizer", .expand = expand_normalizer},
+    {.domain = ml, .name = "Imputer", .expand = expand_imputer},
+    {.domain = ml, .name = "LinearRegressor", .expand = expand_linear_regressor},
+};
+
+}  // namespace
+
+std::span<const OpRow> ml_feature_ops() { return rows; }
+
+}  // namespace onnxc

@@ -1,0 +1,44 @@
+"""Operators of ai.onnx.ml on features, against onnxruntime."""
+
+import numpy as np
+
+from tests.ops.case import Case, Constant, case, constant, random
+from tests.ops.table import EVERYWHERE, table_test
+
+DOMAIN = "ai.onnx.ml"
+
+
+def cases() -> list[Case]:
+    x, wide = random(5, 4), random(5, 4, dtype=np.float64)
+    whole = random(5, 4, dtype=np.int64)
+    gaps, zeros = x.copy(), x.copy()
+    gaps[[0, 2, 3], [1, 2, 0]] = np.nan
+    zeros[[1, 4], [3, 0]] = 0
+    empty_row = x.copy()
+    empty_row[2] = 0
+    offset, scale = [0.5, -1.0, 0.25, 2.0], [2.0, 0.5, -1.0, 3.0]
+    found = [
+        case("Binarizer", x, domain=DOMAIN),
+        case("Binarizer", x, domain=DOMAIN, name="threshold", threshold=0.3),
+        case("ArrayFeatureExtractor", x, constant([3, 0, 0], np.int64), domain=DOMAIN),
+        case("ArrayFeatureExtractor", random(2, 3, 4), np.array([[2, 1]], np.int64), domain=DOMAIN, name="rank 3",
+             expected=[random(2, 3, 4)[..., [2, 1]]]),
+        case("ArrayFeatureExtractor", random(7), Constant(np.array([6, 2])), domain=DOMAIN, name="one row"),
+        case("Scaler", x, domain=DOMAIN, offset=offset, scale=scale),
+        case("Scaler", whole, domain=DOMAIN, name="int64, of one number", offset=[0.5], scale=[2.0]),
+        case("Scaler", wide, domain=DOMAIN, name="float64", offset=offset, scale=scale),
+        case("Imputer", gaps, domain=DOMAIN, name="NaN", replaced_value_float=float("nan"),
+             imputed_value_floats=offset),
+        case("Imputer", zeros, domain=DOMAIN, name="zero, by one number", replaced_value_float=0.0,
+             imputed_value_floats=[7.0]),
+        case("LinearRegressor", x, domain=DOMAIN, coefficients=scale, intercepts=[0.5]),
+        case("LinearRegressor", x, domain=DOMAIN, name="two targets", targets=2, coefficients=scale + offset,
+             intercepts=[0.5, -1.0]),
+        case("LinearRegressor", x, domain=DOMAIN, name="no intercepts", coefficients=scale),
+    ]  # fmt: skip
+    for norm in ("MAX", "L1", "L2"):
+        found.append(case("Normalizer", np.abs(empty_row), domain=DOMAIN, name=norm, norm=norm))
+    return found
+
+
+test_ml_features = table_test("ml_features", cases(), EVERYWHERE)

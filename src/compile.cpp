@@ -16,6 +16,7 @@
 #include "pass_runner.h"
 #include "pass_table.h"
 #include "passes/graph/reduce_precision.h"
+#include "passes/graph/use_integer_convolutions.h"
 #include "passes/lowering/lower.h"
 #include "report/nodes.h"
 #include "report/report.h"
@@ -94,8 +95,11 @@ PassConditions conditions_of(const Options& options, bool for_gpu) {
 }
 
 // Graph to graph.
-void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
+void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, const CpuMachine& machine) {
   const PassConditions conditions = conditions_of(options, false);
+  // First, while weights are integers. A GPU has no kernel for their sums.
+  if (conditions.optimizes && !options.for_gpu() && machine.convolution.int8_products > 0)
+    passes.run("use_integer_convolutions", graph, [&] { use_integer_convolutions(graph); });
   for (const GraphPass& pass : graph_passes())
     if (applies(pass.when, conditions)) passes.run(pass, graph);
   // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
@@ -160,7 +164,7 @@ std::string result_line(const Options& options, const Program& program, const Cp
   std::string line = fmt::format(
       "wrote {}: {:.1f} MB, cpu {}{}, glibc {} or newer", quote(options.output.string()), megabytes, architecture.march,
       options.march == "native" ? " (this machine's; --march chooses)" : "", glibc.empty() ? "2.2.5" : glibc);
-  if (options.target == "hip") line += ", GPU " + options.gpu_arch;
+  if (options.for_gpu()) line += ", GPU " + options.gpu_arch;
   std::map<std::string, std::string> symbols_of_rule;  // one entry for D, H and W alike
   for (const SizeRule& rule : program.size_rules)
     symbols_of_rule[printable(rule.legal)] +=
@@ -185,8 +189,13 @@ void warn_of_baked_sizes(const Graph& graph, const MessageSink& messages) {
   }
 }
 
-bool holds_bfloat16(const Graph& graph) {
-  return std::ranges::any_of(graph.values(), [](const auto& value) { return value->dtype == DType::bfloat16; });
+NarrowProducts narrow_products(const Options& options, const Graph& graph) {
+  NarrowProducts products{.bfloat16 = precision_of(options).dtype == DType::bfloat16};
+  for (const auto& value : graph.values()) {
+    products.bfloat16 |= value->dtype == DType::bfloat16;
+    products.int8 |= value->dtype == DType::int8 || value->dtype == DType::uint8;
+  }
+  return products;
 }
 
 void compile_model(const CompileRequest& request, const Compiler& compiler, PassRunner& passes,
@@ -202,9 +211,9 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   warn_of_baked_sizes(graph, request.messages);
   if (only_shows_shapes(options)) return;
   check_kept_nodes(graph, precision_of(options));
-  optimize_graph(options, passes, graph);
+  const CpuMachine architecture = resolve_march(options.march, options.compiler, narrow_products(options, graph));
+  optimize_graph(options, passes, graph, architecture);
 
-  const CpuMachine architecture = resolve_march(options.march, options.compiler, holds_bfloat16(graph));
   // A program for each target, from the same graph, which is not looked at beyond this point.
   std::optional<Program> cpu_program, device_program;
   if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture));

@@ -29,11 +29,18 @@ constexpr ConvolutionCosts avx512_costs{.strided_input = 20.0,
                                         .leaves_out_taps_of_padding = false,
                                         .takes_two_fours = false};
 
-// Zen 4: as many VDPBF16PS as FMAs a cycle, measured; each makes two products. On Intel's processors with AMX one takes
-// two cycles, as many products as an FMA's in twice its time.
+// Zen 4: as many VDPBF16PS and VPDPBUSD as FMAs a cycle, measured; each makes two or four products. On Intel's
+// processors with AMX one takes two cycles, as many products as an FMA's in twice its time.
 constexpr ConvolutionCosts zen4_costs() {
   ConvolutionCosts costs = avx512_costs;
   costs.bfloat16_products = 2.0;
+  costs.int8_products = 4.0;
+  return costs;
+}
+// VPDPBUSD at the rate of FMAs: Intel SDM's throughput tables; not measured.
+constexpr ConvolutionCosts sapphire_rapids_costs() {
+  ConvolutionCosts costs = avx512_costs;
+  costs.int8_products = 4.0;
   return costs;
 }
 
@@ -52,7 +59,7 @@ std::span<const CpuMachine> cpu_machines() {
       {"x86-64-v3", v3, machine::avx2, avx2_costs},
       {"x86-64-v4", v4, machine::avx512, avx512_costs},
       {"znver4", znver4, machine::avx512, zen4_costs()},
-      {"sapphirerapids", sapphirerapids, machine::avx512, avx512_costs},
+      {"sapphirerapids", sapphirerapids, machine::avx512, sapphire_rapids_costs()},
   };
   return rows;
 }

@@ -65,14 +65,15 @@ bool has_feature(std::string_view name) {
 }
 
 // The most capable row whose features this CPU has: a processor's own where it gains, else a level.
-CpuMachine native_machine(bool multiplies_bfloat16) {
+CpuMachine native_machine(const NarrowProducts& products) {
   std::optional<CpuMachine> level, processor;
   for (const CpuMachine& machine : cpu_machines()) {
     if (!std::ranges::all_of(machine.features, has_feature)) continue;
     (machine.march.starts_with("x86-64") ? level : processor) = machine;
   }
   user_check(level.has_value(), "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
-  const bool gains = multiplies_bfloat16 && processor && processor->convolution.bfloat16_products > 0;
+  const bool gains = processor && ((products.bfloat16 && processor->convolution.bfloat16_products > 0) ||
+                                   (products.int8 && processor->convolution.int8_products > 0));
   return gains ? *processor : *level;
 }
 
@@ -214,8 +215,8 @@ class Build {
 
 }  // namespace
 
-CpuMachine resolve_march(const std::string& march, const CompilerRequest& request, bool multiplies_bfloat16) {
-  if (march == "native") return native_machine(multiplies_bfloat16);
+CpuMachine resolve_march(const std::string& march, const CompilerRequest& request, const NarrowProducts& products) {
+  if (march == "native") return native_machine(products);
   // Asking clang would take a tenth of a small model's compile.
   const std::optional<CpuMachine> known = find_cpu_machine(march);
   return known ? *known : ask_compiler(march, find_compiler(request));

@@ -15,11 +15,16 @@
 
 namespace onnxc {
 
+// Products of narrow types that a model may have.
+struct NarrowProducts {
+  bool bfloat16 = false, int8 = false;
+};
+
 // "native" becomes x86-64-v4 or x86-64-v3, whichever this machine has, so that the result does not depend on finer
-// differences; of a model that multiplies bfloat16 the row of a processor whose instruction for it gains (znver4).
+// differences; of a model with narrow products the row of a processor whose instruction for them gains (znver4).
 // UserError when the CPU, or the architecture asked for, lacks AVX2, FMA or F16C, or when clang does not know the name.
 CpuMachine resolve_march(const std::string& march, const CompilerRequest& request = {},
-                         bool multiplies_bfloat16 = false);
+                         const NarrowProducts& products = {});
 // The same for a name that only clang knows, by clang's own macros.
 CpuMachine ask_compiler(const std::string& march, const Compiler& compiler = {});
 

@@ -23,7 +23,7 @@ TEST(Toolchain, TheRowsOfMachinesAreWhatTheCompilerSays) {
 }
 
 // /proc/cpuinfo is the witness.
-TEST(Toolchain, NativeIsALevelButForBfloat16OnAMachineThatMultipliesIt) {
+TEST(Toolchain, NativeIsALevelButForNarrowProductsWhereTheyGain) {
   std::ifstream file("/proc/cpuinfo");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const bool has_avx512 = text.find(" avx512vl") != std::string::npos;
@@ -32,7 +32,9 @@ TEST(Toolchain, NativeIsALevelButForBfloat16OnAMachineThatMultipliesIt) {
       has_avx512 && text.find(" avx512_bf16") != std::string::npos && text.find("AuthenticAMD") != std::string::npos;
   const std::string level = has_avx512 ? "x86-64-v4" : "x86-64-v3";
   EXPECT_EQ(resolve_march("native").march, level);
-  EXPECT_EQ(resolve_march("native", {}, true).march, has_pairs ? "znver4" : level);
+  EXPECT_EQ(resolve_march("native", {}, {.bfloat16 = true}).march, has_pairs ? "znver4" : level);
+  EXPECT_EQ(resolve_march("native", {}, {.int8 = true}).march.starts_with("x86-64"),
+            !has_pairs && text.find(" avx512_fp16") == std::string::npos);
 }
 
 TEST(Toolchain, ReadsTheLastCommandThatTheDriverShows) {

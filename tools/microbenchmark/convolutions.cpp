@@ -1,4 +1,4 @@
-// Convolutions: direct, stem and its Winograd form, Winograd, depthwise, by matrix tiles, transposed.
+// Convolutions: direct, stem and its Winograd form, Winograd, depthwise, of bytes, by matrix tiles, transposed.
 #include <cstring>
 
 #include "kernels/cpu/conv/conv_depthwise.h"
@@ -6,6 +6,8 @@
 #include "kernels/cpu/conv/conv_direct.h"
 #include "kernels/cpu/conv/conv_direct_packing.h"
 #include "kernels/cpu/conv/conv_pooled.h"
+#include "kernels/cpu/conv_int8/conv_int8.h"
+#include "kernels/cpu/conv_int8/conv_int8_packing.h"
 #include "kernels/cpu/conv_nchw/conv_planar.h"
 #include "kernels/cpu/conv_nchw/conv_planar_packing.h"
 #include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
@@ -21,6 +23,7 @@
 #include "kernels/cpu/conv_transpose/conv_transpose_packing.h"
 #include "kernels/cpu/conv_winograd/conv_winograd.h"
 #include "kernels/cpu/conv_winograd/conv_winograd_packing.h"
+#include "kernels/cpu/vector/math.h"
 #include "measurement.h"
 
 namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA {
@@ -191,6 +194,40 @@ void depthwise(benchmark::State& state) {
       packed_weights(L::shape, [](auto weights) { return pack_depthwise_weights(L::shape, lanes, weights); }));
 }
 
+// Requantised to bytes, as between the layers of a quantised network.
+struct Requantize {
+  const float* scale;
+  [[gnu::always_inline]] vec_int32 operator()(vec_int32 sum, const Position& p) const {
+    return saturated<uint8_t>(round_even(to_float(sum) * load(scale + p.channel_block * lanes)));
+  }
+};
+
+template <class L>
+void int8(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  const BlockedView input_view = dense_view(L::shape.input_channels, sizes.input, lanes);
+  const BlockedView output_view = dense_view(L::shape.output_channels, sizes.output, lanes);
+  const auto bytes_as_floats = [](int64_t bytes) { return divide_up(bytes, sizeof(float)); };
+  Floats input(bytes_as_floats(input_view.batch_stride), 1.0f), output(bytes_as_floats(output_view.batch_stride), 0.0f);
+  const Floats scale(round_up(L::shape.output_channels, lanes), 0.001f);
+  const std::vector<int8_t> weights(
+      static_cast<size_t>(L::shape.output_channels * L::shape.input_channels * L::shape.kernel.product()), 3);
+  const std::vector<uint8_t> packed = pack_int8_weights(L::shape, lanes, 0, weights, {});
+  Floats aligned(bytes_as_floats(std::ssize(packed)), 0.0f);
+  std::memcpy(aligned.data(), packed.data(), packed.size());
+  using Kernel = Int8Convolution<L::shape, uint8_t, uint8_t, Requantize>;
+  const KernelWork work = Kernel::work(sizes);
+  Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
+  const typename Kernel::Arguments arguments{
+      {reinterpret_cast<const uint8_t*>(input.data()), reinterpret_cast<const uint8_t*>(aligned.data()),
+       reinterpret_cast<uint8_t*>(output.data()), sizes, input_view, output_view},
+      0};
+  const double operations = 2.0 * static_cast<double>(sizes.output.product() * L::shape.kernel.product()) *
+                            static_cast<double>(L::shape.input_channels * L::shape.output_channels);
+  measure(state, output, {.operations = operations},
+          [&] { Kernel::run(arguments, Requantize{scale.data()}, 0, work.tasks, scratch.data()); });
+}
+
 template <class L>
 void tiles(benchmark::State& state) {
   const ConvSizes sizes = forward_sizes<L>();
@@ -327,6 +364,13 @@ void add_depthwise() {
   add("depthwise/X3D-S 216 3x3x3 @13x10x10", depthwise<Layer<{216, 216, 216, three}, {13, 10, 10}>>);
 }
 
+void add_int8() {
+  add("int8/R3D-18 64->64 @16x56x56", int8<Layer<{64, 64, 1, three}, {16, 56, 56}>>);
+  add("int8/R3D-18 256->256 @4x14x14", int8<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
+  add("int8/R3D-18 64->128 stride 2 @16x56x56", int8<Layer<{64, 128, 1, three, two}, {16, 56, 56}>>);
+  add("int8/64->128 1x1x1 @8x8x8", int8<Layer<{64, 128, 1, one}, {8, 8, 8}>>);
+}
+
 // Without AMX the emulation runs: its time says nothing of the kernel's, and a whole layer takes seconds.
 void add_tiles() {
   const std::string form = ONNXC_HAS_TILES ? "tiles/" : "tiles emulated/";
@@ -345,8 +389,9 @@ void add_transposed() {
       transposed_packed<Layer<{32, 3, 1, three, two}, {16, 20, 24}>>);
 }
 
-[[maybe_unused]] const bool rows_added = (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(),
-                                          add_strided(), add_depthwise(), add_tiles(), add_transposed(), true);
+[[maybe_unused]] const bool rows_added =
+    (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(), add_strided(), add_depthwise(), add_int8(),
+     add_tiles(), add_transposed(), true);
 
 }  // namespace
 }  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

@@ -79,6 +79,8 @@ Tensor as_tensor(std::vector<float> elements) { return tensor_of(DType::float32,
 
 Tensor as_tensor(std::vector<uint16_t> bits, DType dtype) { return tensor_of(dtype, std::move(bits)); }
 
+Tensor as_tensor(std::vector<uint8_t> bytes) { return tensor_of(DType::uint8, std::move(bytes)); }
+
 BufferId add_parameters(Program& program, std::string name, std::vector<float> values) {
   return add_constant(program, std::move(name), as_tensor(std::move(values)), false);
 }
@@ -107,13 +109,13 @@ void define_by_moments(const Node& node, const Expr& groups, BufferId moments, L
   });
 }
 
-Epilogue plain_epilogue(const Value& output) {
+Epilogue plain_epilogue(const Value& output, DType accumulator) {
   Epilogue epilogue;
   for (size_t i = 0; i < output.shape->size(); ++i) {
     const Expr& extent = (*output.shape)[i];
     epilogue.axes.push_back({Symbol::axis(fmt::format("i{}", i), extent), extent, AxisKind::parallel});
   }
-  epilogue.value = scalar::cast(output.dtype, scalar::accumulator(DType::float32, 0));
+  epilogue.value = scalar::cast(output.dtype, scalar::accumulator(accumulator, 0));
   return epilogue;
 }
 

@@ -31,9 +31,10 @@ std::vector<float> as_float(const Tensor& tensor);
 BufferId add_parameters(Program& program, std::string name, std::vector<float> values);
 // Adds weights in a kernel's own order; they may be of any type.
 BufferId add_packed(Program& program, std::string name, Tensor packed);
-// The elements in one axis, without a copy: float32, and the bits of a 16-bit type.
+// The elements in one axis, without a copy: float32, the bits of a 16-bit type, and uint8.
 Tensor as_tensor(std::vector<float> elements);
 Tensor as_tensor(std::vector<uint16_t> bits, DType dtype);
+Tensor as_tensor(std::vector<uint8_t> bytes);
 
 // A float32 temporary that one kernel writes and another reads.
 BufferId add_temporary(Program& program, std::string name, Shape shape);
@@ -43,7 +44,7 @@ BufferId add_temporary(Program& program, std::string name, Shape shape);
 void define_by_moments(const Node& node, const Expr& groups, BufferId moments, LoweringContext& context);
 
 // The epilogue that stores the kernel's result, in the type of the output, at each point.
-Epilogue plain_epilogue(const Value& output);
+Epilogue plain_epilogue(const Value& output, DType accumulator = DType::float32);
 // The epilogue of a MatMul: the result; of a Gemm: alpha * result + beta * C.
 Epilogue product_epilogue(const Node& node, LoweringContext& context);
 

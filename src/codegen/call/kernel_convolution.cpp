@@ -62,7 +62,14 @@ std::optional<KernelConvolution> as_kernel_convolution(const Node& node, bool ta
   if (!are_constant && !takes_computed_weights) return std::nullopt;
   if (!is_kernel_type(input.dtype)) return std::nullopt;
   const NodeReader reader(node);
-  KernelConvolution result{is_transposed ? resolve_conv_transpose(reader) : resolve_conv(reader), {}, {}, are_constant};
+  std::optional<KernelConvolution> result =
+      with_static_channels(is_transposed ? resolve_conv_transpose(reader) : resolve_conv(reader));
+  if (result) result->has_constant_weights = are_constant;
+  return result;
+}
+
+std::optional<KernelConvolution> with_static_channels(ConvSpec convolution) {
+  KernelConvolution result{std::move(convolution), {}, {}};
   const ConvSpec& spec = result.spec;
   std::optional<int64_t> input_channels = spec.input_channels.constant();
   std::optional<int64_t> output_channels = spec.output_channels.constant();

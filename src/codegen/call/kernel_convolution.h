@@ -17,6 +17,8 @@ struct KernelConvolution {
   bool has_constant_weights = true;  // and bias
 };
 std::optional<KernelConvolution> as_kernel_convolution(const Node& node, bool takes_computed_weights = false);
+// The same of any convolution that is resolved; nothing where its channels are not static.
+std::optional<KernelConvolution> with_static_channels(ConvSpec spec);
 
 // "conv 3x3x3 64->128 stride 2x2x2", for reports.
 std::string convolution_title(const std::string& kernel, const KernelConvolution& convolution);

@@ -52,7 +52,7 @@ struct Buffer {
 };
 
 // An epilogue: the value stored at each point of the output. In this expression accumulator 0 is the kernel's result
-// (float32) and `axes` are the output's logical indices.
+// (of the type that its spec names) and `axes` are the output's logical indices.
 struct Epilogue {
   std::vector<Axis> axes;
   Scalar value;
@@ -63,6 +63,7 @@ struct KernelOperand {
   std::vector<Layout> layouts = {};                   // it has one of these, or any where none is named
   std::vector<std::pair<size_t, Expr>> extents = {};  // of the axes that the kernel knows
   bool is_packed = false;                             // in an order of the kernel's own
+  std::vector<DType> types = {};                      // it has one of these, or a kernel type where none is named
 };
 // The inputs in the order of the call, as many as it has.
 struct KernelOperands {
@@ -78,13 +79,16 @@ class KernelSpec {
   virtual ~KernelSpec() = default;
   virtual std::string describe() const = 0;  // "conv_winograd 3x3x3 64->64", for reports and comments
   virtual KernelOperands operands() const = 0;
+  // The type of its sums, with which the epilogue begins.
+  virtual DType accumulator() const { return DType::float32; }
   // Whether it stores each element of the output, at the axes of the epilogue; else a part, wherever in it.
   virtual bool fills_output() const { return true; }
   // Whether its operands may be views of part of a buffer.
   virtual bool accepts_views() const { return true; }
 };
 
-// The types that kernels load and store, all of which they compute with in float32.
+// The types that kernels load and store, all of which they compute with in float32. A kernel of other types names them
+// (KernelOperand::types).
 bool is_kernel_type(DType dtype);
 
 // A call of a kernel template (kernels/cpu). Which template, and what it is instantiated with, is the choice of

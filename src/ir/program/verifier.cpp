@@ -207,8 +207,10 @@ class CallChecker {
   void check_operand(BufferId id, const KernelOperand& expected) {
     check_exists(id);
     const Buffer& buffer = program_.buffer(id);
-    check(is_kernel_type(buffer.dtype), "kernel {}: b{} is {}, which no kernel takes", name_, id,
-          info(buffer.dtype).name);
+    const bool is_taken = expected.types.empty()
+                              ? is_kernel_type(buffer.dtype)
+                              : std::ranges::find(expected.types, buffer.dtype) != expected.types.end();
+    check(is_taken, "kernel {}: b{} is {}, which it does not take", name_, id, info(buffer.dtype).name);
     check(buffer.is_packed == expected.is_packed, "kernel {}: b{} is {}packed", name_, id,
           expected.is_packed ? "not " : "");
     if (!expected.layouts.empty() && std::ranges::find(expected.layouts, buffer.layout) == expected.layouts.end())
@@ -252,7 +254,8 @@ class CallChecker {
     LoopNest nest;
     nest.name = name_;
     nest.axes = epilogue.axes;
-    nest.accumulators = {{ReduceKind::sum, DType::float32, scalar::constant(DType::float32, 0), {}}};
+    const DType sums = call_.spec->accumulator();
+    nest.accumulators = {{ReduceKind::sum, sums, scalar::constant(sums, 0), {}}};
     NestChecker(program_, nest).run(epilogue.value);
   }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -26,6 +27,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/conv_nchw/conv_planar.h"
 #include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
 #include "kernels/cpu/conv/conv_pooled.h"
+#include "kernels/cpu/conv_int8/conv_int8.h"
 #include "kernels/cpu/conv_nchw/conv_stem.h"
 #include "kernels/cpu/conv_nchw/conv_stem_winograd.h"
 #include "kernels/cpu/conv_nchw/conv_to_rows.h"
@@ -160,6 +162,15 @@ const AttentionCall attentions[] = {&call<Attention<0, float, float, Epilogues>,
 using SoftmaxCall = void (*)(const SoftmaxArguments<float, float>&, int64_t, int64_t, void*);
 extern const SoftmaxCall softmaxes[];
 const SoftmaxCall softmaxes[] = {&RowSoftmax<float, float, false>::run, &RowSoftmax<float, float, true>::run};
+
+struct OfIntegers {
+  vec_int32 operator()(vec_int32 sum, const Position&) const { return sum; }
+};
+using BytesCall = void (*)(const Int8ConvArguments<uint8_t, int32_t>&, const OfIntegers&, int64_t, int64_t, void*);
+template <int64_t inputs, int64_t outputs, Axes kernel, Axes stride>
+constexpr BytesCall of_bytes = &call<Int8Convolution<ConvShape{inputs, outputs, 1, kernel, stride}, uint8_t, int32_t, OfIntegers>, OfIntegers>;
+extern const BytesCall convolutions_of_bytes[];
+const BytesCall convolutions_of_bytes[] = {of_bytes<64, 128, {3, 3, 3}, {2, 2, 2}>, of_bytes<54, lanes, {1, 3, 3}, {1, 1, 1}>};
 
 // More accumulators than there are registers: the check must find it.
 [[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, u, 64, 64, m); }
@@ -298,7 +309,8 @@ std::vector<HotLoop> hot_loops(const std::string& assembly) {
       for (size_t i = first; i <= last; ++i) {
         const std::string& instruction = function.instructions[i];
         const bool multiplies =
-            instruction.starts_with("vfm") || instruction.starts_with("vfnm") || instruction.starts_with("vdpbf16ps");
+            std::ranges::any_of(std::array{"vfm", "vfnm", "vdpbf16ps", "vpdpbusd", "vpmaddwd"},
+                                [&](const char* mnemonic) { return instruction.starts_with(mnemonic); });
         loop.multiply_adds += multiplies ? 1 : 0;
         // Without frame pointers rbp is like any other. With an index it is an array, whose place no spill has.
         if (instruction.find("(%rsp)") == std::string::npos) continue;
@@ -322,6 +334,11 @@ std::string compile_to_assembly(const char* text, const std::string& march) {
   EXPECT_TRUE(result.succeeded()) << result.errors;
   std::ifstream file(output);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string march_name(const testing::TestParamInfo<const char*>& info) {
+  const std::string march = info.param;
+  return march == "znver4" ? "Zen4" : march == "x86-64-v3" ? "Avx2" : "Avx512";
 }
 
 class HotLoops : public testing::TestWithParam<const char*> {};
@@ -392,12 +409,8 @@ TEST(HotLoopsOfTiles, LoadEachTileOnceAStep) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, HotLoopsOf16Bits, testing::Values("x86-64-v3", "x86-64-v4", "znver4"),
-                         [](const auto& info) {
-                           const std::string march = info.param;
-                           return march == "znver4" ? "Zen4" : march == "x86-64-v3" ? "Avx2" : "Avx512";
-                         });
-INSTANTIATE_TEST_SUITE_P(Architectures, HotLoops, testing::Values("x86-64-v3", "x86-64-v4"),
-                         [](const auto& info) { return std::string(info.param) == "x86-64-v3" ? "Avx2" : "Avx512"; });
+                         march_name);
+INSTANTIATE_TEST_SUITE_P(Architectures, HotLoops, testing::Values("x86-64-v3", "x86-64-v4", "znver4"), march_name);
 
 }  // namespace
 }  // namespace onnxc

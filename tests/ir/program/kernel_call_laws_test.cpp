@@ -134,7 +134,7 @@ TEST_F(KernelCallLaws, PackedWhereItPacks) {
 TEST_F(KernelCallLaws, OfATypeThatKernelsTake) {
   for (const DType dtype : {DType::float64, DType::int32, DType::boolean, DType::float8e4m3fn, DType::float8e8m0}) {
     call.inputs[0] = builder.input(dtype, {4, 8}).buffer;
-    EXPECT_THAT(fault(), HasSubstr(fmt::format("is {}, which no kernel takes", info(dtype).name)));
+    EXPECT_THAT(fault(), HasSubstr(fmt::format("is {}, which it does not take", info(dtype).name)));
   }
 }
 

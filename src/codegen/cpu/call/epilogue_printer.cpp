@@ -92,7 +92,29 @@ Access classify(const Program& program, const ScalarNode& load, const Epilogue& 
                                     : classify_block(program, load, epilogue, lanes);
 }
 
-bool has_vector_form(const ScalarNode& node) {
+// What kernels of integer sums (integers.h) hold in vectors of int32.
+bool is_vector_integer(DType dtype) { return dtype == DType::int32 || dtype == DType::int8 || dtype == DType::uint8; }
+
+// Arithmetic on bytes would have to wrap around in eight bits.
+bool has_integer_form(const ScalarNode& node) {
+  switch (node.op) {
+    case ScalarOp::load:
+    case ScalarOp::constant:
+    case ScalarOp::accumulator:
+      return true;
+    case ScalarOp::cast:
+      return is_kernel_type(node.operands[0].dtype()) || node.dtype == DType::int32;
+    case ScalarOp::add:
+    case ScalarOp::subtract:
+    case ScalarOp::multiply:
+      return node.dtype == DType::int32;
+    default:
+      return false;
+  }
+}
+
+bool has_vector_form(const ScalarNode& node, bool has_integers) {
+  if (has_integers && is_vector_integer(node.dtype)) return has_integer_form(node);
   switch (node.op) {
     case ScalarOp::index:
     case ScalarOp::bitwise_not:
@@ -110,32 +132,41 @@ bool has_vector_form(const ScalarNode& node) {
   return is_float || node.dtype == DType::boolean;
 }
 
-bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueForm form, int64_t lanes) {
-  bool fits = true;
+DType accumulator_type(const Epilogue& epilogue) {
+  DType type = DType::float32;
   visit(epilogue.value, [&](const ScalarNode& node) {
-    fits &= has_vector_form(node);
-    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, lanes) != Access::none;
-    for (const Scalar& operand : node.operands)
-      fits &= operand.dtype() == DType::boolean || is_kernel_type(operand.dtype());
+    if (node.op == ScalarOp::accumulator) type = node.dtype;
   });
-  return fits && is_floating(epilogue.value.dtype());
+  return type;
 }
 
-// Vectors of floats: the functions are those of floats, overloaded for vec (kernels/cpu/vector/math.h).
+bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueForm form, int64_t lanes) {
+  const bool has_integers = accumulator_type(epilogue) == DType::int32;
+  const auto is_vector = [&](DType dtype) {
+    return is_kernel_type(dtype) || (has_integers && is_vector_integer(dtype));
+  };
+  bool fits = true;
+  visit(epilogue.value, [&](const ScalarNode& node) {
+    fits &= has_vector_form(node, has_integers);
+    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, lanes) != Access::none;
+    for (const Scalar& operand : node.operands) fits &= operand.dtype() == DType::boolean || is_vector(operand.dtype());
+  });
+  return fits && is_vector(epilogue.value.dtype());
+}
+
+// Vectors of floats: the functions are those of floats, overloaded for vec (kernels/cpu/vector/math.h). Integers are
+// vectors of int32 (integers.h).
 class VectorDialect : public ScalarDialect {
  public:
-  std::string value_type(DType dtype) const override { return dtype == DType::boolean ? "vec_mask" : "vec"; }
+  std::string value_type(DType dtype) const override {
+    return dtype == DType::boolean ? "vec_mask" : is_vector_integer(dtype) ? "vec_int32" : "vec";
+  }
   std::string constant(const ScalarNode& node) const override {
     return fmt::format("splat({})", ScalarDialect::constant(node));
   }
   std::string load(DType, const std::string& pointer, const std::string&) const override { return pointer; }
   std::string operation(const ScalarNode& node, std::span<const std::string> operands) const override {
-    if (node.op == ScalarOp::cast) {
-      if (node.operands[0].dtype() == DType::boolean)
-        return fmt::format("select({}, splat(1.0f), splat(0.0f))", operands[0]);
-      if (!is_computed_wider(node.dtype)) return operands[0];
-      return fmt::format("round_to_{}({})", info(node.dtype).name, operands[0]);
-    }
+    if (node.op == ScalarOp::cast) return cast(node, operands[0]);
     if (node.op == ScalarOp::logical_not) return fmt::format("~{}", operands[0]);
     return ScalarDialect::operation(node, operands);
   }
@@ -145,6 +176,16 @@ class VectorDialect : public ScalarDialect {
   }
   // See classify.
   bool loads_early(const ScalarNode& /*load*/) const override { return true; }
+
+ private:
+  static std::string cast(const ScalarNode& node, const std::string& operand) {
+    const DType from = node.operands[0].dtype();
+    if (from == DType::boolean) return fmt::format("select({}, splat(1.0f), splat(0.0f))", operand);
+    if (is_vector_integer(node.dtype))
+      return is_vector_integer(from) ? operand : fmt::format("saturated<{}>({})", info(node.dtype).c_type, operand);
+    const std::string number = is_vector_integer(from) ? fmt::format("to_float({})", operand) : operand;
+    return is_computed_wider(node.dtype) ? fmt::format("round_to_{}({})", info(node.dtype).name, number) : number;
+  }
 };
 
 class EpiloguePrinter {
@@ -252,9 +293,10 @@ class EpiloguePrinter {
   }
 
   void print_operator() {
-    auto function =
-        writer_.scope(fmt::format("[[gnu::always_inline]] vec operator()(vec accumulator, const {}& position) const",
-                                  form_ == EpilogueForm::rows ? "MatrixPosition" : "Position"));
+    auto function = writer_.scope(
+        fmt::format("[[gnu::always_inline]] {} operator()({} accumulator, const {}& position) const",
+                    dialect_.value_type(epilogue_.value.dtype()), dialect_.value_type(accumulator_type(epilogue_)),
+                    form_ == EpilogueForm::rows ? "MatrixPosition" : "Position"));
     // Each load becomes a buffer of its own, whose "pointer" is the text that loads a vector.
     std::map<BufferId, std::string> loads;
     const Scalar value = replace_loads(epilogue_.value, [&](const ScalarNode& load) {

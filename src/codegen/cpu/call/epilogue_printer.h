@@ -6,7 +6,8 @@
 
 namespace onnxc {
 
-// Whether a kernel can compute the epilogue: all of it is float arithmetic on
+// Whether a kernel can compute the epilogue: all of it is float arithmetic, or where its sums are int32 also arithmetic
+// on these and on bytes, on
 // - the accumulator,
 // and, in a kernel that stores NCHWc blocks of `lanes` channels, on
 // - a tensor of the output's shape in NCHWc, at the output's own indices,
@@ -24,8 +25,8 @@ bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int
 bool is_light(const Scalar& value, EpilogueForm form);
 
 // Writes `struct NAME { ... vec operator()(vec accumulator, const Position& position) const; };` (MatrixPosition for
-// rows), whose members are the pointers and dims that it reads. Returns the braced initializer that fills them from a
-// Frame called `frame`.
+// rows, vec_int32 for integers), whose members are the pointers and dims that it reads. Returns the braced initializer
+// that fills them from a Frame called `frame`.
 std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,
                            int64_t lanes, const std::string& name);
 

@@ -25,6 +25,7 @@ struct CpuKernelRow {
 
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_stem(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
@@ -45,6 +46,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"conv_depthwise", offer_conv_depthwise},
     {"conv_direct", offer_conv_direct},
     {"conv_winograd", offer_conv_winograd},
+    {"conv_int8", offer_conv_int8},
     // NCHW with few channels to NCHWc
     {"conv_stem", offer_conv_stem},
     {"conv_stem_winograd", offer_conv_stem_winograd},

@@ -22,6 +22,10 @@ class ConvolutionSpec : public CpuKernelSpec {
     operands_.inputs = {window_operand(spec, spec.input_channels, &WindowAxis::input, {std::move(input_layout)}),
                         {.is_packed = true}};
     operands_.output = window_operand(spec, spec.output_channels, &WindowAxis::output, {std::move(output_layout)});
+    if (template_.accumulator == DType::float32) return;
+    operands_.inputs[0].types = {DType::int8, DType::uint8};
+    operands_.inputs[1].types = {DType::uint8};
+    operands_.output.types = {DType::int32, DType::int8, DType::uint8, DType::float32, DType::float16, DType::bfloat16};
   }
 
   std::string describe() const override {
@@ -41,6 +45,7 @@ class ConvolutionSpec : public CpuKernelSpec {
   }
   EpilogueForm epilogue_form() const override { return template_.form; }
   std::string arithmetic() const override { return template_.arithmetic; }
+  DType accumulator() const override { return template_.accumulator; }
   KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
@@ -56,8 +61,9 @@ class ConvolutionSpec : public CpuKernelSpec {
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     if (pool_)
       return braced({convolution_arguments(convolution_, call, text), braced(text, *pool_, &WindowAxis::output)});
-    if (is_one_row(call, text.program)) return convolution_arguments(as_one_row(), call, text);
-    return convolution_arguments(convolution_, call, text);
+    const std::string common = is_one_row(call, text.program) ? convolution_arguments(as_one_row(), call, text)
+                                                              : convolution_arguments(convolution_, call, text);
+    return template_.more_arguments.empty() ? common : braced({common, template_.more_arguments});
   }
 
   // The same with a pool behind it, where its windows fit.
@@ -161,7 +167,8 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
   KernelCall call;
   BufferId x = context.buffer_as(input, input_layout, node.origin);
   call.inputs = {x, add_packed(context.program(), node.inputs[1]->name, std::move(packed_weights))};
-  call.epilogue = bias_epilogue(node, context);
+  call.epilogue =
+      chosen.accumulator == DType::float32 ? bias_epilogue(node, context) : plain_epilogue(output, chosen.accumulator);
   const size_t rank = output.shape->size();
   const Layout layout =
       chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);

@@ -18,6 +18,9 @@ struct ConvolutionTemplate {
   // Voxels of the output that one task computes together, in row-major order; 0 is a whole axis.
   kernels::Axes tile = {1, 1, 1};
   std::string arithmetic = "float32";  // of its products
+  // Of integers: the type of the sums, and what its Arguments hold behind those of every convolution.
+  DType accumulator = DType::float32;
+  std::string more_arguments = {};
 };
 
 // The node's constant weights, and the layouts in which a kernel may read its input.
@@ -26,7 +29,7 @@ Layout blocked_input(const Node& node, int lanes);
 Layout row_major_input(const Node& node);
 
 // Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW where that
-// is its form. The bias is its first epilogue.
+// is its form. The bias of a Conv is its first epilogue; the sums of a ConvInteger are stored as they are.
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, Tensor packed_weights, LoweringContext& context);
 

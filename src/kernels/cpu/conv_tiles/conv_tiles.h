@@ -1,12 +1,12 @@
 // Direct convolution of bfloat16 by matrix tiles (AMX) on NCHWc: any kernel, stride, dilation and begin pads, ranks 1
 // to 3, one group; sums, epilogues and float32 outputs in float32.
 //
-// Problem: as conv_direct.h, with inputs and weights rounded to bfloat16. Method: a task copies the part of the input
-// that it reads into a strip of scratch: 32 channels of a voxel are one line and one row of a tile, padding is zeros,
-// and strides are taken apart into phases (conv_tiles_geometry.h). Then 16 consecutive flat voxels are a tile, and a
-// tap of a block is one step at a constant distance. Six accumulators (96 voxels by 16 outputs) share each load of
-// weights: weights come from the second-level cache at 1 KiB in 96 cycles, voxels from the first. Outputs in the gaps
-// between rows are computed and dropped. What leaves the accumulators goes through scratch to the epilogue.
+// Problem: as conv_direct.h, with inputs and weights rounded to bfloat16. Method: a task copies what it reads into a
+// strip (conv_strip.h), where 32 channels of a voxel are one line and one row of a tile. Then 16 consecutive flat
+// voxels are a tile, and a tap of a block is one step at a constant distance. Six accumulators (96 voxels by 16
+// outputs) share each load of weights: weights come from the second-level cache at 1 KiB in 96 cycles, voxels from the
+// first. Outputs in the gaps between rows are computed and dropped. What leaves the accumulators goes through scratch
+// to the epilogue.
 //
 // Limits: the copy reads each plane of the input once a task, and the epilogue follows the products instead of running
 // between them. Not measured: no machine with AMX was at hand, so no target offers this kernel yet. Bound by: products
@@ -33,14 +33,8 @@ class TilesConvolution {
     const TilesGeometry geometry = tiles_geometry(packing, arguments.sizes);
     TileSession tiles;
     for (int64_t index = task_begin; index < task_end; ++index) {
-      const int64_t range = index % (geometry.plane_ranges * geometry.row_ranges);
-      Task task{.batch = index / (geometry.plane_ranges * geometry.row_ranges),
-                .plane = range / geometry.row_ranges * geometry.planes,
-                .row = range % geometry.row_ranges * geometry.rows};
-      task.planes = smaller(geometry.planes, arguments.sizes.output.d - task.plane);
-      task.rows = smaller(geometry.rows, arguments.sizes.output.h - task.row);
-      task.strip = static_cast<bfloat16_t*>(scratch);
-      task.sums = reinterpret_cast<float*>(task.strip + geometry.strip_voxels * voxel);
+      const Task task{Walk::task(geometry, arguments.sizes, index), static_cast<bfloat16_t*>(scratch),
+                      reinterpret_cast<float*>(static_cast<bfloat16_t*>(scratch) + geometry.strip_voxels * voxel)};
       copy_strip(arguments, geometry, task);
       multiply(arguments, epilogue, geometry, task, tiles);
     }
@@ -49,41 +43,19 @@ class TilesConvolution {
  private:
   static constexpr TilesPacking packing{shape};
   static constexpr int64_t voxel = TilesPacking::step_inputs;  // elements of a voxel in the strip
-  static constexpr StripAxis axis_d{shape.kernel.d, shape.stride.d, shape.dilation.d};
-  static constexpr StripAxis axis_h{shape.kernel.h, shape.stride.h, shape.dilation.h};
-  static constexpr StripAxis axis_w{shape.kernel.w, shape.stride.w, shape.dilation.w};
+  using Walk = Strip<shape>;
 
-  struct Task {
-    int64_t batch, plane, row;  // the first of its outputs
-    int64_t planes = 0, rows = 0;
-    bfloat16_t* strip = nullptr;
-    float* sums = nullptr;  // [flat voxel of a group][output of a tile]; the spare store behind
+  struct Task : Walk::Task {
+    bfloat16_t* strip;
+    float* sums;  // [flat voxel of a group][output of a tile]; the spare store behind
   };
 
-  // ---- the strip
-
-  // Where element `i` of a phase, counted from output `first` on, lies in the input.
-  static constexpr int64_t position(const StripAxis& axis, int64_t first, int64_t i, int64_t phase, int64_t pad) {
-    return (first + i) * axis.stride + phase - pad;
-  }
-
   static void copy_strip(const Arguments& arguments, const TilesGeometry& geometry, const Task& task) {
-    const ConvSizes& sizes = arguments.sizes;
-    for (int64_t block = 0; block < packing.input_blocks(); ++block) {
-      bfloat16_t* phase = task.strip + block * geometry.block_pitch * voxel;
-      for (int64_t pd = 0; pd < axis_d.phases(); ++pd)
-        for (int64_t ph = 0; ph < axis_h.phases(); ++ph)
-          for (int64_t pw = 0; pw < axis_w.phases(); ++pw, phase += geometry.phase_pitch * voxel)
-            for (int64_t i = 0; i < axis_d.extent(geometry.planes); ++i) {
-              const int64_t d = position(axis_d, task.plane, i, pd, sizes.begin_pads.d);
-              for (int64_t j = 0; j < axis_h.extent(geometry.rows); ++j) {
-                const int64_t h = position(axis_h, task.row, j, ph, sizes.begin_pads.h);
-                const bool is_inside = d >= 0 && d < sizes.input.d && h >= 0 && h < sizes.input.h;
-                copy_row(arguments, task, block, {d, h, pw - sizes.begin_pads.w}, is_inside, geometry.row_pitch,
-                         phase + (i * geometry.plane_pitch + j * geometry.row_pitch) * voxel);
-              }
-            }
-    }
+    Walk::for_each_row(geometry, arguments.sizes, task, packing.input_blocks(),
+                       [&](int64_t block, const Axes& first, bool is_inside, int64_t at) {
+                         copy_row(arguments, task, block, first, is_inside, geometry.row_pitch,
+                                  task.strip + at * voxel);
+                       });
     // What the last tile reads behind the last voxel.
     const int64_t end = packing.input_blocks() * geometry.block_pitch;
     __builtin_memset(static_cast<void*>(task.strip + end * voxel), 0,
@@ -115,8 +87,7 @@ class TilesConvolution {
 
   static void multiply(const Arguments& arguments, const Epilogue& epilogue, const TilesGeometry& geometry,
                        const Task& task, TileSession& tiles) {
-    const int64_t end =
-        (task.planes - 1) * geometry.plane_pitch + (task.rows - 1) * geometry.row_pitch + arguments.sizes.output.w;
+    const int64_t end = Walk::flat_outputs(geometry, arguments.sizes, task);
     for (int64_t output = 0; output < packing.output_tiles(); ++output) {
       const bfloat16_t* const weights = arguments.weights + output * packing.steps() * TilesPacking::step_elements;
       for (int64_t first = 0; first < end; first += TilesGeometry::group_voxels) {
@@ -134,7 +105,8 @@ class TilesConvolution {
       for (int64_t kd = 0; kd < shape.kernel.d; ++kd)
         for (int64_t kh = 0; kh < shape.kernel.h; ++kh)
           for (int64_t kw = 0; kw < shape.kernel.w; ++kw, ++step, weights += TilesPacking::step_elements) {
-            const bfloat16_t* const voxels = task.strip + (first + tap_voxel(geometry, block, kd, kh, kw)) * voxel;
+            const bfloat16_t* const voxels =
+                task.strip + (first + Walk::tap_voxel(geometry, block, kd, kh, kw)) * voxel;
             tiles.load<weight_tile>(weights, tile_row_bytes);
             for_each_accumulator([&]<int i>() __attribute__((always_inline)) {
               tiles.load<voxel_tile>(voxels + i * tile_rows * voxel, tile_row_bytes);
@@ -160,13 +132,6 @@ class TilesConvolution {
     visit.template operator()<5>();
   }
 
-  // The distance of a tap from its output, in flat voxels.
-  static int64_t tap_voxel(const TilesGeometry& geometry, int64_t block, int64_t kd, int64_t kh, int64_t kw) {
-    const int64_t phase = (axis_d.phase(kd) * axis_h.phases() + axis_h.phase(kh)) * axis_w.phases() + axis_w.phase(kw);
-    return block * geometry.block_pitch + phase * geometry.phase_pitch + axis_d.shift(kd) * geometry.plane_pitch +
-           axis_h.shift(kh) * geometry.row_pitch + axis_w.shift(kw);
-  }
-
   // ---- what the sums become
 
   // Flat voxels [begin, end) of a tile of outputs.
@@ -175,28 +140,14 @@ class TilesConvolution {
     const BlockedView& view = arguments.output_view;
     constexpr int64_t blocks = TilesPacking::step_outputs / lanes, all = divide_up(shape.output_channels, lanes);
     const int64_t first_block = output * blocks, last_block = smaller(all, first_block + blocks);
-    Axes at{begin / geometry.plane_pitch, begin % geometry.plane_pitch / geometry.row_pitch,
-            begin % geometry.row_pitch};
-    const float* sums = task.sums;
-    for (int64_t i = begin; i < end; ++i, sums += 16) {
-      if (at.h < task.rows && at.w < arguments.sizes.output.w)
-        for (int64_t block = first_block; block < last_block; ++block) {
-          const int64_t d = task.plane + at.d, h = task.row + at.h;
-          const Position position{task.batch,
-                                  block,
-                                  d,
-                                  h,
-                                  at.w,
-                                  task.batch * view.batch_stride + block * view.channel_block_stride +
-                                      d * view.d_stride + h * view.h_stride + at.w * lanes};
-          store(arguments, epilogue, position, load(sums + (block - first_block) * lanes));
-        }
-      if (++at.w < geometry.row_pitch) continue;
-      at.w = 0;
-      if (++at.h * geometry.row_pitch < geometry.plane_pitch) continue;
-      at.h = 0;
-      ++at.d;
-    }
+    Walk::for_each_output(geometry, arguments.sizes, task, begin, end, [&](int64_t i, const Axes& at) {
+      for (int64_t block = first_block; block < last_block; ++block) {
+        const Axes voxel_at{task.plane + at.d, task.row + at.h, at.w};
+        const Position position{task.batch, block,      voxel_at.d,
+                                voxel_at.h, voxel_at.w, Walk::offset(view, task.batch, block, voxel_at, lanes)};
+        store(arguments, epilogue, position, load(task.sums + i * 16 + (block - first_block) * lanes));
+      }
+    });
   }
 
   // The channels that pad the last block are zero.

@@ -1,0 +1,169 @@
+// Convolution of bytes on NCHWc with exact sums in int32: any kernel, stride, dilation and begin pads, ranks 1 to 3,
+// one group.
+//
+// Problem: y = sum (x - zero point) * w over uint8 or int8 inputs and int8 weights, as QLinearConv and ConvInteger have
+// it; padding is the zero point. Method: a task copies what it reads into a strip (conv_strip.h) as unsigned bytes (an
+// int8 is 128 more), with the zero point as padding. A register tile is 12 flat voxels by two blocks of outputs (4 by
+// two with AVX2): for each quad of input channels one load of each block's weights, and a broadcast of each voxel's
+// four bytes, which both blocks share (int8_quads.h). The sum of the zero point's products is a constant of the output
+// channel, with which the sums begin. The epilogue sees integers (integers.h).
+//
+// Limits: outputs in the gaps between rows are computed and dropped, and so are the voxels behind the last row. Bound
+// by: products, one VPDPBUSD for 64 of them; by the broadcasts with one block of outputs; by the copy with few outputs.
+#pragma once
+
+#include "kernels/cpu/conv_int8/conv_int8_geometry.h"
+#include "kernels/cpu/vector/int8_quads.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+template <class Input, class Output>
+struct Int8ConvArguments : ConvArguments<Input, Output, uint8_t> {
+  Input zero_point;
+};
+
+template <ConvShape shape, class Input, class Output, class Epilogue>
+class Int8Convolution {
+ public:
+  using Arguments = Int8ConvArguments<Input, Output>;  // the weights are Int8Packing's
+  static_assert(int8_supports(shape), "groups");
+  static_assert(sizeof(Input) == 1, "bytes");
+
+  static KernelWork work(const ConvSizes& sizes) { return int8_geometry(packing, sizes).work; }
+
+  // Runs tasks [task_begin, task_end) of work().tasks; the scratch holds work().scratch_bytes.
+  static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
+                  void* scratch) {
+    const Int8Geometry geometry = int8_geometry(packing, arguments.sizes);
+    for (int64_t index = task_begin; index < task_end; ++index) {
+      const Task task = Walk::task(geometry, arguments.sizes, index);
+      auto* const strip = static_cast<uint8_t*>(scratch);
+      copy_strip(arguments, geometry, task, strip);
+      const int64_t end = Walk::flat_outputs(geometry, arguments.sizes, task);
+      constexpr int64_t last = packing.chunks() - 1;
+      for (int64_t chunk = 0; chunk < last; ++chunk)
+        run_chunk<2>(arguments, epilogue, geometry, task, strip, chunk, end);
+      run_chunk<packing.chunk_blocks(last)>(arguments, epilogue, geometry, task, strip, last, end);
+    }
+  }
+
+ private:
+  static constexpr Int8Packing packing{shape, lanes};
+  static constexpr int64_t tile_voxels = int8_tile_voxels(lanes);
+  using Walk = Strip<shape>;
+  using Task = typename Walk::Task;
+
+  // ---- the strip
+
+  // An int8 is 128 more as an unsigned byte.
+  static constexpr uint8_t sign_flip = Input(-1) < Input(0) ? 0x80 : 0;
+
+  static void copy_strip(const Arguments& arguments, const Int8Geometry& geometry, const Task& task, uint8_t* strip) {
+    const uint8_t padding = static_cast<uint8_t>(arguments.zero_point) ^ sign_flip;
+    Walk::for_each_row(geometry, arguments.sizes, task, packing.input_blocks(),
+                       [&](int64_t block, const Axes& first, bool is_inside, int64_t at) {
+                         copy_row(arguments, task, block, first, is_inside, geometry.row_pitch, padding,
+                                  strip + at * lanes);
+                       });
+    // What the last tile reads behind the last voxel.
+    const int64_t end = packing.input_blocks() * geometry.block_pitch;
+    __builtin_memset(strip + end * lanes, padding, static_cast<size_t>((geometry.strip_voxels - end) * lanes));
+  }
+
+  static void copy_row(const Arguments& arguments, const Task& task, int64_t block, const Axes& first, bool is_inside,
+                       int64_t columns, uint8_t padding, uint8_t* row) {
+    const BlockedView& view = arguments.input_view;
+    constexpr int64_t stride = shape.stride.w;
+    const int64_t width = arguments.sizes.input.w;
+    // Columns [begin, end) are inside of the input.
+    const int64_t begin = is_inside ? smaller(columns, first.w >= 0 ? 0 : divide_up(-first.w, stride)) : columns;
+    const int64_t end = larger(begin, smaller(columns, divide_up(width - first.w, stride)));
+    __builtin_memset(row, padding, static_cast<size_t>(begin * lanes));
+    __builtin_memset(row + end * lanes, padding, static_cast<size_t>((columns - end) * lanes));
+    const Input* source =
+        arguments.input + Walk::offset(view, task.batch, block, first, lanes) + begin * stride * lanes;
+    for (int64_t column = begin; column < end; ++column, source += stride * lanes) {
+      vec_uint8 value = detail::load_bits<vec_uint8>(source);
+      value ^= static_cast<vec_uint8>(sign_flip);
+      __builtin_memcpy(row + column * lanes, &value, sizeof(value));
+    }
+  }
+
+  // ---- products
+
+  template <int64_t blocks>
+  static void run_chunk(const Arguments& arguments, const Epilogue& epilogue, const Int8Geometry& geometry,
+                        const Task& task, const uint8_t* strip, int64_t chunk, int64_t end) {
+    const uint8_t* const packed = arguments.weights + packing.chunk_offset(chunk);
+    for (int64_t first = 0; first < end; first += tile_voxels) {
+      vec_int32 sums[tile_voxels][blocks];
+      multiply_tile<blocks>(geometry, strip + first * lanes, reinterpret_cast<const int8_t*>(packed), sums);
+      finish<blocks>(arguments, epilogue, geometry, task, chunk, first, smaller(end, first + tile_voxels), sums);
+    }
+  }
+
+  template <int64_t blocks>
+  [[gnu::always_inline]] static void multiply_tile(const Int8Geometry& geometry, const uint8_t* strip,
+                                                   const int8_t* weights, vec_int32 (&result)[tile_voxels][blocks]) {
+    vec_int32 sums[tile_voxels][blocks];
+#pragma clang loop unroll(full)
+    for (int64_t voxel = 0; voxel < tile_voxels; ++voxel)
+#pragma clang loop unroll(full)
+      for (int64_t block = 0; block < blocks; ++block)
+        sums[voxel][block] = load_quads(weights + block * packing.vector_bytes());
+    weights += blocks * packing.vector_bytes();
+    for (int64_t input_block = 0; input_block < packing.input_blocks(); ++input_block) {
+      const int64_t quads = packing.quads(input_block);
+      for (int64_t kd = 0; kd < shape.kernel.d; ++kd)
+        for (int64_t kh = 0; kh < shape.kernel.h; ++kh)
+          for (int64_t kw = 0; kw < shape.kernel.w; ++kw) {
+            const uint8_t* tap = strip + Walk::tap_voxel(geometry, input_block, kd, kh, kw) * lanes;
+#pragma clang loop unroll(disable)
+            for (int64_t quad = 0; quad < quads; ++quad, tap += 4, weights += blocks * packing.vector_bytes())
+              multiply_quad<blocks>(tap, weights, sums);
+          }
+    }
+#pragma clang loop unroll(full)
+    for (int64_t voxel = 0; voxel < tile_voxels; ++voxel)
+#pragma clang loop unroll(full)
+      for (int64_t block = 0; block < blocks; ++block) result[voxel][block] = sums[voxel][block];
+  }
+
+  template <int64_t blocks>
+  [[gnu::always_inline]] static void multiply_quad(const uint8_t* tap, const int8_t* weights,
+                                                   vec_int32 (&sums)[tile_voxels][blocks]) {
+    vec_int32 w[blocks];
+#pragma clang loop unroll(full)
+    for (int64_t block = 0; block < blocks; ++block) w[block] = load_quads(weights + block * packing.vector_bytes());
+#pragma clang loop unroll(full)
+    for (int64_t voxel = 0; voxel < tile_voxels; ++voxel) {
+      const vec_int32 x = load_splat_quad(tap + voxel * lanes);
+#pragma clang loop unroll(full)
+      for (int64_t block = 0; block < blocks; ++block) sums[voxel][block] = add_quads(sums[voxel][block], x, w[block]);
+    }
+  }
+
+  // ---- what the sums become
+
+  template <int64_t blocks>
+  static void finish(const Arguments& arguments, const Epilogue& epilogue, const Int8Geometry& geometry,
+                     const Task& task, int64_t chunk, int64_t begin, int64_t end,
+                     const vec_int32 (&sums)[tile_voxels][blocks]) {
+    Walk::for_each_output(geometry, arguments.sizes, task, begin, end, [&](int64_t i, const Axes& at) {
+      for (int64_t k = 0; k < blocks; ++k) {
+        const Axes voxel{task.plane + at.d, task.row + at.h, at.w};
+        const int64_t block = 2 * chunk + k;
+        const Position position{task.batch, block,
+                                voxel.d,    voxel.h,
+                                voxel.w,    Walk::offset(arguments.output_view, task.batch, block, voxel, lanes)};
+        auto value = epilogue(sums[i][k], position);  // integers or floats
+        // The channels that pad the last block are zero.
+        if constexpr (shape.output_channels % lanes != 0)
+          value = keep_lanes(first_lanes(shape.output_channels - block * lanes), value);
+        store(arguments.output + position.offset, value);
+      }
+    });
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,18 @@
+// Convolutions of dequantised numbers by products of the integers themselves.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace onnxc {
+
+// Before: Conv(DequantizeLinear(x), DequantizeLinear(w), bias), with x and w of 8 bits, one constant scale for x, and
+// constant w with one scale or one an output channel. After:
+// Add(Mul(Cast(ConvInteger(x, w)), x_scale * w_scale), bias), the same number with fewer roundings: the sum of products
+// is exact. What quantises the result, and activations between, stay as they are and become the kernel's epilogue.
+//
+// Limits: one group; weights whose differences from their zero point are int8. To be run before constants are folded,
+// since the weights would then be numbers; and only for a machine whose products of bytes are faster than Winograd's of
+// numbers.
+void use_integer_convolutions(Graph& graph);
+
+}  // namespace onnxc

@@ -6,8 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "ops/context.h"
+#include "ops/define_context.h"
 #include "ops/expand_context.h"
+#include "ops/infer_context.h"
 
 namespace onnxc {
 
@@ -41,33 +42,5 @@ inline bool is_operator(const Node* node, std::string_view name) {
 }
 // Every row, in the order of the families.
 std::vector<const OpRow*> all_ops();
-
-// The families: each is one file in ops/.
-std::span<const OpRow> elementwise_ops();
-std::span<const OpRow> activation_ops();
-std::span<const OpRow> comparison_logic_ops();
-std::span<const OpRow> cast_ops();
-std::span<const OpRow> reduction_ops();
-std::span<const OpRow> reshape_ops();
-std::span<const OpRow> slice_and_pad_ops();
-std::span<const OpRow> data_movement_ops();
-std::span<const OpRow> gather_scatter_ops();
-std::span<const OpRow> control_flow_ops();
-std::span<const OpRow> selection_ops();
-std::span<const OpRow> shape_ops();
-std::span<const OpRow> convolution_ops();
-std::span<const OpRow> pooling_ops();
-std::span<const OpRow> resize_ops();
-std::span<const OpRow> matrix_ops();
-std::span<const OpRow> einsum_ops();
-std::span<const OpRow> normalization_ops();
-std::span<const OpRow> layer_normalization_ops();
-std::span<const OpRow> softmax_ops();
-std::span<const OpRow> quantize_linear_ops();
-std::span<const OpRow> qlinear_ops();
-std::span<const OpRow> recurrent_ops();
-std::span<const OpRow> microsoft_fused_ops();
-std::span<const OpRow> microsoft_attention_ops();
-std::span<const OpRow> microsoft_quantized_ops();
 
 }  // namespace onnxc

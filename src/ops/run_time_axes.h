@@ -4,7 +4,8 @@
 
 #include <vector>
 
-#include "ops/context.h"
+#include "ops/infer_context.h"
+#include "ops/nest_builder.h"
 
 namespace onnxc {
 

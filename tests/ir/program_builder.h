@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/interpreter/interpreter.h"
-#include "ops/context.h"
+#include "ops/nest_builder.h"
 
 namespace onnxc {
 

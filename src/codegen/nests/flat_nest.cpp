@@ -7,7 +7,7 @@
 
 #include "ir/loops/operations.h"
 #include "ir/loops/rounding.h"
-#include "ops/context.h"
+#include "ops/nest_builder.h"
 
 namespace onnxc {
 namespace {

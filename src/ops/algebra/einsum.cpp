@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

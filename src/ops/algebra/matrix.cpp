@@ -1,6 +1,6 @@
 // Matrix products.
 #include "ops/algebra/product_spec.h"
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "ops/axes.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
 #include "ops/run_time_axes.h"
 
 namespace onnxc {

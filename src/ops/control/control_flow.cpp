@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {
@@ -251,13 +251,6 @@ void infer_loop_end(InferContext& c) {
   }
 }
 
-void emit_copy(DefineContext& c, const char* name, const Operand& to, const Operand& from) {
-  NestBuilder nest(name);
-  std::vector<Expr> indices = nest.parallel(to.shape);
-  nest.store(to, indices, from(indices));
-  c.emit(std::move(nest));
-}
-
 // Into each state what the body made of it. A state that another one takes over is put aside first.
 void hand_on_states(DefineContext& c, const LoopOutputs& loop) {
   std::vector<Operand> next;
@@ -268,14 +261,14 @@ void hand_on_states(DefineContext& c, const LoopOutputs& loop) {
     for (size_t other = 0; other < loop.carried; ++other) is_state = is_state || (other != i && is_value(other));
     if (is_state) {
       Operand aside = c.temporary("state", value.dtype, value.shape);
-      emit_copy(c, "put_aside", aside, value);
+      c.emit(copy_nest("put_aside", aside, value));
       value = aside;
     }
     next.push_back(value);
   }
   for (size_t i = 0; i < loop.carried; ++i) {
     Operand state = c.in(first_state + i);
-    if (next[i].buffer != state.buffer) emit_copy(c, "next_state", state, next[i]);
+    if (next[i].buffer != state.buffer) c.emit(copy_nest("next_state", state, next[i]));
   }
   Operand condition = c.in(1), next_condition = c.in(loop.next_condition());
   if (next_condition.buffer == condition.buffer) return;

@@ -1,5 +1,6 @@
 // Comparisons, logic, operations on bits, tests of floating-point numbers, and Where.
 #include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

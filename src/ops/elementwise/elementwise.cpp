@@ -1,5 +1,6 @@
 // Elementwise arithmetic with broadcasting: from Add to Pow, the functions of one number, and sums of many tensors.
 #include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ops/context.h"
+#include "ops/nest_builder.h"
 
 namespace onnxc {
 

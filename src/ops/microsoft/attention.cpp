@@ -1,7 +1,7 @@
 // onnxruntime's attention over several heads, as the products and the Softmax that it consists of.
 #include <cmath>
 
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

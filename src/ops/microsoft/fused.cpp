@@ -3,7 +3,7 @@
 #include <array>
 #include <numeric>
 
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

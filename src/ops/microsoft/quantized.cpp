@@ -1,5 +1,5 @@
 // onnxruntime's operators on quantised tensors: an operator on numbers between DequantizeLinear and QuantizeLinear.
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

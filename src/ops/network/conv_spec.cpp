@@ -1,7 +1,7 @@
 #include "ops/network/conv_spec.h"
 
-#include "ops/context.h"
 #include "ops/network/window_attributes.h"
+#include "ops/node_reader.h"
 
 namespace onnxc {
 

@@ -1,6 +1,6 @@
 // Conv and ConvTranspose: their shapes and their meaning. Fast kernels are tested against these definitions.
+#include "ops/families.h"
 #include "ops/network/conv_spec.h"
-#include "ops/op.h"
 
 namespace onnxc {
 namespace {

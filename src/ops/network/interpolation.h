@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "ops/context.h"
+#include "ops/nest_builder.h"
 
 namespace onnxc {
 

@@ -1,5 +1,6 @@
 // Normalisations over chosen axes: LayerNormalization, RMSNormalization, MeanVarianceNormalization, LpNormalization;
 // and LRN, over neighbouring channels.
+#include "ops/families.h"
 #include "ops/network/normalization_spec.h"
 #include "ops/network/statistics.h"
 

@@ -1,9 +1,9 @@
 // Normalisations of channels: BatchNormalization, InstanceNormalization, GroupNormalization.
 #include "ops/network/normalization.h"
 
+#include "ops/families.h"
 #include "ops/network/normalization_spec.h"
 #include "ops/network/statistics.h"
-#include "ops/op.h"
 
 namespace onnxc {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "ops/context.h"
+#include "ops/define_context.h"
 
 namespace onnxc {
 

@@ -1,8 +1,8 @@
 // Pools: a window slides over the spatial axes of [N, C, spatial...].
 #include <algorithm>
 
+#include "ops/families.h"
 #include "ops/network/conv_spec.h"
-#include "ops/op.h"
 
 namespace onnxc {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "ops/families.h"
 #include "ops/network/interpolation.h"
-#include "ops/op.h"
 #include "ops/run_time_axes.h"
 
 namespace onnxc {

@@ -4,6 +4,7 @@
 // +inf or NaN, gives NaN, as in PyTorch.
 #include "ops/axes.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
 #include "ops/network/softmax_spec.h"
 
 namespace onnxc {

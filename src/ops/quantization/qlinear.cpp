@@ -1,5 +1,5 @@
 // Operators on quantised tensors, as an operator on integers or on numbers between a conversion before and after.
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

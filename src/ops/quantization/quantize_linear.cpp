@@ -3,6 +3,7 @@
 // the same.
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/saturation.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

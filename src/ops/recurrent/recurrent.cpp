@@ -1,5 +1,5 @@
 // RNN, GRU and LSTM. The products of the inputs are one product before the loop, as no step needs another's.
-#include "ops/op.h"
+#include "ops/families.h"
 #include "ops/recurrent/recurrence.h"
 
 namespace onnxc {

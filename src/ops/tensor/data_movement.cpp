@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

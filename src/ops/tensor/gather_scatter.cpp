@@ -4,7 +4,7 @@
 // the tensor: gathers read the nearest element, scatters leave the update out.
 #include <algorithm>
 
-#include "ops/op.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

@@ -1,7 +1,7 @@
 // Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
 #include <algorithm>
 
-#include "ops/op.h"
+#include "ops/families.h"
 #include "ops/run_time_axes.h"
 #include "support/limits.h"
 

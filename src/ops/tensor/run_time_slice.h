@@ -1,7 +1,8 @@
 // A Slice whose axes or steps only a run knows.
 #pragma once
 
-#include "ops/context.h"
+#include "ops/define_context.h"
+#include "ops/infer_context.h"
 
 namespace onnxc {
 

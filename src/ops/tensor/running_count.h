@@ -1,7 +1,7 @@
 // Counting what is chosen among the elements of a line: the place of each among those chosen, and how many there are.
 #pragma once
 
-#include "ops/context.h"
+#include "ops/define_context.h"
 
 namespace onnxc {
 

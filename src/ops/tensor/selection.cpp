@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
 #include "ops/tensor/running_count.h"
 
 namespace onnxc {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/elementwise/elementwise.h"
+#include "ops/families.h"
 
 namespace onnxc {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/op.h"
+#include "ops/families.h"
 #include "ops/run_time_axes.h"
 #include "ops/tensor/run_time_slice.h"
 

@@ -41,11 +41,9 @@ BufferId LoweringContext::buffer(const Value& value) {
 
 void LoweringContext::copy(BufferId from, BufferId to, const Origin& origin) {
   const Buffer &source = program_.buffer(from), &destination = program_.buffer(to);
-  NestBuilder nest(copy_nest_name);
-  std::vector<Expr> indices = nest.parallel(source.shape);
-  Operand input{from, source.dtype, source.shape}, output{to, destination.dtype, destination.shape};
-  nest.store(output, indices, input(indices));
-  program_.steps.push_back({nest.take(), {origin}});
+  program_.steps.push_back(
+      {copy_nest(copy_nest_name, {to, destination.dtype, destination.shape}, {from, source.dtype, source.shape}).take(),
+       {origin}});
 }
 
 BufferId LoweringContext::buffer_as(const Value& value, const Layout& layout, const Origin& origin) {
@@ -100,11 +98,7 @@ void lower_outputs(const Graph& graph, LoweringContext& context) {
     copy.kind = BufferKind::output;
     copy.constant.reset();
     BufferId own = program.add(std::move(copy));
-    NestBuilder nest(copy_nest_name);
-    std::vector<Expr> indices = nest.parallel(*output->shape);
-    Operand from{id, output->dtype, *output->shape}, to{own, output->dtype, *output->shape};
-    nest.store(to, indices, from(indices));
-    program.steps.push_back({nest.take(), {{output->name, "Identity", "", 0}}});
+    context.copy(id, own, {output->name, "Identity", "", 0});
     program.outputs.push_back(own);
   }
 }

@@ -24,13 +24,13 @@ class LoweringContext {
   BufferId buffer(const Value& value);
   // The value in a layout: its own buffer when it has that layout, else a copy, created once.
   BufferId buffer_as(const Value& value, const Layout& layout, const Origin& origin);
+  // Adds the step that copies each element, whatever the layouts.
+  void copy(BufferId from, BufferId to, const Origin& origin);
   // Adds the step of a call whose output has a layout: the call writes the value's own buffer when that has the layout,
   // else a temporary that is then copied to it. Sets the call's output.
   void emit_kernel(KernelCall call, const Value& output, const Layout& layout, const Origin& origin);
 
  private:
-  void copy(BufferId from, BufferId to, const Origin& origin);
-
   const Graph& graph_;
   Program& program_;
   const LayoutMap& layouts_;

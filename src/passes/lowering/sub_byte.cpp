@@ -1,6 +1,6 @@
 #include "passes/lowering/sub_byte.h"
 
-#include "ops/context.h"
+#include "ops/nest_builder.h"
 
 namespace onnxc {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "codegen/hip/call/kernel_spec.h"
-#include "ops/context.h"
+#include "ops/nest_builder.h"
 #include "passes/lowering/usual_size.h"
 #include "support/diagnostics.h"
 

@@ -1,4 +1,4 @@
-#include "ops/context.h"
+#include "ops/infer_context.h"
 
 #include <algorithm>
 #include <set>
@@ -7,8 +7,6 @@
 #include "support/text.h"
 
 namespace onnxc {
-
-// -------------------------------------------------------------------------------------------------- InferContext
 
 void InferContext::output(size_t i, DType dtype, Shape shape) {
   if (!has_output(i)) return;
@@ -195,198 +193,9 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-// ------------------------------------------------------------------------------------------------------- Operand
-
-Scalar Operand::operator()(std::vector<Expr> indices) const {
-  internal_check(indices.size() == shape.size(), "as many indices as the tensor has axes");
-  return scalar::load(dtype, buffer, std::move(indices));
-}
-
-Scalar Operand::compute(std::vector<Expr> indices) const {
-  return scalar::cast(info(dtype).compute, (*this)(std::move(indices)));
-}
-
-std::vector<Expr> Operand::broadcast_indices(const std::vector<Expr>& indices) const {
-  internal_check(indices.size() >= shape.size(), "broadcasting to a tensor of at least this rank");
-  std::vector<Expr> result;
-  size_t offset = indices.size() - shape.size();
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const Expr& index = indices[offset + i];
-    std::optional<Symbol> axis = index.as_symbol();
-    if (shape[i].is_constant(1)) {
-      // Kept where it is 0 anyway: an operand of the result's own shape is then loaded at the indices of the result.
-      const bool is_zero = axis && axis->info().extent && axis->info().extent->is_constant(1);
-      result.push_back(is_zero ? index : Expr(0));
-      continue;
-    }
-    bool full = proven_different(shape[i], Expr(1)) ||
-                (axis && axis->info().extent && proven_equal(*axis->info().extent, shape[i]));
-    // A dim that may be 1 at run time: min(i, dim - 1) is 0 then, and i otherwise.
-    result.push_back(full ? index : min(index, shape[i] - 1));
-  }
-  return result;
-}
-
-// --------------------------------------------------------------------------------------------------- NestBuilder
-
-Expr NestBuilder::add_axis(const Expr& extent, AxisKind kind) {
-  Symbol symbol = Symbol::axis(fmt::format("i{}", nest_.axes.size()), extent);
-  nest_.axes.push_back({symbol, extent, kind});
-  return symbol;
-}
-
-Expr NestBuilder::parallel(const Expr& extent) { return add_axis(extent, AxisKind::parallel); }
-Expr NestBuilder::ordered(const Expr& extent) { return add_axis(extent, AxisKind::ordered); }
-Expr NestBuilder::reduce(const Expr& extent) { return add_axis(extent, AxisKind::reduce); }
-
-std::vector<Expr> NestBuilder::parallel(const Shape& shape) {
-  std::vector<Expr> axes;
-  for (const Expr& extent : shape) axes.push_back(parallel(extent));
-  return axes;
-}
-
-std::vector<Expr> NestBuilder::reduce(const Shape& shape) {
-  std::vector<Expr> axes;
-  for (const Expr& extent : shape) axes.push_back(reduce(extent));
-  return axes;
-}
-
-Expr NestBuilder::let(const Scalar& value) {
-  Symbol symbol = Symbol::index(fmt::format("j{}", nest_.lets.size()));
-  nest_.lets.push_back({symbol, scalar::cast(DType::int64, value)});
-  return symbol;
-}
-
-Scalar NestBuilder::accumulate(ReduceKind kind, const Scalar& element, const Expr& position) {
-  Accumulator accumulator{kind, element.dtype(), element, position};
-  switch (kind) {
-    case ReduceKind::sum:
-    case ReduceKind::product:
-      accumulator.dtype = info(element.dtype()).compute;
-      accumulator.element = scalar::cast(accumulator.dtype, element);
-      break;
-    case ReduceKind::argument_minimum:
-    case ReduceKind::argument_maximum:
-    case ReduceKind::last_argument_minimum:
-    case ReduceKind::last_argument_maximum:
-      accumulator.dtype = DType::int64;
-      break;
-    default:
-      break;
-  }
-  nest_.accumulators.push_back(accumulator);
-  return scalar::accumulator(accumulator.dtype, static_cast<int>(nest_.accumulators.size()) - 1);
-}
-
-void NestBuilder::store(const Operand& output, std::vector<Expr> indices, const Scalar& value, StoreKind kind,
-                        const Scalar& condition) {
-  internal_check(indices.size() == output.rank(), "as many indices as the tensor has axes");
-  internal_check(value.dtype() == output.dtype || (is_floating(value.dtype()) && is_floating(output.dtype)),
-                 "conversions other than between floating types are written as casts");
-  nest_.stores.push_back({output.buffer, std::move(indices), scalar::cast(output.dtype, value), kind, condition});
-}
-
-// ------------------------------------------------------------------------------------------------- DefineContext
-
-Operand DefineContext::operand(BufferId id) const {
-  const Buffer& buffer = program_.buffer(id);
-  return {id, buffer.dtype, buffer.shape};
-}
-
-Operand DefineContext::in(size_t i) const { return operand(buffer_of_(input(i))); }
-
-Operand DefineContext::out(size_t i) const {
-  internal_check(has_output(i), "an output that somebody wants");
-  return operand(buffer_of_(*node_.outputs[i]));
-}
-
-Operand DefineContext::temporary(std::string_view role, DType dtype, Shape shape) {
-  static_cast<void>(product(shape) * element_size(dtype));  // an error where it does not fit in 64 bits
-  Buffer buffer;
-  buffer.name = fmt::format("{}/{}", node_.origin.name, role);
-  buffer.dtype = dtype;
-  buffer.layout = Layout::row_major(shape.size());
-  buffer.shape = std::move(shape);
-  return operand(program_.add(std::move(buffer)));
-}
-
-Operand DefineContext::constant_operand(std::string_view role, Tensor tensor) {
-  Buffer buffer;
-  buffer.name = fmt::format("{}/{}", node_.origin.name, role);
-  buffer.dtype = tensor.dtype();
-  buffer.shape = Shape(tensor.dims().begin(), tensor.dims().end());
-  buffer.layout = Layout::row_major(tensor.dims().size());
-  buffer.kind = BufferKind::constant;
-  buffer.constant = std::move(tensor);
-  return operand(program_.add(std::move(buffer)));
-}
-
-Operand DefineContext::reshaped(const Operand& source, Shape shape) {
-  Operand contiguous = source;
-  if (!program_.buffer(source.buffer).layout.is_row_major()) {
-    contiguous = temporary("row_major", source.dtype, source.shape);
-    NestBuilder nest("copy");
-    std::vector<Expr> indices = nest.parallel(source.shape);
-    nest.store(contiguous, indices, source(indices));
-    emit(std::move(nest));
-  }
-  Operand result = temporary("reshaped", source.dtype, std::move(shape));
-  program_.buffer(result.buffer).alias = Buffer::Alias{contiguous.buffer};
-  return result;
-}
-
-void DefineContext::emit(NestBuilder nest) { program_.steps.push_back({nest.take(), {node_.origin}}); }
-void DefineContext::emit(LoopBegin loop) { program_.steps.push_back({std::move(loop), {node_.origin}}); }
-void DefineContext::emit(LoopEnd loop) { program_.steps.push_back({loop, {node_.origin}}); }
-
-void DefineContext::bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values) {
-  SymbolBinding binding;
-  std::vector<Scalar> bound;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    std::optional<Symbol> symbol = dims[i].as_symbol();
-    if (!symbol || !node_.bound_symbols.contains(*symbol)) continue;
-    binding.symbols.push_back(*symbol);
-    bound.push_back(values.at(i));
-  }
-  if (bound.empty()) return;
-  Operand sizes = temporary("sizes", DType::int64, {Expr(std::ssize(bound))});
-  NestBuilder nest("sizes");
-  for (size_t i = 0; i < bound.size(); ++i) nest.store(sizes, {Expr(static_cast<int64_t>(i))}, bound[i]);
-  emit(std::move(nest));
-  binding.buffer = sizes.buffer;
-  program_.steps.push_back({std::move(binding), {node_.origin}});
-}
-
-void DefineContext::elementwise(const std::function<Scalar(const std::vector<Expr>&)>& value, size_t output_index) {
-  Operand output = out(output_index);
-  NestBuilder nest(node_.origin.type);
-  std::vector<Expr> indices = nest.parallel(output.shape);
-  nest.store(output, indices, value(indices));
-  emit(std::move(nest));
-}
-
-void DefineContext::copy(const std::function<std::vector<Expr>(const std::vector<Expr>&)>& source) {
-  const Operand x = in(0);
-  elementwise([&](const std::vector<Expr>& i) { return x(source(i)); });
-}
-
 bool may_be_negative(const Expr& size) {
   const std::set<Symbol> symbols = size.symbols();
   return std::ranges::any_of(symbols, [](const Symbol& symbol) { return symbol.info().bounds.minimum < 0; });
-}
-
-// ------------------------------------------------------------------------------------------------ tests on indices
-
-Scalar less(const Expr& a, const Expr& b) { return scalar::binary(ScalarOp::less, scalar::index(a), scalar::index(b)); }
-
-Scalar within(const Expr& index, const Expr& extent) {
-  return both(scalar::binary(ScalarOp::less_or_equal, scalar::index(0), scalar::index(index)), less(index, extent));
-}
-
-Scalar both(const Scalar& a, const Scalar& b) {
-  if (!a) return b;
-  if (!b) return a;
-  return scalar::binary(ScalarOp::logical_and, a, b);
 }
 
 }  // namespace onnxc

@@ -1,5 +1,6 @@
 #include "passes/graph/use_integer_convolutions.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,47 +37,56 @@ std::string replaced(const std::string& before) {
   });
 }
 
+// So many numbers between these, as a model's text has them. Of 64 and fewer, shape inference has computed the weights.
+std::string numbers(int count, int least, int most) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", least + i * 37 % (most - least + 1));
+  return text;
+}
+
 TEST(UseIntegerConvolutions, ScalesOfChannelsAndABiasFollowTheSumOfIntegers) {
-  expect_text(replaced(R"((uint8[1, 2, 4] q) => (y)
-      <float sx = {0.5}, uint8 zx = {3}, int8[3, 2, 2] w = {1, -2, 3, -4, 5, -128, 127, 8, 9, 10, 11, 12},
-       float[3] sw = {0.25, 1, 2}, int8[3] zw = {0, 0, 0}, int32[3] b = {4, -8, 12}, float[3] sb = {0.125, 0.5, 1}> {
+  expect_text(replaced(fmt::format(R"((uint8[1, 2, 14] q) => (y)
+      <float sx = {{0.5}}, uint8 zx = {{3}}, int8[3, 2, 11] w = {{{}}},
+       float[3] sw = {{0.25, 1, 2}}, int8[3] zw = {{0, 0, 0}}, int32[3] b = {{4, -8, 12}}, float[3] sb = {{0.125, 0.5, 1}}> {{
     x = DequantizeLinear(q, sx, zx)
     weights = DequantizeLinear<axis = 0>(w, sw, zw)
     bias = DequantizeLinear<axis = 0>(b, sb)
     sum = Conv<pads = [1, 0]>(x, weights, bias)
     y = Relu(sum)
-  })"),
-              R"(input %q: uint8[1, 2, 4]
-constant %zx: uint8 = 3
-constant %w: int8[3, 2, 2] = {1, -2, 3, -4, 5, -128, 127, 8, 9, 10, 11, 12}
+  }})",
+                                   numbers(66, -128, 127))),
+              R"(input %q: uint8[1, 2, 14]
+constant %zx: uint8[] = {3}
+constant %w: int8[3, 2, 11]
 constant %zw: int8[3] = {0, 0, 0}
 constant %sum/scale: float32[3, 1] = {0.125, 0.5, 1}
 constant %sum/bias: float32[3, 1] = {0.5, -4, 12}
-%sum/ConvInteger: int32[1, 3, 4] = ConvInteger(%q, %w, %zx, %zw) {pads=[1, 0]}
-%sum/Cast: float32[1, 3, 4] = Cast(%sum/ConvInteger) {to=1}
-%sum/Mul: float32[1, 3, 4] = Mul(%sum/Cast, %sum/scale)
-%sum/Add: float32[1, 3, 4] = Add(%sum/Mul, %sum/bias)
-%y: float32[1, 3, 4] = Relu(%sum/Add)
+%sum/ConvInteger: int32[1, 3, 5] = ConvInteger(%q, %w, %zx, %zw) {pads=[1, 0], auto_pad="NOTSET", group=1}
+%sum/Cast: float32[1, 3, 5] = Cast(%sum/ConvInteger) {to=1}
+%sum/Mul: float32[1, 3, 5] = Mul(%sum/Cast, %sum/scale)
+%sum/Add: float32[1, 3, 5] = Add(%sum/Mul, %sum/bias)
+%y: float32[1, 3, 5] = Relu(%sum/Add)
 output %y
 )");
 }
 
 TEST(UseIntegerConvolutions, SignedInputsUnsignedWeightsAroundTheirMiddleAndABiasOfNumbers) {
-  const std::string text = replaced(R"((int8[1, 1, 2, 3] q) => (y)
-      <float sx = {0.5}, int8 zx = {-7}, uint8[1, 1, 1, 2] w = {0, 255}, float sw = {0.25}, uint8 zw = {128},
-       float[1] bias = {1.5}> {
+  const std::string text = replaced(fmt::format(R"((int8[1, 1, 9, 10] q) => (y)
+      <float sx = {{0.5}}, int8 zx = {{-7}}, uint8[1, 1, 8, 9] w = {{{}}}, float sw = {{0.25}}, uint8 zw = {{128}},
+       float[1] bias = {{1.5}}> {{
     x = DequantizeLinear(q, sx, zx)
     weights = DequantizeLinear(w, sw, zw)
     sum = Conv(x, weights, bias)
     y = Relu(sum)
-  })");
+  }})",
+                                                numbers(72, 0, 255)));
   EXPECT_THAT(text, HasSubstr("= ConvInteger(%q, %w, %zx, %zw)"));
-  EXPECT_THAT(text, HasSubstr("%sum/bias: float32[1, 1, 1] = 1.5"));
+  EXPECT_THAT(text, HasSubstr("bias: float32[1, 1, 1] = {1.5}"));
 }
 
 TEST(UseIntegerConvolutions, WhatIsNoInt8StaysAConvolutionOfNumbers) {
   const auto convolution = [](const std::string& weights, const std::string& options) {
-    return "(uint8[1, 2, 4] q) => (y) <float sx = {0.5}, uint8 zx = {3}, " + weights + R"(> {
+    return "(uint8[1, 2, 40] q) => (y) <float sx = {0.5}, uint8 zx = {3}, " + weights + R"(> {
     x = DequantizeLinear(q, sx, zx)
     weights = DequantizeLinear(w, sw, zw)
     sum = Conv)" +
@@ -85,10 +95,12 @@ TEST(UseIntegerConvolutions, WhatIsNoInt8StaysAConvolutionOfNumbers) {
     y = Relu(sum)
   })";
   };
+  const std::string is_taken = "int8[2, 2, 20] w = {" + numbers(80, -9, 9) + "}, float sw = {0.5}, int8 zw = {0}";
+  EXPECT_THAT(replaced(convolution(is_taken, "")), HasSubstr("ConvInteger"));
   for (const auto& [weights, options] :
-       {std::pair("uint8[2, 2, 1] w = {0, 1, 2, 255}, float sw = {0.5}, uint8 zw = {100}", ""),  // up to 155
-        {"int8[2, 2, 1] w = {0, 1, 2, 3}, float sw = {0.5}, int8 zw = {1}", ""},
-        {"int8[2, 1, 1] w = {5, -7}, float sw = {0.5}, int8 zw = {0}", "<group = 2>"}})
+       {std::pair("uint8[2, 2, 20] w = {" + numbers(80, 0, 255) + "}, float sw = {0.5}, uint8 zw = {100}", ""),
+        {"int8[2, 2, 20] w = {" + numbers(80, -9, 9) + "}, float sw = {0.5}, int8 zw = {1}", ""},
+        {"int8[2, 1, 40] w = {" + numbers(80, -9, 9) + "}, float sw = {0.5}, int8 zw = {0}", "<group = 2>"}})
     EXPECT_THAT(replaced(convolution(weights, options)), Not(HasSubstr("ConvInteger"))) << weights << options;
 }
 

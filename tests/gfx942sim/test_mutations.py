@@ -260,8 +260,8 @@ def make_model(
 ) -> Model:
     """Its outputs are expected to be those given, or else what the CPU gives."""
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "model.onnx"))
-    onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "hip")
-    onnxc_commands.compile_model(folder / "model.onnx", folder / "source", "--target", "hip", "--emit", "source")
+    onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "cpu,hip")
+    onnxc_commands.compile_model(folder / "model.onnx", folder / "source", "--target", "cpu,hip", "--emit", "source")
     for name, array in inputs.items():
         np.save(folder / f"{name}.npy", array)
     if expected is None:

@@ -51,8 +51,8 @@ MUTATIONS = [
         ],
         "behind the end of a device allocation",
     ),
-    Mutation("sums of loops: the last part left out", [Change("i2 < 70; ++i2", "i2 < 69; ++i2")], WRONG_RESULT),
-    Mutation("sums of loops: a part beyond the last", [Change("i2 < 70; ++i2", "i2 < 71; ++i2")], "behind the end"),
+    Mutation("sums of loops: the last part left out", [Change("element < 70;", "element < 69;")], WRONG_RESULT),
+    Mutation("sums of loops: a part beyond the last", [Change("element < 70;", "element < 71;")], "behind the end"),
     Mutation(
         "sums of loops: parts that lie over each other",
         [Change("b0[i0_i1 + 10 * i2] = acc0;", "b0[i0_i1 + 9 * i2] = acc0;")],

@@ -11,7 +11,8 @@ bool is_batch_first(const NodeReader& node) { return node.integer("layout", 0) !
 // For each direction, whether it goes from the last step to the first.
 std::vector<bool> directions_of(const NodeReader& node) {
   const std::string direction = node.text("direction", "forward");
-  if (direction == "forward") return {false};
+  // The default of GRU 7 and RNN 7 is spelled so in ONNX's schemas.
+  if (direction == "forward" || direction == "foward") return {false};
   if (direction == "reverse") return {true};
   node.check(direction == "bidirectional",
              "attribute 'direction' must be forward, reverse or bidirectional, found '{}'", direction);

@@ -16,7 +16,6 @@
 #include "pass_runner.h"
 #include "pass_table.h"
 #include "passes/graph/reduce_precision.h"
-#include "passes/graph/use_integer_convolutions.h"
 #include "passes/lowering/lower.h"
 #include "report/nodes.h"
 #include "report/report.h"
@@ -95,11 +94,8 @@ PassConditions conditions_of(const Options& options, bool for_gpu) {
 }
 
 // Graph to graph.
-void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, const CpuMachine& machine) {
-  const PassConditions conditions = conditions_of(options, false);
-  // First, while weights are integers. A GPU has no kernel for their sums.
-  if (conditions.optimizes && !options.for_gpu() && machine.convolution.int8_products > 0)
-    passes.run("use_integer_convolutions", graph, [&] { use_integer_convolutions(graph); });
+void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
+  const PassConditions conditions = conditions_of(options, options.for_gpu());
   for (const GraphPass& pass : graph_passes())
     if (applies(pass.when, conditions)) passes.run(pass, graph);
   // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
@@ -212,7 +208,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   if (only_shows_shapes(options)) return;
   check_kept_nodes(graph, precision_of(options));
   const CpuMachine architecture = resolve_march(options.march, options.compiler, narrow_products(options, graph));
-  optimize_graph(options, passes, graph, architecture);
+  optimize_graph(options, passes, graph);
 
   // A program for each target, from the same graph, which is not looked at beyond this point.
   std::optional<Program> cpu_program, device_program;

@@ -13,7 +13,7 @@
 namespace onnxc {
 
 // `narrowing`: where values between nodes are stored in 16 bits (--precision).
-enum class When : uint8_t { always, optimizing, optimizing_for_gpu, narrowing };
+enum class When : uint8_t { always, optimizing, optimizing_for_cpu, optimizing_for_gpu, narrowing };
 
 struct GraphPass {
   std::string_view name;

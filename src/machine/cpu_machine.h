@@ -25,7 +25,7 @@ struct ConvolutionCosts {
   double planar_winograd_share;           // its fraction of the peak; few registers take more operands from memory
   bool leaves_out_taps_of_padding;        // direct skips a tap that is padding for a whole register tile
   double bfloat16_products = 0;  // of pairs (bfloat16_pairs.h), to one of an FMA in the time; 0: no instruction
-  double int8_products = 0;      // of quads (int8_quads.h), likewise
+  double int8_products = 0;      // of quads (int8_quads.h), likewise; of pairs of int16 half as many
   bool takes_two_fours;          // Winograd may use tiles of 4x4; not measured on the other machines
 };
 

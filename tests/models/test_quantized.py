@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnxruntime import quantization
 
 from tests import onnxc_commands
@@ -75,12 +77,14 @@ def expect_steps(results: list[Array], expected: list[Array]) -> None:
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("types", TYPES)
-@pytest.mark.parametrize("name", LAYERS)
-def test_layers_equal_onnxruntime(name: str, types: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "types", "march"),
+    [*product(LAYERS, TYPES, ["native"]), ("convolutions", "u8s8", "x86-64-v3"), ("lower_ranks", "s8s8", "x86-64-v4")],
+)
+def test_layers_equal_onnxruntime(name: str, types: str, march: str, tmp_path: Path) -> None:
     model = quantized(name, types, tmp_path, quantization.QuantFormat.QDQ)
     for run in export(ROWS[name]).runs:
-        expect_steps(*outputs(model, run, tmp_path))
+        expect_steps(*outputs(model, run, tmp_path, "--march", march))
 
 
 @pytest.mark.usefixtures("commands")
@@ -113,7 +117,7 @@ def test_networks_are_as_accurate_as_in_onnxruntime(name: str, types: str, tmp_p
 
 @pytest.mark.usefixtures("commands")
 def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
-    """Dequantised additions, activations and what quantises the result are epilogues (on a machine with VNNI)."""
+    """Dequantised additions, activations and what quantises the result are epilogues."""
     model = quantized("r3d_18_narrow", "u8s8", tmp_path, quantization.QuantFormat.QDQ)
     report = onnxc_commands.execute(
         [str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", "--march", "znver4"]
@@ -125,3 +129,43 @@ def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
     additions = [line for line in report.splitlines() if line.startswith("Add ")]
     assert len(additions) == 8
     assert all("conv_int8" in line for line in additions)
+
+
+def integer_convolution(tile_axes: int, folder: Path) -> tuple[Path, Array, Array, Array]:
+    """A ConvInteger of three taps along the last axes, with the input and the weights that a run takes."""
+    random = np.random.default_rng(tile_axes)
+    taps = [1] * (3 - tile_axes) + [3] * tile_axes
+    weights = random.integers(-60, 61, (35, 33, *taps)).astype(np.int8)
+    x = random.integers(0, 256, (2, 33, 5, 14, 13)).astype(np.uint8)
+    zero = np.array(93, np.uint8)
+    pads = [tap // 2 for tap in taps] * 2
+    node = onnx.helper.make_node("ConvInteger", ["x", "w", "zero"], ["y"], pads=pads)
+    graph = onnx.helper.make_graph(
+        [node],
+        "integer",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, ["N", 33, "D", "H", "W"])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.INT32, None)],
+        [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(zero, "zero")],
+    )
+    model = folder / "integer.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)]), model)
+    return model, x, weights, zero
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64-v4", "native"])
+@pytest.mark.parametrize("tile_axes", [2, 3])
+def test_winograd_of_bytes_is_exact(tile_axes: int, march: str, tmp_path: Path) -> None:
+    """By the instruction of products of pairs, where this machine has it (native), and without."""
+    model, x, weights, zero = integer_convolution(tile_axes, tmp_path)
+    options = ("--march", march)
+    report = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", *options]).stdout
+    assert "conv_int8_winograd F(" in report
+    shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", *options)
+    inputs = {"x": tensor_files.save(x, tmp_path / "x")}
+    [result] = onnxc_commands.run_files(shared_object, inputs, ["y"], tmp_path / "results").values()
+    centred = torch.from_numpy(x.astype(np.float64) - float(zero))
+    padding = [tap // 2 for tap in weights.shape[2:]]
+    expected = torch.nn.functional.conv3d(centred, torch.from_numpy(weights.astype(np.float64)), padding=padding)
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, expected.numpy())

@@ -8,6 +8,8 @@
 #include "kernels/cpu/conv/conv_pooled.h"
 #include "kernels/cpu/conv_int8/conv_int8.h"
 #include "kernels/cpu/conv_int8/conv_int8_packing.h"
+#include "kernels/cpu/conv_int8_winograd/conv_int8_winograd.h"
+#include "kernels/cpu/conv_int8_winograd/conv_int8_winograd_packing.h"
 #include "kernels/cpu/conv_nchw/conv_planar.h"
 #include "kernels/cpu/conv_nchw/conv_planar_packing.h"
 #include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
@@ -202,20 +204,16 @@ struct Requantize {
   }
 };
 
-template <class L>
-void int8(benchmark::State& state) {
+template <class L, class Kernel>
+void measure_bytes(benchmark::State& state, const std::vector<uint8_t>& packed) {
   const ConvSizes sizes = forward_sizes<L>();
   const BlockedView input_view = dense_view(L::shape.input_channels, sizes.input, lanes);
   const BlockedView output_view = dense_view(L::shape.output_channels, sizes.output, lanes);
   const auto bytes_as_floats = [](int64_t bytes) { return divide_up(bytes, sizeof(float)); };
   Floats input(bytes_as_floats(input_view.batch_stride), 1.0f), output(bytes_as_floats(output_view.batch_stride), 0.0f);
   const Floats scale(round_up(L::shape.output_channels, lanes), 0.001f);
-  const std::vector<int8_t> weights(
-      static_cast<size_t>(L::shape.output_channels * L::shape.input_channels * L::shape.kernel.product()), 3);
-  const std::vector<uint8_t> packed = pack_int8_weights(L::shape, lanes, 0, weights, {});
   Floats aligned(bytes_as_floats(std::ssize(packed)), 0.0f);
   std::memcpy(aligned.data(), packed.data(), packed.size());
-  using Kernel = Int8Convolution<L::shape, uint8_t, uint8_t, Requantize>;
   const KernelWork work = Kernel::work(sizes);
   Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
   const typename Kernel::Arguments arguments{
@@ -226,6 +224,24 @@ void int8(benchmark::State& state) {
                             static_cast<double>(L::shape.input_channels * L::shape.output_channels);
   measure(state, output, {.operations = operations},
           [&] { Kernel::run(arguments, Requantize{scale.data()}, 0, work.tasks, scratch.data()); });
+}
+
+template <class L>
+std::vector<int8_t> weights_of_bytes() {
+  const int64_t count = L::shape.output_channels * L::shape.input_channels * L::shape.kernel.product();
+  return std::vector<int8_t>(static_cast<size_t>(count), 3);
+}
+
+template <class L>
+void int8(benchmark::State& state) {
+  measure_bytes<L, Int8Convolution<L::shape, uint8_t, uint8_t, Requantize>>(
+      state, pack_int8_weights(L::shape, lanes, 0, weights_of_bytes<L>()));
+}
+
+template <class L, Axes tile>
+void int8_winograd(benchmark::State& state) {
+  measure_bytes<L, Int8WinogradConvolution<L::shape, uint8_t, uint8_t, Requantize, tile>>(
+      state, pack_int8_winograd_weights({L::shape, tile, lanes}, -128, weights_of_bytes<L>()));
 }
 
 template <class L>
@@ -369,6 +385,11 @@ void add_int8() {
   add("int8/R3D-18 256->256 @4x14x14", int8<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
   add("int8/R3D-18 64->128 stride 2 @16x56x56", int8<Layer<{64, 128, 1, three, two}, {16, 56, 56}>>);
   add("int8/64->128 1x1x1 @8x8x8", int8<Layer<{64, 128, 1, one}, {8, 8, 8}>>);
+  add("int8 winograd F(2,4,4)/R3D-18 64->64 @16x56x56",
+      int8_winograd<Layer<{64, 64, 1, three}, {16, 56, 56}>, Axes{2, 4, 4}>);
+  add("int8 winograd F(2,2,2)/R3D-18 256->256 @4x14x14",
+      int8_winograd<Layer<{256, 256, 1, three}, {4, 14, 14}>, Axes{2, 2, 2}>);
+  add("int8 winograd F(2,4,4)/64->64 @8x8x8", int8_winograd<Layer<{64, 64, 1, three}, {8, 8, 8}>, Axes{2, 4, 4}>);
 }
 
 // Without AMX the emulation runs: its time says nothing of the kernel's, and a whole layer takes seconds.

@@ -19,6 +19,8 @@ CpuProblem resolve(const Node& node, const Graph& graph) {
   CpuProblem problem{&node};
   if (std::optional<ConvolutionProblem> convolution = as_convolution_problem(node, graph))
     problem.convolution = std::make_shared<ConvolutionProblem>(*std::move(convolution));
+  if (std::optional<ByteConvolution> bytes = as_byte_convolution(node, graph))
+    problem.bytes = std::make_shared<ByteConvolution>(*std::move(bytes));
   return problem;
 }
 

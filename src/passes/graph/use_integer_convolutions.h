@@ -11,8 +11,7 @@ namespace onnxc {
 // is exact. What quantises the result, and activations between, stay as they are and become the kernel's epilogue.
 //
 // Limits: one group; weights whose differences from their zero point are int8. To be run before constants are folded,
-// since the weights would then be numbers; and only for a machine whose products of bytes are faster than Winograd's of
-// numbers.
+// since the weights would then be numbers; and only for a CPU, which has kernels for their sums.
 void use_integer_convolutions(Graph& graph);
 
 }  // namespace onnxc

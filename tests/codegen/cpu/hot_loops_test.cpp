@@ -28,6 +28,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
 #include "kernels/cpu/conv/conv_pooled.h"
 #include "kernels/cpu/conv_int8/conv_int8.h"
+#include "kernels/cpu/conv_int8_winograd/conv_int8_winograd.h"
 #include "kernels/cpu/conv_nchw/conv_stem.h"
 #include "kernels/cpu/conv_nchw/conv_stem_winograd.h"
 #include "kernels/cpu/conv_nchw/conv_to_rows.h"
@@ -171,6 +172,11 @@ template <int64_t inputs, int64_t outputs, Axes kernel, Axes stride>
 constexpr BytesCall of_bytes = &call<Int8Convolution<ConvShape{inputs, outputs, 1, kernel, stride}, uint8_t, int32_t, OfIntegers>, OfIntegers>;
 extern const BytesCall convolutions_of_bytes[];
 const BytesCall convolutions_of_bytes[] = {of_bytes<64, 128, {3, 3, 3}, {2, 2, 2}>, of_bytes<54, lanes, {1, 3, 3}, {1, 1, 1}>};
+using BytesByWinogradCall = void (*)(const Int8WinogradArguments<uint8_t, int32_t>&, const OfIntegers&, int64_t, int64_t, void*);
+template <int64_t inputs, int64_t outputs, Axes tile>
+constexpr BytesByWinogradCall of_bytes_by_winograd = &call<Int8WinogradConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, uint8_t, int32_t, OfIntegers, tile>, OfIntegers>;
+extern const BytesByWinogradCall convolutions_of_bytes_by_winograd[];
+const BytesByWinogradCall convolutions_of_bytes_by_winograd[] = {of_bytes_by_winograd<64, 64, {2, 4, 4}>, of_bytes_by_winograd<128, 3 * lanes, {2, 2, 2}>};
 
 // More accumulators than there are registers: the check must find it.
 [[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, u, 64, 64, m); }
@@ -309,7 +315,7 @@ std::vector<HotLoop> hot_loops(const std::string& assembly) {
       for (size_t i = first; i <= last; ++i) {
         const std::string& instruction = function.instructions[i];
         const bool multiplies =
-            std::ranges::any_of(std::array{"vfm", "vfnm", "vdpbf16ps", "vpdpbusd", "vpmaddwd"},
+            std::ranges::any_of(std::array{"vfm", "vfnm", "vdpbf16ps", "vpdpbusd", "vpdpwssd", "vpmaddwd"},
                                 [&](const char* mnemonic) { return instruction.starts_with(mnemonic); });
         loop.multiply_adds += multiplies ? 1 : 0;
         // Without frame pointers rbp is like any other. With an index it is an array, whose place no spill has.

@@ -54,18 +54,23 @@ bool has_whole_weights(const Node& node) {
 
 }  // namespace
 
-std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const Graph& graph) {
-  std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  if (!convolution) return std::nullopt;
+OutputSize output_size(const KernelConvolution& convolution, const Graph& graph) {
   std::array<int64_t, 3> size{};
   bool is_known = true;
   for (size_t i = 0; i < size.size(); ++i) {
-    const Expr& extent = convolution->axes[i].output;
+    const Expr& extent = convolution.axes[i].output;
     is_known &= extent.constant().has_value();
     size[i] = usual_size(graph, extent).value_or(0);
   }
-  return ConvolutionProblem{
-      *std::move(convolution), {size[0], size[1], size[2]}, is_known, has_whole_weights(node), node.inputs[0]->dtype};
+  return {{size[0], size[1], size[2]}, is_known};
+}
+
+std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const Graph& graph) {
+  std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
+  if (!convolution) return std::nullopt;
+  const OutputSize output = output_size(*convolution, graph);
+  return ConvolutionProblem{*std::move(convolution), output.size, output.is_known, has_whole_weights(node),
+                            node.inputs[0]->dtype};
 }
 
 bool is_stem(const ConvolutionProblem& problem) {

@@ -23,6 +23,13 @@ struct ConvolutionProblem {
   const kernels::ConvShape& shape() const { return convolution.shape; }
   bool is_transposed() const { return convolution.spec.transposed; }
 };
+// The output's size in space: static, or else its size hint.
+struct OutputSize {
+  kernels::Axes size;
+  bool is_known;
+};
+OutputSize output_size(const KernelConvolution& convolution, const Graph& graph);
+
 // Nothing where no kernel supports the node.
 std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const Graph& graph);
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "codegen/cpu/call/byte_convolution.h"
 #include "codegen/cpu/call/convolution_problem.h"
 #include "passes/lowering/offer.h"
 
@@ -14,7 +15,9 @@ namespace onnxc {
 // A node, with what several kernels ask of it resolved once.
 struct CpuProblem {
   const Node* node = nullptr;
-  std::shared_ptr<const ConvolutionProblem> convolution = {};  // null where the node is none, or not for kernels
+  // Null where the node is none, or not for kernels.
+  std::shared_ptr<const ConvolutionProblem> convolution = {};
+  std::shared_ptr<const ByteConvolution> bytes = {};
 };
 
 struct CpuKernelRow {
@@ -26,6 +29,7 @@ struct CpuKernelRow {
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_int8_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_stem(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
@@ -47,6 +51,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"conv_direct", offer_conv_direct},
     {"conv_winograd", offer_conv_winograd},
     {"conv_int8", offer_conv_int8},
+    {"conv_int8_winograd", offer_conv_int8_winograd},
     // NCHW with few channels to NCHWc
     {"conv_stem", offer_conv_stem},
     {"conv_stem_winograd", offer_conv_stem_winograd},

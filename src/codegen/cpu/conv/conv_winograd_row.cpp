@@ -84,19 +84,11 @@ std::string reason_against(const ConvolutionProblem& problem, const kernels::Win
   return is_plane || weight_bytes(packing) <= most_weights_of_two_fours ? "" : "too many weights";
 }
 
-// "F(2,4)" for two axes of three taps: outputs of a tile along each.
-std::string form_name(const Axes& tile) {
-  std::vector<int64_t> outputs;
-  for (const int64_t extent : {tile.d, tile.h, tile.w})
-    if (extent != 1) outputs.push_back(extent);
-  return fmt::format("F({})", fmt::join(outputs, ","));
-}
-
 void lower(const CpuProblem& problem, const kernels::WinogradPacking& packing, LoweringContext& context) {
   const Axes& tile = packing.tile;
   lower_convolution(
       *problem.node, problem.convolution->convolution,
-      {"conv_winograd " + form_name(tile), "kernels/cpu/conv_winograd/conv_winograd.h", "WinogradConvolution",
+      {"conv_winograd " + winograd_name(tile), "kernels/cpu/conv_winograd/conv_winograd.h", "WinogradConvolution",
        fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w), EpilogueForm::blocks, false,
        // With dilations the voxels of a window are those of several tasks.
        packing.form().is_dilated() ? Axes{1, 1, 1} : tile},

@@ -139,6 +139,13 @@ class ConvolutionSpec : public CpuKernelSpec {
 
 }  // namespace
 
+std::string winograd_name(const kernels::Axes& tile) {
+  std::vector<int64_t> outputs;
+  for (const int64_t extent : {tile.d, tile.h, tile.w})
+    if (extent != 1) outputs.push_back(extent);
+  return fmt::format("F({})", fmt::join(outputs, ","));
+}
+
 std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution, const KernelCall& pool) {
   const auto* spec = dynamic_cast<const ConvolutionSpec*>(convolution.spec.get());
   const auto windows = separate_maximum_windows(pool);

@@ -28,6 +28,9 @@ std::vector<float> weights_of(const Node& node);
 Layout blocked_input(const Node& node, int lanes);
 Layout row_major_input(const Node& node);
 
+// "F(2,4)" for two axes of three taps: outputs of a tile along each.
+std::string winograd_name(const kernels::Axes& tile);
+
 // Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW where that
 // is its form. The bias of a Conv is its first epilogue; the sums of a ConvInteger are stored as they are.
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,

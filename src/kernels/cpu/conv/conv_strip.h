@@ -31,6 +31,7 @@ struct StripDemand {
   int64_t input_blocks, voxel_bytes;  // blocks of channels, and bytes of a voxel in one of them
   int64_t strip_bytes;                // of a strip at most, where one row of outputs fits
   int64_t group_voxels;               // flat voxels that the kernel computes at once
+  int64_t wished_strips;              // of all images, where they are large enough
 };
 
 // A task computes all channels of `planes` output planes by `rows` rows of one image.
@@ -43,7 +44,6 @@ struct StripGeometry {
 };
 
 constexpr StripGeometry strip_geometry(const ConvShape& shape, const StripDemand& demand, const ConvSizes& sizes) {
-  constexpr int64_t wished_tasks = 16;
   const StripAxis d{shape.kernel.d, shape.stride.d, shape.dilation.d};
   const StripAxis h{shape.kernel.h, shape.stride.h, shape.dilation.h};
   const StripAxis w{shape.kernel.w, shape.stride.w, shape.dilation.w};
@@ -64,7 +64,7 @@ constexpr StripGeometry strip_geometry(const ConvShape& shape, const StripDemand
   // Planes are cut first, since a cut there copies fewer rows twice than one between rows of few planes.
   while (result.planes > 1 && bytes(result.planes, result.rows) > demand.strip_bytes) --result.planes;
   while (result.rows > 1 && bytes(result.planes, result.rows) > demand.strip_bytes) --result.rows;
-  const int64_t wished = divide_up(wished_tasks, sizes.batch);
+  const int64_t wished = divide_up(demand.wished_strips, sizes.batch);
   const auto tasks = [&] { return divide_up(sizes.output.d, result.planes) * divide_up(sizes.output.h, result.rows); };
   while (tasks() < wished && result.planes > 1) result.planes = divide_up(result.planes, 2);
   while (tasks() < wished && result.rows * result.row_pitch > 2 * demand.group_voxels && result.rows > 1)

@@ -5,8 +5,9 @@
 // it; padding is the zero point. Method: a task copies what it reads into a strip (conv_strip.h) as unsigned bytes (an
 // int8 is 128 more), with the zero point as padding. A register tile is 12 flat voxels by two blocks of outputs (4 by
 // two with AVX2): for each quad of input channels one load of each block's weights, and a broadcast of each voxel's
-// four bytes, which both blocks share (int8_quads.h). The sum of the zero point's products is a constant of the output
-// channel, with which the sums begin. The epilogue sees integers (integers.h).
+// four bytes, which both blocks share (int8_quads.h). Planes of taps that read padding alone are left out: a third of
+// the products of two planes. The sum of the zero point's products is a constant of the output channel and the plane of
+// taps, with which the sums begin. The epilogue sees integers (integers.h).
 //
 // Limits: outputs in the gaps between rows are computed and dropped, and so are the voxels behind the last row. Bound
 // by: products, one VPDPBUSD for 64 of them; by the broadcasts with one block of outputs; by the copy with few outputs.
@@ -36,14 +37,17 @@ class Int8Convolution {
                   void* scratch) {
     const Int8Geometry geometry = int8_geometry(packing, arguments.sizes);
     for (int64_t index = task_begin; index < task_end; ++index) {
-      const Task task = Walk::task(geometry, arguments.sizes, index);
+      const Task task = Walk::task(geometry, arguments.sizes, index / geometry.splits);
+      const int64_t chunk_begin = index % geometry.splits * geometry.split_chunks;
+      const int64_t chunk_end = smaller(chunk_begin + geometry.split_chunks, packing.chunks());
       auto* const strip = static_cast<uint8_t*>(scratch);
       copy_strip(arguments, geometry, task, strip);
-      const int64_t end = Walk::flat_outputs(geometry, arguments.sizes, task);
-      constexpr int64_t last = packing.chunks() - 1;
-      for (int64_t chunk = 0; chunk < last; ++chunk)
-        run_chunk<2>(arguments, epilogue, geometry, task, strip, chunk, end);
-      run_chunk<packing.chunk_blocks(last)>(arguments, epilogue, geometry, task, strip, last, end);
+      for (int64_t chunk = chunk_begin; chunk < chunk_end; ++chunk) {
+        if (packing.chunk_blocks(chunk) == 2)
+          run_chunk<2>(arguments, epilogue, geometry, task, strip, chunk);
+        else if constexpr (packing.output_blocks() % 2 == 1)
+          run_chunk<1>(arguments, epilogue, geometry, task, strip, chunk);
+      }
     }
   }
 
@@ -91,37 +95,68 @@ class Int8Convolution {
 
   // ---- products
 
+  // Planes of taps [begin, end).
+  struct Taps {
+    int64_t begin, end;
+  };
+
+  // Those that read inside of the input from an output plane of the task.
+  static Taps taps_inside(const ConvSizes& sizes, int64_t plane) {
+    constexpr int64_t apart = shape.dilation.d;
+    const int64_t first = plane * shape.stride.d - sizes.begin_pads.d;  // what the first tap reads
+    const int64_t begin = first >= 0 ? 0 : divide_up(-first, apart);
+    const int64_t end = first >= sizes.input.d ? 0 : divide_up(sizes.input.d - first, apart);
+    return {smaller(begin, shape.kernel.d), smaller(end, shape.kernel.d)};
+  }
+
+  // With one tap there are no gaps between planes, and all are one.
   template <int64_t blocks>
   static void run_chunk(const Arguments& arguments, const Epilogue& epilogue, const Int8Geometry& geometry,
-                        const Task& task, const uint8_t* strip, int64_t chunk, int64_t end) {
-    const uint8_t* const packed = arguments.weights + packing.chunk_offset(chunk);
-    for (int64_t first = 0; first < end; first += tile_voxels) {
-      vec_int32 sums[tile_voxels][blocks];
-      multiply_tile<blocks>(geometry, strip + first * lanes, reinterpret_cast<const int8_t*>(packed), sums);
-      finish<blocks>(arguments, epilogue, geometry, task, chunk, first, smaller(end, first + tile_voxels), sums);
+                        const Task& task, const uint8_t* strip, int64_t chunk) {
+    const auto run_range = [&](int64_t begin, int64_t end, const Taps& taps) {
+      const auto* const packed = reinterpret_cast<const int8_t*>(arguments.weights + packing.chunk_offset(chunk));
+      for (int64_t first = begin; first < end; first += tile_voxels) {
+        vec_int32 sums[tile_voxels][blocks];
+        multiply_tile<blocks>(geometry, taps, strip + first * lanes, packed, sums);
+        finish<blocks>(arguments, epilogue, geometry, task, chunk, first, smaller(end, first + tile_voxels), sums);
+      }
+    };
+    if constexpr (shape.kernel == Axes{1, 1, 1}) {
+      run_range(0, Walk::flat_outputs(geometry, arguments.sizes, task), {0, 1});
+    } else {
+      const int64_t voxels = (task.rows - 1) * geometry.row_pitch + arguments.sizes.output.w;
+      for (int64_t plane = 0; plane < task.planes; ++plane)
+        run_range(plane * geometry.plane_pitch, plane * geometry.plane_pitch + voxels,
+                  taps_inside(arguments.sizes, task.plane + plane));
     }
   }
 
   template <int64_t blocks>
-  [[gnu::always_inline]] static void multiply_tile(const Int8Geometry& geometry, const uint8_t* strip,
-                                                   const int8_t* weights, vec_int32 (&result)[tile_voxels][blocks]) {
+  [[gnu::always_inline]] static void multiply_tile(const Int8Geometry& geometry, const Taps& taps, const uint8_t* strip,
+                                                   const int8_t* packed, vec_int32 (&result)[tile_voxels][blocks]) {
+    constexpr int64_t vector = packing.vector_bytes(), plane_taps = shape.kernel.h * shape.kernel.w;
     vec_int32 sums[tile_voxels][blocks];
 #pragma clang loop unroll(full)
-    for (int64_t voxel = 0; voxel < tile_voxels; ++voxel)
+    for (int64_t block = 0; block < blocks; ++block) {
+      vec_int32 start = splat(int32_t{0});
+      for (int64_t kd = taps.begin; kd < taps.end; ++kd)
+        start = add(start, load_quads(packed + (kd * blocks + block) * vector));
 #pragma clang loop unroll(full)
-      for (int64_t block = 0; block < blocks; ++block)
-        sums[voxel][block] = load_quads(weights + block * packing.vector_bytes());
-    weights += blocks * packing.vector_bytes();
+      for (int64_t voxel = 0; voxel < tile_voxels; ++voxel) sums[voxel][block] = start;
+    }
+    packed += shape.kernel.d * blocks * vector;
     for (int64_t input_block = 0; input_block < packing.input_blocks(); ++input_block) {
-      const int64_t quads = packing.quads(input_block);
-      for (int64_t kd = 0; kd < shape.kernel.d; ++kd)
+      const int64_t quads = packing.quads(input_block), plane_bytes = plane_taps * quads * blocks * vector;
+      const int8_t* weights = packed + taps.begin * plane_bytes;
+      for (int64_t kd = taps.begin; kd < taps.end; ++kd)
         for (int64_t kh = 0; kh < shape.kernel.h; ++kh)
           for (int64_t kw = 0; kw < shape.kernel.w; ++kw) {
             const uint8_t* tap = strip + Walk::tap_voxel(geometry, input_block, kd, kh, kw) * lanes;
 #pragma clang loop unroll(disable)
-            for (int64_t quad = 0; quad < quads; ++quad, tap += 4, weights += blocks * packing.vector_bytes())
+            for (int64_t quad = 0; quad < quads; ++quad, tap += 4, weights += blocks * vector)
               multiply_quad<blocks>(tap, weights, sums);
           }
+      packed += shape.kernel.d * plane_bytes;
     }
 #pragma clang loop unroll(full)
     for (int64_t voxel = 0; voxel < tile_voxels; ++voxel)

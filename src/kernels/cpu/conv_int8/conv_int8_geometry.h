@@ -5,8 +5,9 @@
 
 namespace onnxc::kernels {
 
-// Packed weights, in bytes: for each chunk of one or two blocks of output channels [block][output] int32, with which
-// the sums begin, and [block of input channels][tap][quad of input channels][block][output][of the quad] int8.
+// Packed weights, in bytes: for each chunk of one or two blocks of output channels [plane of taps][block][output]
+// int32, with which the sums of that plane begin, and [block of input channels][tap][quad of input
+// channels][block][output][of the quad] int8.
 struct Int8Packing {
   ConvShape shape;
   int lanes;
@@ -21,26 +22,30 @@ struct Int8Packing {
   }
   constexpr int64_t vector_bytes() const { return int64_t{lanes} * 4; }
   constexpr int64_t steps() const { return shape.kernel.product() * divide_up(shape.input_channels, 4); }
-  constexpr int64_t chunk_offset(int64_t chunk) const { return 2 * chunk * vector_bytes() * (1 + steps()); }
-  constexpr int64_t size() const { return output_blocks() * vector_bytes() * (1 + steps()); }
-  // Of the start of an output channel's sum.
-  constexpr int64_t start_offset(int64_t output) const {
-    const int64_t block = output / lanes;
-    return chunk_offset(block / 2) + block % 2 * vector_bytes() + output % lanes * 4;
+  constexpr int64_t chunk_offset(int64_t chunk) const {
+    return 2 * chunk * vector_bytes() * (shape.kernel.d + steps());
+  }
+  constexpr int64_t size() const { return output_blocks() * vector_bytes() * (shape.kernel.d + steps()); }
+  // Of the start of an output channel's sum over a plane of taps.
+  constexpr int64_t start_offset(int64_t output, int64_t kd) const {
+    const int64_t block = output / lanes, chunk = block / 2;
+    return chunk_offset(chunk) + (kd * chunk_blocks(chunk) + block % 2) * vector_bytes() + output % lanes * 4;
   }
   constexpr int64_t offset(int64_t output, int64_t input, int64_t tap) const {
     const int64_t block = output / lanes, blocks = chunk_blocks(block / 2);
     const int64_t input_block = input / lanes, quads_before = input_block * (lanes / 4) * shape.kernel.product();
     const int64_t step = quads_before + tap * quads(input_block) + input % lanes / 4;
-    return chunk_offset(block / 2) + (blocks + step * blocks + block % 2) * vector_bytes() + output % lanes * 4 +
-           input % 4;
+    return chunk_offset(block / 2) + ((shape.kernel.d + step) * blocks + block % 2) * vector_bytes() +
+           output % lanes * 4 + input % 4;
   }
 };
 
 // Any kernel, stride and dilation; one group.
 constexpr bool int8_supports(const ConvShape& shape) { return shape.groups == 1; }
 
+// A task computes a strip, and of its output channels a split of the chunks.
 struct Int8Geometry : StripGeometry {
+  int64_t split_chunks, splits;
   KernelWork work;
 };
 
@@ -50,10 +55,19 @@ constexpr int64_t int8_tile_voxels(int vector_lanes) {
 }
 
 constexpr Int8Geometry int8_geometry(const Int8Packing& packing, const ConvSizes& sizes) {
-  const StripDemand demand{packing.input_blocks(), packing.lanes,
-                           machine::vector_unit(packing.lanes).cache_beside_weights, int8_tile_voxels(packing.lanes)};
-  Int8Geometry result{strip_geometry(packing.shape, demand, sizes), {}};
-  if (result.tasks > 0) result.work = {result.tasks, result.strip_voxels * packing.lanes};
+  constexpr int64_t wished_tasks = 16;
+  const int64_t cache = machine::vector_unit(packing.lanes).cache_beside_weights;
+  // Each strip reads the weights once more: where they are many, strips are few and share their output channels out.
+  const bool has_many_weights = packing.size() > cache;
+  const StripDemand demand{packing.input_blocks(), packing.lanes, cache, int8_tile_voxels(packing.lanes),
+                           has_many_weights ? 1 : wished_tasks};
+  Int8Geometry result{strip_geometry(packing.shape, demand, sizes), packing.chunks(), 1, {}};
+  if (result.tasks == 0) return result;
+  if (has_many_weights) {
+    result.split_chunks = divide_up(packing.chunks(), divide_up(wished_tasks, result.tasks));
+    result.splits = divide_up(packing.chunks(), result.split_chunks);
+  }
+  result.work = {result.tasks * result.splits, result.strip_voxels * packing.lanes};
   return result;
 }
 

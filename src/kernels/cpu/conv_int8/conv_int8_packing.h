@@ -9,10 +9,10 @@
 
 namespace onnxc {
 
-// `weights` is ONNX's [output channels, input channels, kd, kh, kw], row-major; their zero point is 0. `bias` has an
-// element for each output channel, or none. `zero_point` is the input's, as an unsigned byte: of an int8 input 128
-// more. Throws InternalError when a number of elements is not the shape's.
+// `weights` is ONNX's [output channels, input channels, kd, kh, kw], row-major; their zero point is 0. `zero_point` is
+// the input's, as an unsigned byte: of an int8 input 128 more. Throws InternalError when the number of weights is not
+// the shape's.
 std::vector<uint8_t> pack_int8_weights(const kernels::ConvShape& shape, int lanes, uint8_t zero_point,
-                                       std::span<const int8_t> weights, std::span<const int32_t> bias);
+                                       std::span<const int8_t> weights);
 
 }  // namespace onnxc

@@ -37,7 +37,7 @@ struct TilesGeometry : StripGeometry {
 constexpr TilesGeometry tiles_geometry(const TilesPacking& packing, const ConvSizes& sizes) {
   constexpr int64_t voxel_bytes = TilesPacking::step_inputs * 2;
   // The strip stays in the second-level cache beside the weights of a tile of outputs.
-  const StripDemand demand{packing.input_blocks(), voxel_bytes, 768 * 1024, TilesGeometry::group_voxels};
+  const StripDemand demand{packing.input_blocks(), voxel_bytes, 768 * 1024, TilesGeometry::group_voxels, 16};
   TilesGeometry result{strip_geometry(packing.shape, demand, sizes), {}};
   const int64_t sums = TilesGeometry::group_voxels * TilesPacking::step_outputs * static_cast<int64_t>(sizeof(float));
   constexpr int64_t spare_store = 1024;  // see conv_tiles.h

@@ -302,5 +302,42 @@ TEST(ConvOffers, CostGrowsWithTheMap) {
     EXPECT_LT(cost(kernel, shape, v4, {4, 14, 14}), cost(kernel, shape, v4, {8, 14, 14}));
 }
 
+// Which kernel a convolution of bytes takes; all weights are equal.
+std::string choose_of_bytes(const ConvShape& shape, const Axes& output, int8_t weight, bool output_is_known = true) {
+  KernelConvolution convolution{.spec = {}, .shape = shape, .axes = {}};
+  const int64_t count = shape.input_channels * shape.output_channels * shape.kernel.product();
+  CpuProblem problem;
+  problem.bytes =
+      std::make_shared<ByteConvolution>(ByteConvolution{std::move(convolution),
+                                                        {output, output_is_known},
+                                                        std::vector<int8_t>(static_cast<size_t>(count), weight),
+                                                        0,
+                                                        false});
+  Offers offers;
+  offer_conv_int8(problem, *find_cpu_machine("znver4"), offers);
+  offer_conv_int8_winograd(problem, *find_cpu_machine("znver4"), offers);
+  return cheapest(offers, LayoutDemand::blocks)->kernel;
+}
+
+TEST(ByteConvOffers, ThreeTapsTakeWinogradWhereSumsFit) {
+  const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
+  EXPECT_EQ(choose_of_bytes(shape, {16, 56, 56}, 30), "conv_int8_winograd 2x4x4");
+  // 64 * 27 * 127 * 128 is above 2^24: tiles of 2 along an axis leave two bits more.
+  EXPECT_EQ(choose_of_bytes(shape, {16, 56, 56}, 127), "conv_int8_winograd 2x2x4");
+  EXPECT_EQ(choose_of_bytes({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}}, {8, 56, 56}, 30),
+            "conv_int8_winograd 1x4x4");
+}
+
+TEST(ByteConvOffers, OtherShapesAndSmallMapsAreDirect) {
+  EXPECT_EQ(choose_of_bytes({.input_channels = 64, .output_channels = 64, .kernel = cube, .stride = {2, 2, 2}},
+                            {16, 28, 28}, 30),
+            "conv_int8");
+  EXPECT_EQ(choose_of_bytes({.input_channels = 64, .output_channels = 64}, {16, 28, 28}, 30), "conv_int8");
+  EXPECT_EQ(choose_of_bytes({.input_channels = 512, .output_channels = 512, .kernel = cube}, {2, 7, 7}, 30),
+            "conv_int8");
+  EXPECT_EQ(choose_of_bytes({.input_channels = 1, .output_channels = 32, .kernel = cube}, {64, 64, 64}, 30),
+            "conv_int8");
+}
+
 }  // namespace
 }  // namespace onnxc

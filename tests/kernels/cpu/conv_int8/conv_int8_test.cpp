@@ -4,47 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
-#include <random>
 #include <tuple>
 
-#include "kernels/cpu/conv/conv_harness.h"
+#include "kernels/cpu/conv_int8/byte_harness.h"
 #include "kernels/cpu/conv_int8/conv_int8_packing.h"
 #include "kernels/cpu/isa_suite.h"
 
 namespace onnxc::kernels {
 namespace {
-
-// Bytes in blocks of channels, as a part of a larger tensor whose other bytes would spoil each sum.
-template <class T>
-struct ByteTensor {
-  BlockedTensor<float> form;  // its view
-  std::vector<T> storage;
-
-  ByteTensor(const PlainTensor& plain) : form(plain.batch, plain.channels, plain.size) {
-    storage.assign(form.storage.size(), T(77));
-    for (int64_t n = 0; n < plain.batch; ++n)
-      for (int64_t c = 0; c < round_up(plain.channels, lanes); ++c)
-        for_each_voxel(plain.size, [&](int64_t d, int64_t h, int64_t w) {
-          data()[form.offset(n, c, d, h, w)] = T(c < plain.channels ? plain.at(n, c, d, h, w) : 0.0f);
-        });
-  }
-  T* data() { return storage.empty() ? nullptr : storage.data() + form.view.channel_block_stride; }
-};
-
-// Sums below 2^24, so that floats hold them.
-template <class Epilogue>
-struct OfFloats {
-  Epilogue epilogue;
-  vec operator()(vec_int32 sum, const Position& p) const { return epilogue(to_float(sum), p); }
-};
-
-template <class T>
-void fill_with_bytes(std::vector<float>& values, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::uniform_int_distribution<int> pick(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
-  for (float& value : values) value = static_cast<float>(pick(generator));
-}
 
 template <ConvShape shape, class Input>
 void check(const ConvSizes& sizes, Input zero_point = Input(3)) {
@@ -52,28 +19,24 @@ void check(const ConvSizes& sizes, Input zero_point = Input(3)) {
   PlainTensor residual(sizes.batch, shape.output_channels, sizes.output);
   std::vector<float> weights(
       static_cast<size_t>(shape.output_channels * shape.input_channels * shape.kernel.product()));
-  std::vector<float> bias(static_cast<size_t>(shape.output_channels));
   fill_with_bytes<Input>(input.values, 1);
   fill_with_bytes<int8_t>(weights, 2);
-  fill_with_integers(bias, 3);
   fill_with_integers(residual.values, 4);
   ByteTensor<Input> bytes(input);
   for (float& value : input.values) value -= static_cast<float>(zero_point);
   PlainTensor expected = reference_convolution(shape, sizes, input, weights);
-  apply_position_epilogue(expected, bias, residual);
+  const std::vector<float> no_bias(static_cast<size_t>(round_up(shape.output_channels, lanes)), 0.0f);
+  apply_position_epilogue(expected, no_bias, residual);
 
   std::vector<int8_t> small(weights.size());
   std::ranges::transform(weights, small.begin(), [](float value) { return static_cast<int8_t>(value); });
-  std::vector<int32_t> whole(bias.size());
-  std::ranges::transform(bias, whole.begin(), [](float value) { return static_cast<int32_t>(value); });
   const auto unsigned_zero = static_cast<uint8_t>(static_cast<int>(zero_point) + (std::is_signed_v<Input> ? 128 : 0));
-  const std::vector<uint8_t> packed = pack_int8_weights(shape, lanes, unsigned_zero, small, whole);
+  const std::vector<uint8_t> packed = pack_int8_weights(shape, lanes, unsigned_zero, small);
   ASSERT_EQ(packed.size(), static_cast<size_t>(Int8Packing{shape, lanes}.size()));
 
   BlockedTensor<float> blocked_residual(sizes.batch, shape.output_channels, sizes.output);
   BlockedTensor<float> output(sizes.batch, shape.output_channels, sizes.output);
   blocked_residual.fill_from(residual);
-  const std::vector<float> no_bias(static_cast<size_t>(round_up(shape.output_channels, lanes)), 0.0f);
   using Epilogue = OfFloats<PositionEpilogue<float>>;
   using Kernel = Int8Convolution<shape, Input, float, Epilogue>;
   run_tasks_backwards<Kernel>(
@@ -161,7 +124,7 @@ TEST(ISA_SUITE(Int8Convolution), StoresBytes) {
   PlainTensor nothing(1, shape.output_channels, sizes.output);
   ByteTensor<uint8_t> output(nothing);
   std::ranges::fill(output.storage, uint8_t{77});
-  const std::vector<uint8_t> packed = pack_int8_weights(shape, lanes, 0, small, {});
+  const std::vector<uint8_t> packed = pack_int8_weights(shape, lanes, 0, small);
   run_tasks_backwards<Int8Convolution<shape, uint8_t, uint8_t, Requantize>>(
       {{bytes.data(), packed.data(), output.data(), sizes, bytes.form.view, output.form.view}, 0}, Requantize{});
   int64_t clamped = 0;

@@ -1,0 +1,58 @@
+#include "codegen/cpu/call/byte_convolution.h"
+
+#include "kernels/cpu/conv_int8/conv_int8_geometry.h"
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+// Inputs of ConvInteger (ONNX 10).
+constexpr size_t input = 0, weights = 1, input_zero_point = 2, weights_zero_point = 3;
+
+// Fraction of the peak of its products: measured on Zen 4.
+constexpr double share = 0.9;
+// A vector of quads without VPDPBUSD (int8_quads.h), in multiply-adds.
+constexpr double quads_without_instruction = 4.0;
+
+std::optional<std::vector<int8_t>> constant_weights(const NodeReader& node) {
+  const Tensor* tensor = node.constant(weights);
+  if (tensor == nullptr || (node.has_input(weights_zero_point) && node.constant(weights_zero_point) == nullptr))
+    return std::nullopt;
+  const std::vector<int64_t> values = tensor->as_int64();
+  std::vector<int64_t> zeros{0};
+  if (node.has_input(weights_zero_point)) zeros = node.constant(weights_zero_point)->as_int64();
+  const size_t each = values.size() / static_cast<size_t>(tensor->dims()[0]);
+  std::vector<int8_t> result(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t difference = values[i] - zeros[zeros.size() == 1 ? 0 : i / each];
+    if (difference < INT8_MIN || difference > INT8_MAX) return std::nullopt;
+    result[i] = static_cast<int8_t>(difference);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph& graph) {
+  if (!is_operator(&node, "ConvInteger") || !is_within_rank(*node.inputs[input])) return std::nullopt;
+  const NodeReader reader(node);
+  const Tensor* zero = reader.has_input(input_zero_point) ? reader.constant(input_zero_point) : nullptr;
+  if (reader.has_input(input_zero_point) && zero == nullptr) return std::nullopt;
+  std::optional<KernelConvolution> convolution = with_static_channels(resolve_conv_integer(reader));
+  if (!convolution) return std::nullopt;
+  std::optional<std::vector<int8_t>> values = constant_weights(reader);
+  if (!values) return std::nullopt;
+  const OutputSize output = output_size(*convolution, graph);
+  return ByteConvolution{*std::move(convolution), output, *std::move(values),
+                         zero == nullptr ? 0 : zero->as_int64().at(0), node.inputs[input]->dtype == DType::int8};
+}
+
+double int8_cost(const ByteConvolution& problem, const CpuMachine& machine) {
+  const kernels::Int8Packing packing{problem.shape(), machine.lanes()};
+  const double quads = as_real(packing.steps() * packing.output_blocks());
+  const double each = machine.convolution.int8_products > 0 ? 1.0 / share : quads_without_instruction;
+  return as_real(problem.output.size.product()) * quads * each +
+         as_real(packing.size()) * machine.convolution.weight_byte;
+}
+
+}  // namespace onnxc

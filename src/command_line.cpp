@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <vector>
 
 #include "command_words.h"
+#include "machine/gpu_machines.h"
 #include "outcome.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -41,6 +43,21 @@ const CLI::Validator not_negative(
     },
     "");
 
+std::vector<std::string> gpu_names() {
+  std::vector<std::string> names;
+  for (const machine::GpuMachine& gpu : machine::gpu_machines) names.emplace_back(gpu.name);
+  return names;
+}
+
+void check_gpus(const Options& options) {
+  std::set<std::string> seen;
+  for (const std::string& gpu : options.gpus) {
+    if (!seen.insert(gpu).second) throw UsageError("--gpu-arch names " + gpu + " twice");
+    if (options.fp32 == "xf32" && !machine::find_gpu(gpu)->has_xf32)
+      throw UsageError("--fp32 xf32: " + gpu + " has no such products; give --fp32 bf16x3, or leave it out");
+  }
+}
+
 // The compiler that a compile would use is part of it.
 std::string version_text() {
   std::string compiler;
@@ -69,10 +86,12 @@ struct Words {
                    "what to compile for: cpu (default), hip (a GPU alone) or cpu,hip (both)")
         ->check(CLI::IsMember({"cpu", "hip", "cpu,hip"}))
         ->option_text("NAME");
-    app.add_option("--gpu-arch", options.gpu_arch,
-                   fmt::format("GPU architecture of --target hip: {}", machine::target_gpu.name))
-        ->check(CLI::IsMember({std::string(machine::target_gpu.name)}))
-        ->option_text("NAME");
+    app.add_option("--gpu-arch", options.gpus,
+                   "GPU architectures of --target hip: gfx942 (default), gfx90a, gfx950; one or several, with commas")
+        ->check(CLI::IsMember(gpu_names()))
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->option_text("A,B");
     app.add_option(
            "--fp32", options.fp32,
            "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa) or bf16x3 (16)")
@@ -175,6 +194,7 @@ struct Words {
     if (options.dump_shapes == "-") options.dump_shapes = "";
     if (!options.keep_float32.empty() && options.precision == "float32")
       throw UsageError("--keep-float32 names exceptions of --precision; give --precision bfloat16 or float16");
+    check_gpus(options);
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only) throw UsageError("nothing to do: give -o FILE, or --dump-shapes");
     if (options.run_pass && !options.output.empty())

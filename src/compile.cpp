@@ -133,6 +133,7 @@ std::string write_output(const Options& options, const EmittedModel& emitted, co
 std::string describe(const Options& options, const CpuMachine& architecture) {
   std::string text =
       fmt::format("--target {} --march {} -O{}", options.target, architecture.march, options.optimization);
+  if (options.gpus != Options().gpus) text += fmt::format(" --gpu-arch {}", fmt::join(options.gpus, ","));
   if (options.fp32 != "ieee") text += " --fp32 " + options.fp32;
   if (options.precision != "float32") text += " --precision " + options.precision;
   for (const std::string& pattern : options.keep_float32) text += " --keep-float32 " + pattern;
@@ -158,9 +159,10 @@ std::string result_line(const Options& options, const Program& program, const Cp
   const double megabytes = static_cast<double>(std::filesystem::file_size(options.output, error)) / 1e6;
   const std::string glibc = needs_of(options.output).glibc;
   std::string line = fmt::format(
-      "wrote {}: {:.1f} MB, cpu {}{}, glibc {} or newer", quote(options.output.string()), megabytes, architecture.march,
+      "wrote {}: {:.1f} MB, {}{} {}{}, glibc {} or newer", quote(options.output.string()), megabytes,
+      options.for_gpu() ? fmt::format("GPU {}, ", fmt::join(options.gpus, " and ")) : "",
+      options.for_cpu() ? "cpu" : "host code for cpu", architecture.march,
       options.march == "native" ? " (this machine's; --march chooses)" : "", glibc.empty() ? "2.2.5" : glibc);
-  if (options.for_gpu()) line += ", GPU " + options.gpu_arch;
   std::map<std::string, std::string> symbols_of_rule;  // one entry for D, H and W alike
   for (const SizeRule& rule : program.size_rules)
     symbols_of_rule[printable(rule.legal)] +=
@@ -234,10 +236,10 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
                        std::ranges::count_if(program.steps, begins_level),
                    "as many levels on the GPU as on the CPU");
     passes.time("emit for hip", [&] {
-      device = emit_hip(*device_program,
-                        {options.gpu_arch, model.facts.sha256, described, device_build_lines(options.gpu_arch)});
+      device =
+          emit_hip(*device_program, {options.gpus, model.facts.sha256, described, device_build_lines(options.gpus)});
     });
-    report.add_gpu(options.gpu_arch, *device_program);
+    report.add_gpu(fmt::format("{}", fmt::join(options.gpus, ",")), *device_program);
   }
   const std::vector<DeviceKernel> device_kernels = device ? device->kernels : std::vector<DeviceKernel>();
   if (options.output.empty()) {

@@ -77,17 +77,20 @@ bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) 
                  count);
     return false;
   }
-  // Before HIP 6 the error of hipModuleLoadData has to do.
+  // Before HIP 6 the first is tried, and the error of hipModuleLoadData has to do.
+  code_ = program.codes;
   alignas(16) char properties[4096] = {};
   if (hip_->get_device_properties == nullptr || hip_->get_device_properties(properties, device_) != hipSuccess)
     return true;
   const char* name = architecture_name(properties, sizeof properties);
-  const size_t length = strlen(program.architecture);
-  if (name == nullptr ||
-      (strncmp(name, program.architecture, length) == 0 && (name[length] == '\0' || name[length] == ':')))
-    return true;
-  error.append("this model was compiled for %s, and GPU %d is %.64s; compile it with --gpu-arch, or run it on the CPU",
-               program.architecture, device_, name);
+  if (name == nullptr) return true;
+  for (int32_t i = 0; i < program.code_count; ++i) {
+    code_ = &program.codes[i];
+    const size_t length = strlen(code_->architecture);
+    if (strncmp(name, code_->architecture, length) == 0 && (name[length] == '\0' || name[length] == ':')) return true;
+  }
+  error.append("this model was compiled for '%s', and GPU %d is %.64s; compile it with --gpu-arch%s", model.target,
+               device_, name, model.has_cpu_code ? ", or run it on the CPU" : "");
   return false;
 }
 
@@ -95,7 +98,7 @@ onnxc_status DeviceModule::load(const DeviceProgram& program, ErrorText& error) 
   if (!check_device(program, error)) return ONNXC_UNSUPPORTED_DEVICE;
   CurrentDevice current(*hip_, device_);
   if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
-  hipError_t result = hip_->module_load_data(&module_, program.code);
+  hipError_t result = hip_->module_load_data(&module_, code_->code_object);
   if (!succeeded(*hip_, result, "hipModuleLoadData", error)) return status_of(result);
   if (!kernels_.allocate(program.kernel_count)) return ONNXC_OUT_OF_MEMORY;
   for (int32_t i = 0; i < program.kernel_count; ++i) {

@@ -30,6 +30,7 @@ class DeviceModule {
   const HipLibrary* hip_ = nullptr;
   int device_ = 0;
   int users_ = 0;
+  const DeviceCode* code_ = nullptr;  // that for this GPU
   hipModule_t module_ = nullptr;
   Array<hipFunction_t> kernels_;
   void* weights_ = nullptr;

@@ -1,5 +1,5 @@
-// What generated code gives the GPU runtime: the same model's program as kernels in one code object. Generated code and
-// runtime are always built together.
+// What generated code gives the GPU runtime: the same model's program as kernels in a code object for each GPU.
+// Generated code and runtime are always built together.
 #pragma once
 
 #include "host/model.h"
@@ -25,9 +25,15 @@ struct DeviceFrame {
 
 struct DeviceBackend;
 
-struct DeviceProgram {
+// The kernels, compiled for one GPU.
+struct DeviceCode {
   const char* architecture;  // "gfx942"
-  const unsigned char* code;
+  const unsigned char* code_object;
+};
+
+struct DeviceProgram {
+  const DeviceCode* codes;
+  int32_t code_count;
   const char* const* kernels;
   int32_t kernel_count;
 

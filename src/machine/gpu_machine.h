@@ -40,8 +40,9 @@ inline constexpr GpuMachine gfx942{.name = "gfx942",
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = true};
 
-// One die of an MI250X: CDNA2 white paper (110 compute units, 1,700 MHz, 1.6 TB/s, L2 of 8 MiB); prepared, not compiled
-// for yet.
+// One die of an MI250X: CDNA2 white paper (110 compute units, 1,700 MHz, 1.6 TB/s, L2 of 8 MiB in 32 channels of 128
+// bytes a cycle); LLVM's AMDGPUUsage, compute_pgm_rsrc2 (LDS in 512 bytes). Its products of 16-bit types take
+// denormals, of inputs and results, for zero: MIOpen, "MI200 MFMA behavior specifics".
 inline constexpr GpuMachine gfx90a{.name = "gfx90a",
                                    .compute_units = 110,
                                    .xcds = 1,
@@ -55,7 +56,7 @@ inline constexpr GpuMachine gfx90a{.name = "gfx90a",
                                    .has_xf32 = false};
 
 // MI355X: CDNA4 white paper (256 compute units, 8 XCDs, 2,400 MHz, 8 TB/s, 160 KiB of LDS read at twice the rate, no
-// xf32); prepared, not compiled for yet.
+// xf32); LLVM's AMDGPUUsage, compute_pgm_rsrc2 (LDS in 1,280 bytes).
 inline constexpr GpuMachine gfx950{.name = "gfx950",
                                    .compute_units = 256,
                                    .xcds = 8,
@@ -68,7 +69,7 @@ inline constexpr GpuMachine gfx950{.name = "gfx950",
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = false};
 
-// The GPU that kernels are compiled for.
+// The GPU that tiles and splits are chosen for; the others run the same kernels.
 inline constexpr GpuMachine target_gpu = gfx942;
 
 }  // namespace onnxc::machine

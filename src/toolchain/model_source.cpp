@@ -54,7 +54,7 @@ class Emitter {
     writer_.line(
         "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
         "installed under:");
-    if (options_.device != nullptr) writer_.line("//   (first $SOURCE.device.co, as $SOURCE.device.hip says)");
+    if (options_.device != nullptr) writer_.line("//   (first its code objects, as $SOURCE.device.hip says)");
     for (const std::string& line : build_lines(options_.architecture)) writer_.line("//   " + line);
     writer_.line("");
     // Elementary functions take clang a hundredth of a second, a thirtieth of a small model's compile.
@@ -128,7 +128,8 @@ class Emitter {
 
   std::string target() const {
     std::vector<std::string> targets;
-    if (options_.device != nullptr) targets.push_back("hip " + options_.device->architecture);
+    if (options_.device != nullptr)
+      for (const std::string& gpu : options_.device->gpus) targets.push_back("hip " + gpu);
     if (options_.has_cpu_code) targets.push_back("cpu " + options_.architecture.march);
     return fmt::format("{}", fmt::join(targets, ", "));
   }

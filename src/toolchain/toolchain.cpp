@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <list>
 
+#include "machine/gpu_machine.h"
 #include "support/diagnostics.h"
 #include "support/parallel.h"
 #include "support/safe_file.h"
@@ -106,18 +107,23 @@ class Build {
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
       const DeviceToolchain device = find_device_toolchain(options_.compiler);
-      const std::string& gpu = model_.device->architecture;
-      commands_.push_back(device_compile_command(device.compiler, gpu, device_libraries(device, gpu),
-                                                 parts_.include_folders, path("device.hip").string(),
-                                                 path("device.co").string()));
-      if (options_.reports_kernels) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
+      for (const std::string& gpu : model_.device->gpus) {
+        check_compiles_for(gpu, device.compiler);
+        commands_.push_back(device_compile_command(device.compiler, gpu, device_libraries(device, gpu),
+                                                   parts_.include_folders, path("device.hip").string(),
+                                                   path(device_code_file("device", gpu)).string()));
+        // Of the first, since one report has one set of registers.
+        if (options_.reports_kernels && gpu == model_.device->gpus.front())
+          commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
+      }
       add_data("onnxc_device_weights", model_.device->weights);
     }
     if (model_.device) {
       said_ = fmt::format("{}", fmt::join(run_all(), ""));
       commands_.clear();
-      // The code object is data of the host's file.
-      add_assembly("onnxc_device_code", path("device.co"));
+      // The code objects are data of the host's file.
+      for (const std::string& gpu : model_.device->gpus)
+        add_assembly(device_code_symbol(gpu), path(device_code_file("device", gpu)));
     }
     // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
     // its inputs. Zig does not show it.
@@ -139,6 +145,20 @@ class Build {
   std::vector<std::string> link_command_of(bool shared) const {
     return shared ? link_shared_command(options_.compiler, objects_, parts_, linked_path())
                   : link_command(options_.compiler, objects_, linked_path());
+  }
+
+  // Clang 19 knows all but the newest.
+  void check_compiles_for(const std::string& gpu, const Compiler& compiler) {
+    if (gpu == machine::target_gpu.name) return;
+    std::vector<std::string> command = compiler.command;
+    command.insert(command.end(), {"--target=amdgcn-amd-amdhsa", "-mcpu=" + gpu, "-nogpulib", "-x", "c", "-c",
+                                   "/dev/null", "-o", path("nothing.o").string()});
+    const ProcessResult result =
+        run_process(command, {.environment = environment(), .deadline = options_.deadline, .memory = options_.memory});
+    user_check(
+        result.succeeded(),
+        "{} does not compile for {}: give --compiler clang++-20 or newer, or set ROCM_PATH to a ROCm that has it",
+        compiler.command.front(), gpu);
   }
 
   void compile(const fs::path& source, int part) {
@@ -259,7 +279,8 @@ void write_source(const EmittedModel& model, const fs::path& output) {
     open(".device.hip").write(model.device->source);
     model.device->weights.write(open(".device.weights"));
     data += data_assembly("onnxc_device_weights", name + ".device.weights");
-    data += data_assembly("onnxc_device_code", name + ".device.co");
+    for (const std::string& gpu : model.device->gpus)
+      data += data_assembly(device_code_symbol(gpu), device_code_file(name, gpu));
   }
   open(".data.s").write(data);
   open("").write(model.source);

@@ -131,7 +131,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     whole = onnxc_commands.compile_model(folder / "model.onnx", folder / "whole.so", *options)
     source = folder / "model.cpp"
     onnxc_commands.compile_model(folder / "model.onnx", source, *options, "--emit", "source")
-    code_object.extract(whole, folder / "model.cpp.device.co")
+    code_object.extract(whole, folder / "model.cpp.gfx942.co")
     objects = [folder / "model.o", folder / "data.o"]
     includes = [f"-I{REPOSITORY / part}" for part in ("src", "runtime", "runtime/include")]
     run(["clang++-19", "-c", "model.cpp", "-o", "model.o", *OPTIONS, *includes], folder)

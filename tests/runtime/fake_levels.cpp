@@ -167,9 +167,10 @@ const StepDescription device_steps[] = {
     on_gpu({"loops end", "loop", "Loop", nullptr, nullptr, 0, nullptr}, launch_end),
 };
 
+const DeviceCode device_codes[] = {{"gfx942", reinterpret_cast<const unsigned char*>("code")}};
 const DeviceProgram device_program = {
-    .architecture = "gfx942",
-    .code = reinterpret_cast<const unsigned char*>("code"),
+    .codes = device_codes,
+    .code_count = 1,
     .kernels = kernels,
     .kernel_count = 6,
     .level_count = 4,

@@ -34,7 +34,7 @@ class HipEmitter {
     }
     host_.line("");
     print_program();
-    return {options_.gpu_arch,   device_header() + device_.take() + "}  // namespace onnxc::kernels\n",
+    return {options_.gpus,       device_header() + device_.take() + "}  // namespace onnxc::kernels\n",
             host_.take(),        {host_headers_.begin(), host_headers_.end()},
             std::move(weights_), std::move(reported_)};
   }
@@ -44,7 +44,7 @@ class HipEmitter {
     TextWriter writer;
     writer.line(fmt::format("// The GPU code of a model compiled by onnxc {}.", ONNXC_VERSION));
     writer.line(fmt::format("//   model    {}", options_.model_hash));
-    writer.line(fmt::format("//   target   hip {}", comment_text(options_.gpu_arch)));
+    writer.line(fmt::format("//   target   hip {}", comment_text(fmt::format("{}", fmt::join(options_.gpus, ", ")))));
     writer.line(fmt::format("//   options  {}", comment_text(options_.options)));
     for (const std::string& line : options_.build_lines) writer.line("// " + line);
     writer.line("");
@@ -235,11 +235,17 @@ class HipEmitter {
 
   void print_program() {
     host_.array("char* const", "device_kernels", kernels_);
-    host_.line("extern \"C\" const unsigned char onnxc_device_weights[], onnxc_device_code[];");
+    host_.line("extern \"C\" const unsigned char onnxc_device_weights[];");
+    std::vector<std::string> codes;
+    for (const std::string& gpu : options_.gpus) {
+      host_.line(fmt::format("extern \"C\" const unsigned char {}[];", device_code_symbol(gpu)));
+      codes.push_back(fmt::format("{{{}, {}}}", c_string_literal(gpu), device_code_symbol(gpu)));
+    }
+    host_.array("DeviceCode", "device_codes", codes);
     auto program = host_.scope("static const DeviceProgram device_program =", ";");
     auto field = [&](const char* name, const std::string& value) { host_.line(fmt::format(".{} = {},", name, value)); };
-    field("architecture", c_string_literal(options_.gpu_arch));
-    field("code", "onnxc_device_code");
+    field("codes", "device_codes");
+    field("code_count", std::to_string(codes.size()));
     field("kernels", "device_kernels");
     field("kernel_count", std::to_string(kernels_.size()));
     field("level_count", std::to_string(context_.level_count()));

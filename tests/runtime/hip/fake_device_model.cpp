@@ -60,9 +60,11 @@ const StepDescription device_steps[] = {
     on_gpu({"loops add", "add", "Add", nullptr, nullptr, 1, add_outputs},
            [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
+const DeviceCode device_codes[] = {{"gfx950", reinterpret_cast<const unsigned char*>("newer code")},
+                                   {"gfx942", reinterpret_cast<const unsigned char*>("code")}};
 const DeviceProgram device_program = {
-    .architecture = "gfx942",
-    .code = reinterpret_cast<const unsigned char*>("code"),
+    .codes = device_codes,
+    .code_count = 2,
     .kernels = kernels,
     .kernel_count = 2,
     .sizes = sizes,
@@ -79,7 +81,7 @@ const DeviceProgram device_program = {
 
 extern const ModelDescription model = {
     .onnxc_version = "0.1.0",
-    .target = "hip gfx942, cpu x86-64",
+    .target = "hip gfx950, hip gfx942, cpu x86-64",
     .cpu_features = nullptr,
     .information = "{}",
     .input_count = 2,

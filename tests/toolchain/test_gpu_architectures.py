@@ -1,0 +1,115 @@
+"""Models compiled for several GPUs: each has its code, and no kernel spills. The simulator runs that of gfx942; what is
+compiled for the others is looked at, never run."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+from tests import onnxc_commands
+from tests.models.export import export
+from tests.models.zoo import ROWS
+
+pytestmark = pytest.mark.usefixtures("commands")
+
+MODEL = '<ir_version: 9, opset_import: ["" : 18]> m (float[9] x) => (float[9] y) { e = Exp (x) y = Sqrt (e) }'
+MOST_LDS = 65536
+# A network for each family of kernels: products in float32 and 16 bits, rows, attention, loops.
+NETWORKS = [
+    "convolutions",
+    "bfloat16_network",
+    pytest.param("transposed_convolutions", marks=pytest.mark.slow),
+    pytest.param("normalizations", marks=pytest.mark.slow),
+    pytest.param("transformer_layer", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    onnx.save(parse_model(MODEL), tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"
+
+
+def refused(model: Path, *options: str) -> onnxc_commands.CommandFailure:
+    with pytest.raises(onnxc_commands.CommandFailure) as failure:
+        onnxc_commands.compile_model(model, model.with_name("model.so"), "--target", "hip", *options)
+    return failure.value
+
+
+@pytest.mark.parametrize("names", ["gfx942,gfx90a", "gfx90a,gfx942"])
+def test_each_gpu_loads_its_own_code(model: Path, names: str) -> None:
+    options = ("--target", "hip", "--gpu-arch", names)
+    shared_object = onnxc_commands.compile_model(model, model.with_name("model.so"), *options)
+    information = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc-run"), str(shared_object), "--info"])
+    assert ", ".join(f"hip {name}" for name in names.split(",")) in information.stdout
+    x = np.linspace(-3, 3, 9, dtype=np.float32)
+    y = onnxc_commands.run_arrays(shared_object, {"x": x}, ["y"], model.with_name("run"), "--device", "hip")["y"]
+    np.testing.assert_allclose(y, np.sqrt(np.exp(x.astype(np.float64))), rtol=3e-7)
+
+
+def test_a_gpu_without_code_is_named(model: Path) -> None:
+    options = ("--target", "hip", "--gpu-arch", "gfx90a")
+    shared_object = onnxc_commands.compile_model(model, model.with_name("model.so"), *options)
+    with pytest.raises(onnxc_commands.CommandFailure) as failure:
+        onnxc_commands.run_arrays(
+            shared_object, {"x": np.zeros(9, np.float32)}, ["y"], model.with_name("run"), "--device", "hip"
+        )
+    assert (
+        "this model was compiled for 'hip gfx90a', and GPU 0 is gfx942:sramecc+:xnack-; compile it with --gpu-arch"
+        in failure.value.message
+    )
+
+
+def options_for(gpu: str) -> list[str]:
+    """With a compiler that knows the GPU."""
+    options = ["--target", "hip", "--gpu-arch", gpu]
+    if gpu != "gfx950":
+        return options
+    for version in range(39, 19, -1):
+        if shutil.which(f"clang++-{version}") and shutil.which(f"ld.lld-{version}"):
+            return [*options, "--compiler", f"clang++-{version}"]
+    pytest.skip("gfx950 needs clang 20 or newer: apt-get install clang-22 lld-22 libclang-rt-22-dev")
+
+
+@pytest.mark.parametrize("gpu", ["gfx90a", "gfx950"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_nothing_spills_on_other_gpus(network: str, gpu: str, tmp_path: Path) -> None:
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(export(ROWS[network]).model), "--report", "--json"]
+    report = json.loads(onnxc_commands.execute([*command, *options_for(gpu), "-o", str(tmp_path / "model.so")]).stdout)
+    assert report["gpu"]["architecture"] == gpu
+    kernels = report["gpu"]["kernels"]
+    assert kernels
+    for kernel in kernels:
+        assert (kernel["spilled_registers"], kernel["scratch_bytes"]) == (0, 0), kernel
+        assert kernel["lds_bytes"] <= MOST_LDS, kernel
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--gpu-arch", "gfx1100"), "gfx1100"),
+        (("--gpu-arch", "gfx942,gfx942"), "--gpu-arch names gfx942 twice"),
+        (
+            ("--gpu-arch", "gfx942,gfx90a", "--fp32", "xf32"),
+            "--fp32 xf32: gfx90a has no such products; give --fp32 bf16x3, or leave it out",
+        ),
+    ],
+)
+def test_names_that_cannot_be(model: Path, options: tuple[str, ...], message: str) -> None:
+    failure = refused(model, *options)
+    assert failure.code == 2
+    assert message in failure.message
+
+
+def test_a_compiler_that_does_not_know_the_gpu(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROCM_PATH", raising=False)
+    failure = refused(model, "--gpu-arch", "gfx950", "--compiler", "clang++-19")
+    assert failure.code == 1
+    assert (
+        "clang++-19 does not compile for gfx950: give --compiler clang++-20 or newer, or set ROCM_PATH to a ROCm that "
+        "has it" in failure.message
+    )

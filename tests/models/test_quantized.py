@@ -1,7 +1,5 @@
 """Networks that onnxruntime.quantization made of the test models: products of bytes, beside onnxruntime's own."""
 
-import logging
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -13,48 +11,14 @@ from onnxruntime import quantization
 
 from tests import onnxc_commands
 from tests.models import tensor_files
-from tests.models.export import ExportedModel, Run, export
+from tests.models.export import Run, export
+from tests.models.quantize import TYPES, quantize
 from tests.models.tensor_files import Array
 from tests.models.zoo import ROWS
 from tests.onnxruntime_sessions import open_session
 
-TYPES = {
-    "u8s8": (quantization.QuantType.QUInt8, quantization.QuantType.QInt8),
-    "s8s8": (quantization.QuantType.QInt8, quantization.QuantType.QInt8),
-}
 LAYERS = ("convolutions", "lower_ranks")
 NETWORKS = ("r3d_18_narrow", "unet3d_narrow")
-
-
-class Calibration(quantization.CalibrationDataReader):  # type: ignore[misc]
-    """The inputs of the model's runs, once."""
-
-    def __init__(self, exported: ExportedModel) -> None:
-        self.inputs: Iterator[dict[str, Array]] = iter(
-            [{name: tensor_files.load(file) for name, file in run.inputs.items()} for run in exported.runs]
-        )
-
-    def get_next(self) -> dict[str, Array] | None:
-        return next(self.inputs, None)
-
-
-def quantized(name: str, types: str, folder: Path, form: quantization.QuantFormat) -> Path:
-    """The model with its weights and activations in 8 bits."""
-    exported = export(ROWS[name])
-    model = folder / f"{name}_{types}.onnx"
-    activations, weights = TYPES[types]
-    logging.disable(logging.WARNING)  # that other formats and a preprocessing would be faster in onnxruntime
-    quantization.quantize_static(
-        str(exported.model),
-        str(model),
-        Calibration(exported),
-        quant_format=form,
-        activation_type=activations,
-        weight_type=weights,
-        per_channel=True,
-    )
-    logging.disable(logging.NOTSET)
-    return model
 
 
 def outputs(model: Path, run: Run, folder: Path, *options: str) -> tuple[list[Array], list[Array]]:
@@ -82,7 +46,7 @@ def expect_steps(results: list[Array], expected: list[Array]) -> None:
     [*product(LAYERS, TYPES, ["native"]), ("convolutions", "u8s8", "x86-64-v3"), ("lower_ranks", "s8s8", "x86-64-v4")],
 )
 def test_layers_equal_onnxruntime(name: str, types: str, march: str, tmp_path: Path) -> None:
-    model = quantized(name, types, tmp_path, quantization.QuantFormat.QDQ)
+    model = quantize(ROWS[name], types, tmp_path, quantization.QuantFormat.QDQ)
     for run in export(ROWS[name]).runs:
         expect_steps(*outputs(model, run, tmp_path, "--march", march))
 
@@ -92,7 +56,7 @@ def test_layers_equal_onnxruntime(name: str, types: str, march: str, tmp_path: P
 @pytest.mark.parametrize("types", TYPES)
 def test_qlinear_operators_without_vnni(types: str, march: str, tmp_path: Path) -> None:
     """The same sums of bytes without the instruction for them."""
-    model = quantized("lower_ranks", types, tmp_path, quantization.QuantFormat.QOperator)
+    model = quantize(ROWS["lower_ranks"], types, tmp_path, quantization.QuantFormat.QOperator)
     assert any(node.op_type == "QLinearConv" for node in onnx.load(model).graph.node)
     for run in export(ROWS["lower_ranks"]).runs:
         expect_steps(*outputs(model, run, tmp_path, "--march", march))
@@ -109,7 +73,7 @@ def error(results: list[Array], run: Run) -> float:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_are_as_accurate_as_in_onnxruntime(name: str, types: str, tmp_path: Path) -> None:
     """A step of one element may move many behind a normalisation, but not the whole further from the truth."""
-    model = quantized(name, types, tmp_path, quantization.QuantFormat.QDQ)
+    model = quantize(ROWS[name], types, tmp_path, quantization.QuantFormat.QDQ)
     for run in export(ROWS[name]).runs:
         results, expected = outputs(model, run, tmp_path)
         assert 0 < error(results, run) <= 1.05 * error(expected, run)
@@ -118,7 +82,7 @@ def test_networks_are_as_accurate_as_in_onnxruntime(name: str, types: str, tmp_p
 @pytest.mark.usefixtures("commands")
 def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
     """Dequantised additions, activations and what quantises the result are epilogues."""
-    model = quantized("r3d_18_narrow", "u8s8", tmp_path, quantization.QuantFormat.QDQ)
+    model = quantize(ROWS["r3d_18_narrow"], "u8s8", tmp_path, quantization.QuantFormat.QDQ)
     report = onnxc_commands.execute(
         [str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", "--march", "znver4"]
     ).stdout

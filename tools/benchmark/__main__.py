@@ -5,14 +5,17 @@
     make bench BENCH="--group dynamic"
     make bench BENCH="--group volumes --threads 2 --rounds 1 --seconds 20 --volume 192x192x144"
     make bench BENCH="c3d --keep"
+    make bench BENCH="--group networks --precision bfloat16"
 
-The engines take short turns on each model, each in a process of its own, with the same number of threads and in
-float32. A time is the least of all iterations, since other programs only ever add to one; in brackets, how many times
-as fast onnxc is. Where the median of the rounds says otherwise, a line below the table says so. Machines differ: only
-ratios within one run mean anything. The error is the largest difference from a float64 run of the same model over its
-largest magnitude. Under build/bench: results.json, table.md, speed-N.png (bars by model, N threads) and roofline-N.png
-(each step a dot). A model's rows are printed and its results saved as soon as it is measured; with --keep, models that
-an earlier run measured stay in the results beside those of this run.
+The engines take short turns on each model, each in a process of its own, with the same number of threads, and in
+float32 unless --precision says otherwise: bfloat16 is onnxc's option of that name beside OpenVINO's default and its
+float32; int8 is the model as onnxruntime.quantization makes it of 8 bits, for each engine. A time is the least of all
+iterations, since other programs only ever add to one; in brackets, how many times as fast onnxc is. Where the median
+of the rounds says otherwise, a line below the table says so. Machines differ: only ratios within one run mean
+anything. The error is the largest difference from a float64 run of the same model over its largest magnitude. Under
+build/bench: results.json, table.md, speed-N.png (bars by model, N threads) and roofline-N.png (each step a dot). A
+model's rows are printed and its results saved as soon as it is measured; with --keep, models that an earlier run
+measured stay in the results beside those of this run.
 """
 
 import argparse
@@ -38,6 +41,14 @@ GROUPS = {
     "dynamic": tuple(dynamic.NETWORKS),
 }
 
+# The engines that take part.
+PRECISIONS = {
+    "float32": ("onnxc", "onnxruntime", "openvino", "pytorch"),
+    "bfloat16": ("onnxc", "openvino-default", "openvino"),
+    "float16": ("onnxc", "openvino"),
+    "int8": ("onnxc", "onnxruntime", "openvino-default"),
+}
+
 VOLUMES = "volumes"  # no group of models: another kind of run
 
 
@@ -47,7 +58,8 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("models", nargs="*", help="names of tests/models/zoo.py; default: those of the groups")
     parser.add_argument("--group", action="append", choices=[*GROUPS, VOLUMES], help="default: all but volumes")
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, help="default: those that have the precision")
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32", help="see above; default %(default)s")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seconds", type=float, help="of each turn (default 0.5; group volumes: 10)")
     parser.add_argument(
@@ -68,6 +80,8 @@ def parse_arguments() -> argparse.Namespace:
     unknown = [name for name in arguments.models if name not in ROWS]
     if unknown:
         parser.error(f"no such model: {', '.join(unknown)}; tests/models/zoo.py has {', '.join(ROWS)}")
+    if arguments.precision != "float32" and {"dynamic", VOLUMES} & set(arguments.group or ()):
+        parser.error("the groups dynamic and volumes are measured in float32")
     return arguments
 
 
@@ -117,7 +131,8 @@ def main() -> None:
     arguments = parse_arguments()
     output: Path = arguments.output
     output.mkdir(parents=True, exist_ok=True)
-    groups = arguments.group or ([] if arguments.models else list(GROUPS))
+    usual = list(GROUPS) if arguments.precision == "float32" else ["networks", "monai"]
+    groups = arguments.group or ([] if arguments.models else usual)
     if VOLUMES in groups:
         if len(groups) > 1 or arguments.models:
             sys.exit("make bench: the group volumes is measured alone")
@@ -125,11 +140,12 @@ def main() -> None:
         return
     names = [*arguments.models, *(name for group in groups for name in GROUPS[group])]
     plan = Plan(
-        tuple(arguments.engines),
+        tuple(arguments.engines or PRECISIONS[arguments.precision]),
         tuple(arguments.threads),
         arguments.seconds or 0.5,
         arguments.rounds or 12,
         arguments.limit,
+        arguments.precision,
     )
     machine = describe_machine()
     print(", ".join(f"{key}: {value}" for key, value in machine.items()), flush=True)
@@ -163,7 +179,7 @@ def draw(measured: Record, plan: Plan, output: Path) -> None:
     for threads in plan.threads:
         models = [results for results in measured.models if threads in results.threads]
         cpu = measured.machine["cpu"]
-        title = f"{cpu}, {threads} thread{'s' if threads > 1 else ''}, float32, least of {plan.rounds} rounds"
+        title = f"{cpu}, {threads} thread{'s' if threads > 1 else ''}, {plan.precision}, least of {plan.rounds} rounds"
         pictures.draw_bars(models, plan.engines, threads, title, output / f"speed-{threads}.png")
         if measured.profiles.get(threads):
             pictures.draw_rooflines(measured.profiles[threads], title, output / f"roofline-{threads}.png")

@@ -63,14 +63,22 @@ def load_onnxruntime(task: Task) -> Run:
 
 
 def load_openvino(task: Task) -> Run:
+    return open_openvino(task, {"INFERENCE_PRECISION_HINT": "f32"})
+
+
+def load_openvino_default(task: Task) -> Run:
+    """In bfloat16 where the machine has the instructions."""
+    return open_openvino(task, {})
+
+
+def open_openvino(task: Task, precision: dict[str, str]) -> Run:
     import openvino
 
-    # Without the hint it computes in bfloat16 where the machine has the instructions.
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
         "NUM_STREAMS": "1",
         "INFERENCE_NUM_THREADS": task.threads,
-        "INFERENCE_PRECISION_HINT": "f32",
+        **precision,
     }
     compiled = openvino.Core().compile_model(task.model, "CPU", settings)
     request = compiled.create_infer_request()
@@ -131,6 +139,7 @@ ENGINES = {
     "onnxc": Engine("onnxc", load_onnxc),
     "onnxruntime": Engine("onnxruntime", load_onnxruntime),
     "openvino": Engine("openvino", load_openvino),
+    "openvino-default": Engine("openvino", load_openvino_default),
     "pytorch": Engine("torch", load_pytorch),
 }
 

@@ -2,12 +2,17 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onnxruntime.quantization import QuantFormat
+
+from tests.models.quantize import quantize
+from tests.models.zoo import ROWS
 from tools.benchmark.turns import Contestant, Plan, Result, last_line, take_turns
 
 BINARIES = Path(os.environ.get("ONNXC_BIN", "build/bin"))
@@ -58,20 +63,38 @@ def reference_outputs(folder: Path, cache: Path) -> Path | None:
     return partial.rename(path)
 
 
+def quantized_folder(folder: Path, cache: Path) -> Path:
+    """A copy of an export whose model has 8 bits: activations uint8, weights int8."""
+    result = cache / folder.name
+    result.mkdir(parents=True, exist_ok=True)
+    manifest = (folder / "manifest.json").read_text()
+    if not (result / "model.onnx").exists() or (result / "manifest.json").read_text() != manifest:
+        quantize(ROWS[folder.name], "u8s8", result, QuantFormat.QDQ).rename(result / "model.onnx")
+        for file in json.loads(manifest)["runs"][0]["inputs"].values():
+            shutil.copy(folder / file, result / file)
+        (result / "manifest.json").write_text(manifest)
+    return result
+
+
 def measure_model(folder: Path, plan: Plan, output: Path) -> ModelResults:
     """`output`: a folder for the shared object and the reference."""
     results = ModelResults(folder.name)
+    reference = reference_outputs(folder, output / "float64")
+    options: tuple[str, ...] = ()
+    if plan.precision == "int8":
+        folder = quantized_folder(folder, output / "int8")
+    elif plan.precision != "float32":
+        options = ("--precision", plan.precision)
     shared_object = output / "models" / f"{folder.name}.so"
     shared_object.parent.mkdir(parents=True, exist_ok=True)
     arguments: dict[str, list[str]] = {engine: [] for engine in plan.engines}
     if "onnxc" in arguments:
         try:
-            results.compiled = compile_model(folder, shared_object)
+            results.compiled = compile_model(folder, shared_object, options)
             arguments["onnxc"] = ["--shared-object", str(shared_object)]
         except subprocess.CalledProcessError as error:
             results.compile_error = last_line(error.stderr)
             del arguments["onnxc"]
-    reference = reference_outputs(folder, output / "float64")
     if reference is not None:
         for engine in arguments.keys() - {"pytorch"}:  # its network has the export's shapes and other weights
             arguments[engine] += ["--reference", str(reference)]

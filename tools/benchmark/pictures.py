@@ -13,8 +13,14 @@ from tools.benchmark.report import OURS, ratio
 
 pyplot.switch_backend("Agg")  # draws into files, on a machine without a screen
 
-COLORS = {"onnxc": "#1b6ca8", "onnxruntime": "#e08e45", "openvino": "#7a9e7e", "pytorch": "#b0483a"}
-ENGINE_NAMES = {"openvino": "OpenVINO", "pytorch": "PyTorch"}
+COLORS = {
+    "onnxc": "#1b6ca8",
+    "onnxruntime": "#e08e45",
+    "openvino": "#7a9e7e",
+    "openvino-default": "#4f7a55",
+    "pytorch": "#b0483a",
+}
+ENGINE_NAMES = {"openvino": "OpenVINO", "openvino-default": "OpenVINO by default", "pytorch": "PyTorch"}
 MODEL_NAMES = {
     "r3d_18": "R3D-18",
     "unet3d": "3D U-Net",

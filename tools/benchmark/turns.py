@@ -26,7 +26,7 @@ class Plan:
     """threads: how many each engine may use. seconds: of each turn. rounds: how often all engines take turns.
 
     limit: seconds of a model after which no further round begins, and after which an engine that does not answer is
-    ended.
+    ended. precision: of onnxc's compile, or int8, where all engines get the quantised model.
     """
 
     engines: tuple[str, ...]
@@ -34,6 +34,7 @@ class Plan:
     seconds: float
     rounds: int
     limit: float = 300.0
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)

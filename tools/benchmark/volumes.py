@@ -157,7 +157,7 @@ def table(job: Job, results: Result) -> str:
 
 def main(arguments: argparse.Namespace) -> None:
     job = job_of(arguments)
-    engines = [engine for engine in ENGINES if engine.split("+")[-1] in arguments.engines]
+    engines = [engine for engine in ENGINES if not arguments.engines or engine.split("+")[-1] in arguments.engines]
     output: Path = arguments.output
     everything: dict[str, Any] = {"machine": describe_machine(), "job": vars(job), "threads": {}}
     print(", ".join(f"{key}: {value}" for key, value in everything["machine"].items()), flush=True)

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.models import weights
-from tests.models.unet3d import unet3d
+from tests.models.networks.unet3d import unet3d
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PICTURE = REPOSITORY / "docs" / "images" / "terminal.svg"

@@ -12,7 +12,7 @@ import onnx
 import torch
 
 from tests.models import weights
-from tests.models.unet3d import UNet3D
+from tests.models.networks.unet3d import UNet3D
 
 HERE = Path(__file__).parent
 SEED = 7

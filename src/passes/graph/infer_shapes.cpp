@@ -19,9 +19,16 @@ bool is_small(const Value& value) {
 
 bool is_whole_number(const Value& value) { return is_integer(value.dtype) || value.dtype == DType::boolean; }
 
+// Weights of a quantised convolution: no shape depends on their values, and use_integer_convolutions wants the integers.
+bool dequantizes_weights(const Node& node) {
+  return is_operator(&node, "DequantizeLinear") &&
+         std::ranges::all_of(node.outputs[0]->uses, [](const Use& use) { return is_operator(use.node, "Conv"); });
+}
+
 // Small outputs of constant inputs become constants: shapes may depend on their values, whatever their type.
 void fold_small(Graph& graph, const Node& node, int64_t& steps_left) {
   constexpr int64_t maximum_steps = 1 << 20;
+  if (dequantizes_weights(node)) return;
   std::vector<Value*> outputs = distinct_outputs(node);
   if (!std::all_of(outputs.begin(), outputs.end(), [](const Value* value) { return is_small(*value); })) return;
   std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, maximum_steps, steps_left);

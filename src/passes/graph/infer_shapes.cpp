@@ -19,7 +19,8 @@ bool is_small(const Value& value) {
 
 bool is_whole_number(const Value& value) { return is_integer(value.dtype) || value.dtype == DType::boolean; }
 
-// Weights of a quantised convolution: no shape depends on their values, and use_integer_convolutions wants the integers.
+// Weights of a quantised convolution: no shape depends on their values, and use_integer_convolutions wants the
+// integers.
 bool dequantizes_weights(const Node& node) {
   return is_operator(&node, "DequantizeLinear") &&
          std::ranges::all_of(node.outputs[0]->uses, [](const Use& use) { return is_operator(use.node, "Conv"); });

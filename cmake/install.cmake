@@ -13,7 +13,7 @@ install(FILES runtime/host/model.h runtime/host/step.h runtime/host/error_text.h
         DESTINATION share/onnxc/include/host)
 install(FILES runtime/hip/backend.h runtime/hip/program.h DESTINATION share/onnxc/include/hip)
 install(FILES src/machine/gpu_machine.h src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)
-install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h" PATTERN "*_instances.cpp")
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/onnxc-config-version.cmake COMPATIBILITY SameMinorVersion)

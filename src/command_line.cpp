@@ -58,6 +58,13 @@ void check_gpus(const Options& options) {
   }
 }
 
+void check_levels(const Options& options) {
+  if (options.marches.size() == 1) return;
+  if (!options.for_cpu()) throw UsageError("--march names several CPUs, and --target hip has no code for any");
+  if (options.emit == Emit::source || options.emit == Emit::ir)
+    throw UsageError("--march names several CPUs, whose code is several files; give one with --emit source or ir");
+}
+
 // The compiler that a compile would use is part of it.
 std::string version_text() {
   std::string compiler;
@@ -104,9 +111,13 @@ struct Words {
     app.add_option("--keep-float32", options.keep_float32,
                    "with --precision: nodes that stay float32, by name or pattern ('/encoder/*'); may be repeated")
         ->option_text("PATTERN");
-    app.add_option("--march", options.march,
-                   "CPU architecture, by clang's name: native (default), x86-64-v3, x86-64-v4, znver4, ...")
-        ->option_text("NAME");
+    app.add_option(
+           "--march", options.marches,
+           "CPUs, by clang's names: native (default), x86-64-v3, x86-64-v4, znver4, ...; of several, with commas, "
+           "the model chooses when it is loaded")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->option_text("A,B");
     app.add_option("--compiler", options.compiler.compiler,
                    "C++ compiler: a command such as clang++-20, or zig (default: clang 19 or newer, else zig)")
         ->option_text("NAME");
@@ -195,6 +206,7 @@ struct Words {
     if (!options.keep_float32.empty() && options.precision == "float32")
       throw UsageError("--keep-float32 names exceptions of --precision; give --precision bfloat16 or float16");
     check_gpus(options);
+    check_levels(options);
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only) throw UsageError("nothing to do: give -o FILE, or --dump-shapes");
     if (options.run_pass && !options.output.empty())

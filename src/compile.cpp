@@ -1,6 +1,8 @@
 // The pipeline: the way of a model from the file to the shared object, a stage a line.
 #include "compile.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -114,6 +116,15 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   return program;
 }
 
+// The programs for the CPUs after the first.
+std::vector<CpuLevel> lower_for_further(const Options& options, PassRunner& passes, const Graph& graph,
+                                        const std::vector<CpuMachine>& machines) {
+  std::vector<CpuLevel> levels;
+  for (size_t i = 1; i < machines.size(); ++i)
+    levels.push_back({machines[i], lower_graph(options, passes, graph, cpu_target(machines[i]))});
+  return levels;
+}
+
 // Returns what the compilers said.
 std::string write_output(const Options& options, const EmittedModel& emitted, const ToolchainOptions& toolchain) {
   switch (options.emit) {
@@ -129,10 +140,16 @@ std::string write_output(const Options& options, const EmittedModel& emitted, co
   }
 }
 
+std::string names_of(const std::vector<CpuMachine>& machines, const char* separator) {
+  std::vector<std::string> names;
+  for (const CpuMachine& machine : machines) names.push_back(machine.march);
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
 // The command-line options that shape the result, for the header of the source.
-std::string describe(const Options& options, const CpuMachine& architecture) {
+std::string describe(const Options& options, const std::vector<CpuMachine>& machines) {
   std::string text =
-      fmt::format("--target {} --march {} -O{}", options.target, architecture.march, options.optimization);
+      fmt::format("--target {} --march {} -O{}", options.target, names_of(machines, ","), options.optimization);
   if (options.gpus != Options().gpus) text += fmt::format(" --gpu-arch {}", fmt::join(options.gpus, ","));
   if (options.fp32 != "ieee") text += " --fp32 " + options.fp32;
   if (options.precision != "float32") text += " --precision " + options.precision;
@@ -154,15 +171,16 @@ void check_outputs(const Options& options) {
 
 // Which file, how large, where it runs and with which sizes: "wrote unet.so: 21.8 MB, cpu x86-64-v4 (of this machine),
 // ...".
-std::string result_line(const Options& options, const Program& program, const CpuMachine& architecture) {
+std::string result_line(const Options& options, const Program& program, const std::vector<CpuMachine>& machines) {
   std::error_code error;
   const double megabytes = static_cast<double>(std::filesystem::file_size(options.output, error)) / 1e6;
   const std::string glibc = needs_of(options.output).glibc;
-  std::string line = fmt::format(
-      "wrote {}: {:.1f} MB, {}{} {}{}, glibc {} or newer", quote(options.output.string()), megabytes,
-      options.for_gpu() ? fmt::format("GPU {}, ", fmt::join(options.gpus, " and ")) : "",
-      options.for_cpu() ? "cpu" : "host code for cpu", architecture.march,
-      options.march == "native" ? " (this machine's; --march chooses)" : "", glibc.empty() ? "2.2.5" : glibc);
+  std::string line =
+      fmt::format("wrote {}: {:.1f} MB, {}{} {}{}, glibc {} or newer", quote(options.output.string()), megabytes,
+                  options.for_gpu() ? fmt::format("GPU {}, ", fmt::join(options.gpus, " and ")) : "",
+                  options.for_cpu() ? "cpu" : "host code for cpu", names_of(machines, " and "),
+                  options.marches == Options().marches ? " (this machine's; --march chooses)" : "",
+                  glibc.empty() ? "2.2.5" : glibc);
   std::map<std::string, std::string> symbols_of_rule;  // one entry for D, H and W alike
   for (const SizeRule& rule : program.size_rules)
     symbols_of_rule[printable(rule.legal)] +=
@@ -209,7 +227,9 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   warn_of_baked_sizes(graph, request.messages);
   if (only_shows_shapes(options)) return;
   check_kept_nodes(graph, precision_of(options));
-  const CpuMachine architecture = resolve_march(options.march, options.compiler, narrow_products(options, graph));
+  const std::vector<CpuMachine> machines =
+      resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
+  const CpuMachine& architecture = machines.front();
   optimize_graph(options, passes, graph);
 
   // A program for each target, from the same graph, which is not looked at beyond this point.
@@ -217,10 +237,11 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture));
   if (options.for_gpu() && (options.emit != Emit::ir || !options.for_cpu()))
     device_program = lower_graph(options, passes, graph, hip_target(float32_products(options.fp32)));
+  const std::vector<CpuLevel> further = lower_for_further(options, passes, graph, machines);
   passes.check_dump();
   // What the runtime binds before it asks for a target.
   const Program& program = cpu_program ? *cpu_program : *device_program;
-  if (cpu_program) report.add_cpu(*cpu_program);
+  if (cpu_program) report.add_cpu(further.empty() ? *cpu_program : further.back().program);
   const bool reports_kernels = options.report && options.for_gpu() && options.emit != Emit::ir;
   if (options.output.empty() && !reports_kernels) return report.finish();
   if (options.emit == Emit::ir) {
@@ -228,7 +249,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
     return write_file(options.output, to_string(program));
   }
 
-  const std::string described = describe(options, architecture);
+  const std::string described = describe(options, machines);
   std::optional<EmittedDevice> device;
   if (device_program) {
     // The runtime counts levels for both.
@@ -248,8 +269,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   }
   EmittedModel emitted;
   passes.time("emit", [&] {
-    emitted = emit_model(
-        program, {architecture, model.facts.sha256, described, device ? &*device : nullptr, cpu_program.has_value()});
+    emitted = emit_model(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr,
+                                   cpu_program.has_value(), further});
   });
   emitted.device = std::move(device);
   const ToolchainOptions toolchain{architecture,
@@ -266,7 +287,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   report.finish();
   if (options.emit != Emit::shared_object) return;
   try {
-    request.messages(MessageKind::progress, result_line(options, program, architecture));
+    request.messages(MessageKind::progress, result_line(options, program, machines));
   } catch (const UserError& error) {  // it is written, and whole
     request.messages(MessageKind::warning, error.what());
   }

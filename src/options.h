@@ -20,7 +20,7 @@ struct Options {
   std::filesystem::path model;
   std::filesystem::path output;  // empty: nothing is compiled, for --dump-shapes alone
   std::string target = "cpu";    // or "hip", "cpu,hip"
-  std::string march = "native";
+  std::vector<std::string> marches = {"native"};
   std::vector<std::string> gpus = {machine::target_gpu.name};  // --gpu-arch
   std::string precision = "float32";                           // in which type values between nodes are stored
   std::vector<std::string> keep_float32;                       // patterns of the names of nodes that stay float32

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 PASSES = [
     "infer_shapes",
     "apply_size_rules",
+    "use_integer_convolutions",
     "fold_constants",
     "simplify",
     "recognize_operators",

@@ -111,4 +111,5 @@ class Api(ctypes.Structure):
         ("captured_graphs", CFUNCTYPE(c_int64, Instance)),
         ("volume_output_dims", CFUNCTYPE(c_int32, Instance, c_void_p, POINTER(POINTER(c_int64)))),
         ("run_volume", CFUNCTYPE(c_int32, Instance, c_void_p, c_void_p)),
+        ("cpu_level", CFUNCTYPE(c_char_p)),
     )

@@ -90,7 +90,7 @@ bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) 
     if (strncmp(name, code_->architecture, length) == 0 && (name[length] == '\0' || name[length] == ':')) return true;
   }
   error.append("this model was compiled for '%s', and GPU %d is %.64s; compile it with --gpu-arch%s", model.target,
-               device_, name, model.has_cpu_code ? ", or run it on the CPU" : "");
+               device_, name, model.cpu_program_count > 0 ? ", or run it on the CPU" : "");
   return false;
 }
 

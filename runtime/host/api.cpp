@@ -1,4 +1,5 @@
 // The one exported symbol: the table of include/onnxc.h over the model that this library was linked with.
+#include "cpu/cpu_program.h"
 #include "hip/program.h"
 #include "host/instance.h"
 #include "host/model.h"
@@ -20,32 +21,33 @@ const char* symbol(int32_t index) {
   return index >= 0 && index < model.symbol_count ? model.symbol_names[index] : nullptr;
 }
 
-int32_t step_count() { return model.has_cpu_code ? model.step_count : model.device_program->step_count; }
-
-// A step of the CPU's; of the GPU's in a model for it alone.
-struct FoundStep {
-  onnxc_step_info info;
-  int32_t output_count;
-  const StepOutput* outputs;
+// The steps that the table shows: those of the program that this CPU runs, or of the first where it runs none; of the
+// GPU's in a model for it alone. Set before the table is.
+struct ShownSteps {
+  int32_t count;
+  const StepDescription* steps;
 };
+constinit ShownSteps shown = {};
 
-template <class Step>
-FoundStep found(const Step& step) {
-  return {{step.name, step.nodes, step.operators}, step.output_count, step.outputs};
+ShownSteps steps_to_show() {
+  if (model.cpu_program_count == 0) return {model.device_program->step_count, model.device_program->steps};
+  ErrorText error;
+  const CpuProgram* const chosen = choose_cpu_program(error);
+  const CpuProgram& program = chosen != nullptr ? *chosen : *model.cpu_programs[0];
+  return {program.step_count, program.steps};
 }
 
-FoundStep find_step(int32_t step) {
-  if (step < 0 || step >= step_count()) return {};
-  return model.has_cpu_code ? found(model.steps[step]) : found(model.device_program->steps[step]);
+StepDescription find_step(int32_t step) {
+  return step >= 0 && step < shown.count ? shown.steps[step] : StepDescription{};
 }
 
-const char* step_name(int32_t step) { return find_step(step).info.name; }
-const char* step_nodes(int32_t step) { return find_step(step).info.nodes; }
-const char* step_operators(int32_t step) { return find_step(step).info.operators; }
+const char* step_name(int32_t step) { return find_step(step).name; }
+const char* step_nodes(int32_t step) { return find_step(step).nodes; }
+const char* step_operators(int32_t step) { return find_step(step).operators; }
 int32_t step_output_count(int32_t step) { return find_step(step).output_count; }
 
 const onnxc_value_info* step_output(int32_t step, int32_t index) {
-  const FoundStep found = find_step(step);
+  const StepDescription found = find_step(step);
   return index >= 0 && index < found.output_count ? &found.outputs[index].tensor : nullptr;
 }
 
@@ -169,17 +171,24 @@ onnxc_status run_volume(onnxc_instance* instance, const onnxc_volume* volume, on
   return instance != nullptr ? from(instance)->run_volume(volume, result) : ONNXC_INVALID_ARGUMENT;
 }
 
+const char* cpu_level() {
+  ErrorText error;
+  const CpuProgram* const program = choose_cpu_program(error);
+  return program != nullptr ? program->level : nullptr;
+}
+
 onnxc_api make_table() {
+  shown = steps_to_show();
   return {
       .abi_version = ONNXC_ABI_VERSION,
       .table_size = sizeof(onnxc_api),
       .onnxc_version = model.onnxc_version,
       .target = model.target,
       .information = model.information,
-      .weights_bytes = model.has_cpu_code ? model.weights_size : model.device_program->weights_size,
+      .weights_bytes = model.cpu_program_count > 0 ? model.weights_size : model.device_program->weights_size,
       .input_count = model.input_count,
       .output_count = model.output_count,
-      .step_count = step_count(),
+      .step_count = shown.count,
       .symbol_count = model.symbol_count,
       .input = input,
       .output = output,
@@ -210,6 +219,7 @@ onnxc_api make_table() {
       .captured_graphs = captured_graphs,
       .volume_output_dims = volume_output_dims,
       .run_volume = run_volume,
+      .cpu_level = cpu_level,
   };
 }
 

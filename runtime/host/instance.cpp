@@ -5,8 +5,8 @@
 
 #include <new>
 
+#include "cpu/cpu_program.h"
 #include "hip/backend.h"
-#include "host/cpu_features.h"
 #include "host/options.h"
 #include "threads/shared_pool.h"
 #include "threads/thread_count.h"
@@ -22,34 +22,22 @@ int64_t total_rank(const TensorDescription* values, int32_t count) {
   return total;
 }
 
-onnxc_status check_cpu(ErrorText& error) {
-  bool complete = true;
-  for (const char* const* feature = model.cpu_features; feature != nullptr && *feature != nullptr; ++feature) {
-    if (cpu_has(*feature)) continue;
-    error.append(complete ? "this model was compiled for '%s', and this CPU lacks %s" : ", %s",
-                 complete ? model.target : *feature, *feature);
-    complete = false;
-  }
-  if (complete) return ONNXC_OK;
-  char name[64];
-  cpu_name(name);
-  error.append(" (it is '%s'); compile the model on this machine, or with an older --march such as x86-64-v3", name);
-  return ONNXC_UNSUPPORTED_CPU;
-}
-
 }  // namespace
 
 Instance* Instance::create(const onnxc_options* options, onnxc_status& status, ErrorText& error) {
   int saved_errno = errno;
-  status = check_cpu(error);
-  if (status != ONNXC_OK) return nullptr;
+  const CpuProgram* const program = choose_cpu_program(error);
+  if (program == nullptr) {
+    status = ONNXC_UNSUPPORTED_CPU;
+    return nullptr;
+  }
   void* memory = malloc(sizeof(Instance));
   if (memory == nullptr) {
     error.append("no memory for an instance");
     status = ONNXC_OUT_OF_MEMORY;
     return nullptr;
   }
-  Instance* instance = new (memory) Instance;
+  Instance* instance = new (memory) Instance(*program);
   status = instance->set_up(options, error);
   errno = saved_errno;
   if (status == ONNXC_OK) return instance;
@@ -94,21 +82,21 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
     if (device_ == nullptr) return status;
   }
 
-  int64_t temporaries = count_temporaries(model.buffers, model.buffer_count);
+  int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (!input_dims_.allocate(total_rank(model.inputs, model.input_count)) || !symbols_.allocate(model.symbol_count) ||
       !output_dims_.allocate(total_rank(model.outputs, model.output_count)) ||
-      !buffer_bytes_.allocate(model.buffer_count) || !dims_pointers_.allocate(model.input_count) ||
+      !buffer_bytes_.allocate(program_.buffer_count) || !dims_pointers_.allocate(model.input_count) ||
       !previous_symbols_.allocate(model.symbol_count) || !plan_.allocate(temporaries) ||
-      !plan_workspace_.allocate(2 * temporaries) || !offsets_.allocate(model.buffer_count) ||
-      !levels_.allocate(model.level_count) || !make_arenas() || !buffers_.allocate(model.buffer_count) ||
+      !plan_workspace_.allocate(2 * temporaries) || !offsets_.allocate(program_.buffer_count) ||
+      !levels_.allocate(model.level_count) || !make_arenas() || !buffers_.allocate(program_.buffer_count) ||
       !output_data_.allocate(model.output_count)) {
     error.append("no memory for an instance");
     return ONNXC_OUT_OF_MEMORY;
   }
 
-  for (int32_t i = 0; i < model.buffer_count; ++i)
-    if (model.buffers[i].kind == BufferKind::constant)
-      buffers_[i] = const_cast<unsigned char*>(model.weights) + model.buffers[i].offset;
+  for (int32_t i = 0; i < program_.buffer_count; ++i)
+    if (program_.buffers[i].kind == BufferKind::constant)
+      buffers_[i] = const_cast<unsigned char*>(model.weights) + program_.buffers[i].offset;
   frame_.buffers = buffers_.data();
   frame_.symbols = symbols_.data();
   frame_.parallel_for = parallel_for;
@@ -201,11 +189,12 @@ onnxc_status Instance::plan(int32_t level) {
   const char* too_large = level == 0 ? "with these dims of the inputs, the size of a tensor does not fit in 63 bits"
                                      : "with this data, the size of a tensor does not fit in 63 bits";
   const onnxc_status refusal = level == 0 ? ONNXC_WRONG_DIMS : ONNXC_INVALID_DATA;
-  if (model.sizes(level, symbols_.data(), buffer_bytes_.data(), &scratch_bytes) != 0) return refuse(refusal, too_large);
+  if (program_.sizes(level, symbols_.data(), buffer_bytes_.data(), &scratch_bytes) != 0)
+    return refuse(refusal, too_large);
 
   int32_t count = 0;
-  for (int32_t i = 0; i < model.buffer_count; ++i) {
-    const BufferDescription& buffer = model.buffers[i];
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
     if (buffer.kind == BufferKind::temporary && buffer.level == level)
       plan_[count++] = {buffer_bytes_[i], buffer.first_step, buffer.last_step, 0};
   }
@@ -220,8 +209,8 @@ onnxc_status Instance::plan(int32_t level) {
   laid_out.least_bytes = least_memory(plan_.data(), count) + all_scratch;
   laid_out.scratch_stride = stride;
   count = 0;
-  for (int32_t i = 0; i < model.buffer_count; ++i) {
-    const BufferDescription& buffer = model.buffers[i];
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
     if (buffer.kind == BufferKind::temporary && buffer.level == level) offsets_[i] = plan_[count++].offset;
   }
   laid_out.known = true;

@@ -68,7 +68,7 @@ class Instance {
     int64_t least_bytes;  // that any plan would need
   };
 
-  Instance() = default;
+  explicit Instance(const CpuProgram& program) : program_(program) {}
   ~Instance();
   onnxc_status set_up(const onnxc_options* options, ErrorText& error);
   bool make_arenas();
@@ -107,6 +107,7 @@ class Instance {
   static void parallel_for(const Frame& frame, int64_t tasks, ParallelBody body, const void* context);
   static void fail(const Frame& frame, const char* text);
 
+  const CpuProgram& program_;
   ForkLock in_call_;
   ErrorText error_;
   bool poison_ = false;

@@ -153,8 +153,8 @@ onnxc_status Instance::reserve_memory(int32_t level) {
     error_.append("no %lld bytes of working memory", static_cast<long long>(laid_out.planned_bytes));
     return ONNXC_OUT_OF_MEMORY;
   }
-  for (int32_t i = 0; i < model.buffer_count; ++i)
-    if (model.buffers[i].kind == BufferKind::temporary && model.buffers[i].level == level)
+  for (int32_t i = 0; i < program_.buffer_count; ++i)
+    if (program_.buffers[i].kind == BufferKind::temporary && program_.buffers[i].level == level)
       buffers_[i] = arena.data() + offsets_[i];
   frame_.scratch = arena.data() + laid_out.scratch_offset;
   frame_.scratch_stride = laid_out.scratch_stride;
@@ -182,8 +182,8 @@ onnxc_status Instance::place_outputs(int32_t level, const Values& values) {
     onnxc_status status = check_memory({"output", i, info}, allocated, dims, error_);
     if (status != ONNXC_OK) return status;
   }
-  for (int32_t i = 0; i < model.buffer_count; ++i) {
-    const BufferDescription& buffer = model.buffers[i];
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
     if (buffer.kind == BufferKind::input) buffers_[i] = values.inputs[buffer.index].data;
     if (buffer.kind == BufferKind::output) buffers_[i] = output_data_[buffer.index];
   }
@@ -227,9 +227,9 @@ onnxc_status Instance::run_step(int32_t step, const Values& values) {
            options.hook(options.hook_context, reinterpret_cast<onnxc_instance*>(this), step, when) != 0;
   };
   if (stops(ONNXC_BEFORE_STEP)) return refuse(ONNXC_STOPPED, "stopped by the hook");
-  const StepDescription& description = model.steps[step];
+  const StepDescription& description = program_.steps[step];
   if (description.bind != nullptr) {
-    const onnxc_status status = enter_level(description.bind, frame_, level_of_step(model.steps, step), values);
+    const onnxc_status status = enter_level(description.bind, frame_, level_of_step(program_.steps, step), values);
     if (status != ONNXC_OK) return status;
   } else {
     description.run(frame_);
@@ -246,16 +246,17 @@ onnxc_status Instance::run_steps(const Values& values) {
     Instance& self;
     const Values& values;
     void begin_round(int32_t step, bool is_first) {
-      self.begin_round(level_of_step(model.steps, step), model.steps[step].round, is_first);
+      const StepDescription* const steps = self.program_.steps;
+      self.begin_round(level_of_step(steps, step), steps[step].round, is_first);
     }
     onnxc_status holds(int32_t step, bool& result) {
-      result = model.steps[step].condition(self.frame_);
+      result = self.program_.steps[step].condition(self.frame_);
       return ONNXC_OK;
     }
     onnxc_status run(int32_t step) { return self.run_step(step, values); }
   };
   failure_.store(nullptr, std::memory_order_relaxed);
-  return walk_steps(model.steps, model.step_count, Walk{*this, values});
+  return walk_steps(program_.steps, program_.step_count, Walk{*this, values});
 }
 
 onnxc_status Instance::run_on_device(const Values& values) {
@@ -368,7 +369,7 @@ void Instance::fail(const Frame& frame, const char* text) {
 // Whether the sizes that a step works with are known.
 bool Instance::is_laid_out(int32_t step) const {
   const int32_t level =
-      device_ != nullptr ? level_of_step(model.device_program->steps, step) : level_of_step(model.steps, step);
+      device_ != nullptr ? level_of_step(model.device_program->steps, step) : level_of_step(program_.steps, step);
   return levels_[level].known;
 }
 

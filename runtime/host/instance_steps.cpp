@@ -7,11 +7,11 @@
 namespace onnxc::runtime {
 
 int32_t Instance::step_count() const {
-  return device_ != nullptr ? model.device_program->step_count : model.step_count;
+  return device_ != nullptr ? model.device_program->step_count : program_.step_count;
 }
 
 const StepDescription* Instance::steps() const {
-  return device_ != nullptr ? model.device_program->steps : model.steps;
+  return device_ != nullptr ? model.device_program->steps : program_.steps;
 }
 
 onnxc_status Instance::step_info(int32_t step, onnxc_step_info& info) const {
@@ -30,10 +30,10 @@ const StepOutput* Instance::step_output(int32_t step, int32_t output) const {
 }
 
 double Instance::step_operations(int32_t step) const {
-  if (device_ != nullptr || step < 0 || step >= model.step_count || model.steps[step].operations == nullptr ||
+  if (device_ != nullptr || step < 0 || step >= program_.step_count || program_.steps[step].operations == nullptr ||
       !is_laid_out(step))
     return 0;
-  return model.steps[step].operations(symbols_.data());
+  return program_.steps[step].operations(symbols_.data());
 }
 
 onnxc_status Instance::check_step_output(int32_t step, int32_t output, const void* result) {

@@ -91,12 +91,25 @@ struct StepDescription {
   int32_t read = -1;  // on the GPU: the buffer that `bind` or `condition` reads, which is copied to the host before
 };
 
+// The model's program for CPUs of one level, with its own layouts and kernels.
+struct CpuProgram {
+  const char* level;            // "x86-64-v4"
+  const char* const* features;  // null-terminated names __builtin_cpu_supports knows: "avx2", "avx512f"
+  // Writes the bytes of the buffers whose size becomes known at a level of the plan, and the scratch bytes that a
+  // thread needs in its steps. Returns 0, or 1 when a size does not fit in 63 bits.
+  int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
+  int32_t buffer_count;
+  const BufferDescription* buffers;
+  int32_t step_count;
+  const StepDescription* steps;
+};
+
 struct DeviceProgram;
 
 struct ModelDescription {
   const char* onnxc_version;
   const char* target;               // "cpu x86-64-v4"
-  const char* const* cpu_features;  // null-terminated names __builtin_cpu_supports knows: "avx2", "avx512f"
+  const char* const* cpu_features;  // that all of it needs, as CpuProgram has them
   const char* information;          // JSON for --info: model hash, options, legal-size rules
   int32_t input_count, output_count;
   const TensorDescription* inputs;
@@ -113,20 +126,14 @@ struct ModelDescription {
   const char* (*bind)(const int64_t* const* input_dims, int64_t* symbols);
   // Writes the dims of the outputs that become known at a level, into the array of all outputs' dims.
   void (*output_dims)(int32_t level, const int64_t* symbols, int64_t* dims);
-  // Writes the bytes of the buffers whose size becomes known at a level, and the scratch bytes that a thread needs in
-  // the steps of the level. Returns 0, or 1 when a size does not fit in 63 bits.
-  int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
 
-  int32_t buffer_count;
-  const BufferDescription* buffers;
-  int32_t step_count;
-  const StepDescription* steps;
-  const unsigned char* weights;  // 64-byte aligned
+  // An instance runs the last that its CPU can run. None: only a GPU runs the model.
+  const CpuProgram* const* cpu_programs = nullptr;
+  int32_t cpu_program_count = 0;
+  const unsigned char* weights;  // of all of them; 64-byte aligned
   int64_t weights_size;
   const DeviceProgram* device_program =
       nullptr;  // the same model for a GPU (hip/program.h); null when compiled without
-  // Without it only a GPU runs the model: there are no steps, buffers and weights above.
-  bool has_cpu_code = true;
 };
 
 // Defined by generated code.

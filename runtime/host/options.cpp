@@ -41,7 +41,7 @@ onnxc_status read_options(const onnxc_options* given, onnxc_options& options, Er
   constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_HIP_GRAPH;
   if (status == ONNXC_OK) status = check_flags(options.flags, known_flags, "onnxc_options", error);
   if (status != ONNXC_OK) return status;
-  if (options.device == ONNXC_CPU && !model.has_cpu_code) {
+  if (options.device == ONNXC_CPU && model.cpu_program_count == 0) {
     error.append(
         "this model was compiled for '%s' and has no code for the CPU; run it on the GPU (device ONNXC_HIP), or "
         "compile "

@@ -227,7 +227,7 @@ typedef struct onnxc_api {
 
   /* The model. Texts and infos live as long as the library is loaded. */
   const char* onnxc_version; /* "0.1.0" */
-  const char* target;        /* "cpu x86-64-v4", "hip gfx942", "hip gfx942, cpu x86-64-v4" */
+  const char* target;        /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4" */
   const char* information;   /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
   int64_t weights_bytes;
   int32_t input_count;
@@ -310,6 +310,10 @@ typedef struct onnxc_api {
    * runs and seconds count up to where a failed run came. */
   onnxc_status (*volume_output_dims)(onnxc_instance* instance, const onnxc_volume* volume, int64_t* const* output_dims);
   onnxc_status (*run_volume)(onnxc_instance* instance, const onnxc_volume* volume, onnxc_volume_result* result);
+
+  /* Of the CPUs in `target`, the one whose code an instance made now would run: the last whose features this machine's
+   * has, or that which the environment variable ONNXC_MARCH names. "x86-64-v4"; null where there is none. */
+  const char* (*cpu_level)(void);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

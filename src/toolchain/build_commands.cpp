@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <set>
+
+#include "support/diagnostics.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -68,6 +72,23 @@ std::vector<std::string> link_shared_command(const Compiler& compiler, const std
 std::vector<std::string> dry_run(std::vector<std::string> command) {
   command.emplace_back("-###");
   return command;
+}
+
+std::string namespace_option(const CpuMachine& machine) {
+  std::string name = machine.march;
+  std::ranges::replace_if(name, [](char c) { return c == '-' || c == '.'; }, '_');
+  return "-Donnxc=onnxc_" + name;
+}
+
+std::string kernel_instances(const BuildParts& parts) {
+  std::set<std::string> files;
+  for (const fs::directory_entry& file :
+       fs::recursive_directory_iterator(parts.include_folders.front() / "kernels" / "cpu"))
+    if (file.path().filename().string().ends_with("_instances.cpp")) files.insert(file.path().string());
+  internal_check(!files.empty(), "kernels that are compiled once for each vector unit, beside their headers");
+  std::string text;
+  for (const std::string& file : files) text += fmt::format("#include {}\n", c_string_literal(file));
+  return text;
 }
 
 // A line of words in quotes, where a backslash stands before a character that means itself.

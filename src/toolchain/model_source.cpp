@@ -14,25 +14,25 @@
 namespace onnxc {
 namespace {
 
+// The object in model.so that is a level's CpuProgram.
+std::string program_symbol(size_t level) { return fmt::format("onnxc_cpu_program{}", level); }
+
+// One file: that of the model, which holds its first level, or that of a further level.
 class Emitter {
  public:
-  Emitter(const Program& program, const EmitOptions& options)
-      : program_(program), options_(options), context_(program) {}
+  Emitter(const Program& program, const CpuMachine& machine, size_t level, const EmitOptions& options,
+          WeightBytes& weights)
+      : program_(program), machine_(machine), level_(level), options_(options), context_(program), weights_(weights) {}
 
-  EmittedModel run() {
+  EmittedSource run() {
     SourceParts parts;
-    const PrintedSteps steps =
-        options_.has_cpu_code ? print_steps(parts, context_, options_.architecture.lanes()) : PrintedSteps{};
-    EmittedModel model;
+    const PrintedSteps steps = options_.has_cpu_code ? print_steps(parts, context_, machine_.lanes()) : PrintedSteps{};
     if (options_.has_cpu_code) declare_steps();
     writer_.append(steps.definitions);
     writer_.line("");
-    print_interface(steps);
-    BufferTable table = options_.has_cpu_code ? buffer_table(context_) : BufferTable{};
-    writer_.array("BufferDescription", "buffers", table.rows);
-    if (options_.device != nullptr) writer_.append(options_.device->host + "\n");
-    print_model(steps, table);
-    model.weights = std::move(table.weights);
+    print_features();
+    if (options_.has_cpu_code) print_program(steps);
+    if (level_ == 0) print_model();
     std::string interface = writer_.take();
     const SourceParts::Unit unit = parts.add_unit(static_cast<int64_t>(interface.size()) / 5);
     parts.append(std::move(interface), unit);
@@ -40,9 +40,13 @@ class Emitter {
     print_header(steps, body.parts > 1);
     writer_.append(body.text);
     print_end();
-    model.source = writer_.take();
-    model.parts = body.parts;
-    return model;
+    return {machine_, writer_.take(), body.parts};
+  }
+
+  // What the runtime takes to be the same for all levels.
+  void check_agrees_with(const Emitter& first) const {
+    internal_check(symbol_names() == first.symbol_names() && context_.level_count() == first.context_.level_count(),
+                   "as many symbols and levels for each CPU");
   }
 
  private:
@@ -51,11 +55,7 @@ class Emitter {
     writer_.line(fmt::format("//   model    {}", options_.model_hash));
     writer_.line(fmt::format("//   target   {}", comment_text(target())));
     writer_.line(fmt::format("//   options  {}", comment_text(options_.options)));
-    writer_.line(
-        "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
-        "installed under:");
-    if (options_.device != nullptr) writer_.line("//   (first its code objects, as $SOURCE.device.hip says)");
-    for (const std::string& line : build_lines(options_.architecture)) writer_.line("//   " + line);
+    if (level_ == 0) print_build_lines();
     writer_.line("");
     // Elementary functions take clang a hundredth of a second, a thirtieth of a small model's compile.
     std::vector<const char*> headers{"kernels/cpu/vector/checked_size.h"};
@@ -65,7 +65,7 @@ class Emitter {
       headers.insert(headers.end(), {"kernels/cpu/vector/vector.h", "kernels/shared/scalar.h"});
     headers.push_back("host/step.h");
     for (const char* header : headers) writer_.line(fmt::format("#include \"{}\"", header));
-    if (options_.device != nullptr) {
+    if (options_.device != nullptr && level_ == 0) {
       writer_.line("#include \"hip/backend.h\"");
       for (const std::string& header : options_.device->host_headers)
         writer_.line(fmt::format("#include \"{}\"", header));
@@ -73,11 +73,18 @@ class Emitter {
     for (const std::string& header : steps.headers) writer_.line(fmt::format("#include \"{}\"", header));
     writer_.line("");
     if (has_parts) print_part_macro();
-    writer_.line("extern \"C\" const unsigned char onnxc_model_weights[];");
-    writer_.line("");
+    if (level_ == 0) writer_.line("extern \"C\" const unsigned char onnxc_model_weights[];\n");
     writer_.line("namespace onnxc::runtime {");
     writer_.line("using namespace onnxc::kernels;");
     writer_.line("");
+  }
+
+  void print_build_lines() {
+    writer_.line(
+        "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
+        "installed under:");
+    if (options_.device != nullptr) writer_.line("//   (first its code objects, as $SOURCE.device.hip says)");
+    for (const std::string& line : build_lines(options_.architecture)) writer_.line("//   " + line);
   }
 
   void print_part_macro() {
@@ -99,18 +106,42 @@ class Emitter {
 
   void print_end() { writer_.line("}  // namespace onnxc::runtime"); }
 
-  void print_interface(const PrintedSteps& steps) {
+  void print_features() {
+    std::vector<std::string> features;
+    for (const std::string& feature : machine_.features) features.push_back(c_string_literal(feature));
+    features.emplace_back("nullptr");
+    writer_.array("char* const", "cpu_features", features);
+  }
+
+  void print_program(const PrintedSteps& steps) {
+    print_sizes(writer_, context_, steps.scratch);
+    writer_.line("");
+    const std::vector<std::string> buffers = buffer_table(context_, weights_);
+    writer_.array("BufferDescription", "buffers", buffers);
+    writer_.array("StepDescription", "steps", steps.descriptions);
+    {
+      auto program = writer_.scope(fmt::format("extern \"C\" const CpuProgram {} =", program_symbol(level_)), ";");
+      field("level", c_string_literal(machine_.march));
+      field("features", "cpu_features");
+      field("sizes", "sizes");
+      field("buffer_count", std::to_string(buffers.size()));
+      field("buffers", "buffers");
+      field("step_count", std::to_string(steps.descriptions.size()));
+      field("steps", "steps");
+    }
+    writer_.line("");
+  }
+
+  void print_interface() {
     print_bind(writer_, context_);
     writer_.line("");
     print_output_dims(writer_, context_);
-    writer_.line("");
-    print_sizes(writer_, context_, steps.scratch);
     writer_.line("");
     print_tensors("inputs", program_.inputs);
     print_tensors("outputs", program_.outputs);
     writer_.array("int32_t", "output_dim_levels", output_dim_levels(context_));
     writer_.array("char* const", "symbol_names", symbol_names());
-    writer_.array("StepDescription", "steps", steps.descriptions);
+    if (options_.device != nullptr) writer_.append(options_.device->host + "\n");
   }
 
   void print_tensors(const std::string& name, const std::vector<BufferId>& ids) {
@@ -131,6 +162,7 @@ class Emitter {
     if (options_.device != nullptr)
       for (const std::string& gpu : options_.device->gpus) targets.push_back("hip " + gpu);
     if (options_.has_cpu_code) targets.push_back("cpu " + options_.architecture.march);
+    for (const CpuLevel& level : options_.further) targets.push_back("cpu " + level.machine.march);
     return fmt::format("{}", fmt::join(targets, ", "));
   }
 
@@ -148,15 +180,22 @@ class Emitter {
     return json.dump();
   }
 
-  void print_model(const PrintedSteps& steps, const BufferTable& table) {
-    std::vector<std::string> features;
-    for (const std::string& feature : options_.architecture.features) features.push_back(c_string_literal(feature));
-    features.emplace_back("nullptr");
-    writer_.array("char* const", "cpu_features", features);
+  void field(const char* name, const std::string& value) { writer_.line(fmt::format(".{} = {},", name, value)); }
+
+  // The table of the programs of all levels.
+  void print_levels() {
+    std::vector<std::string> programs;
+    for (size_t i = 0; options_.has_cpu_code && i <= options_.further.size(); ++i) {
+      if (i > 0) writer_.line(fmt::format("extern \"C\" const CpuProgram {};", program_symbol(i)));
+      programs.push_back("&" + program_symbol(i));
+    }
+    writer_.array("CpuProgram* const", "cpu_programs", programs);
+  }
+
+  void print_model() {
+    print_interface();
+    print_levels();
     auto model = writer_.scope("extern const ModelDescription model =", ";");
-    auto field = [&](const char* name, const std::string& value) {
-      writer_.line(fmt::format(".{} = {},", name, value));
-    };
     field("onnxc_version", c_string_literal(ONNXC_VERSION));
     field("target", c_string_literal(target()));
     field("cpu_features", "cpu_features");
@@ -168,25 +207,38 @@ class Emitter {
     field("symbol_count", std::to_string(context_.symbols.size()));
     field("level_count", std::to_string(context_.level_count()));
     field("output_dim_levels", "output_dim_levels");
-    for (const char* name : {"symbol_names", "bind", "output_dims", "sizes"}) field(name, name);
-    field("buffer_count", std::to_string(table.rows.size()));
-    field("buffers", "buffers");
-    field("step_count", std::to_string(steps.descriptions.size()));
-    field("steps", "steps");
+    for (const char* name : {"symbol_names", "bind", "output_dims", "cpu_programs"}) field(name, name);
+    field("cpu_program_count", std::to_string(options_.has_cpu_code ? 1 + options_.further.size() : 0));
     field("weights", "onnxc_model_weights");
-    field("weights_size", std::to_string(table.weights.size()));
+    field("weights_size", std::to_string(weights_.size()));
     if (options_.device != nullptr) field("device_program", "&device_program");
-    if (!options_.has_cpu_code) field("has_cpu_code", "false");
   }
 
   const Program& program_;
+  const CpuMachine& machine_;
+  const size_t level_;
   const EmitOptions& options_;
   EmitContext context_;
+  WeightBytes& weights_;
   TextWriter writer_;
 };
 
 }  // namespace
 
-EmittedModel emit_model(const Program& program, const EmitOptions& options) { return Emitter(program, options).run(); }
+// The further levels come first, since the model's own file says how large the weights of all are.
+EmittedModel emit_model(const Program& program, const EmitOptions& options) {
+  EmittedModel model;
+  Emitter first(program, options.architecture, 0, options, model.weights);
+  for (size_t i = 0; i < options.further.size(); ++i) {
+    const CpuLevel& level = options.further[i];
+    Emitter emitter(level.program, level.machine, i + 1, options, model.weights);
+    emitter.check_agrees_with(first);
+    model.further.push_back(emitter.run());
+  }
+  EmittedSource own = first.run();
+  model.source = std::move(own.text);
+  model.parts = own.parts;
+  return model;
+}
 
 }  // namespace onnxc

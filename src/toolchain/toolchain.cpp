@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <list>
+#include <set>
 
 #include "machine/gpu_machine.h"
 #include "support/diagnostics.h"
@@ -102,7 +103,8 @@ class Build {
   void compile_all(bool shared) {
     const fs::path source = path("model.cpp");
     write_file(source, model_.source);
-    for (int part = 0; part < model_.parts; ++part) compile(source, part);
+    compile_parts(source, model_.parts, options_.architecture);
+    for (const EmittedSource& further : model_.further) compile_further(further);
     add_data("onnxc_model_weights", model_.weights);
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
@@ -161,11 +163,29 @@ class Build {
         compiler.command.front(), gpu);
   }
 
-  void compile(const fs::path& source, int part) {
-    objects_.push_back(path(fmt::format("model{}.o", part)).string());
-    commands_.push_back(
-        compile_command(options_.compiler, options_.architecture, parts_, source.string(), objects_.back()));
-    if (model_.parts > 1) commands_.back().push_back(fmt::format("-DONNXC_PART={}", part));
+  void compile(const fs::path& source, const CpuMachine& machine) {
+    objects_.push_back(path(fmt::format("model{}.o", objects_.size())).string());
+    commands_.push_back(compile_command(options_.compiler, machine, parts_, source.string(), objects_.back()));
+  }
+
+  void compile_parts(const fs::path& source, int parts, const CpuMachine& machine) {
+    for (int part = 0; part < parts; ++part) {
+      compile(source, machine);
+      if (parts > 1) commands_.back().push_back(fmt::format("-DONNXC_PART={}", part));
+    }
+  }
+
+  // All that a level's files define is in its own namespace. So the functions that the runtime holds for the model's
+  // own file are compiled once more.
+  void compile_further(const EmittedSource& further) {
+    const size_t first = commands_.size();
+    const fs::path source = path(further.machine.march + ".cpp"),
+                   kernels = path(further.machine.march + "-kernels.cpp");
+    write_file(source, further.text);
+    compile_parts(source, further.parts, further.machine);
+    write_file(kernels, kernel_instances(parts_));
+    compile(kernels, further.machine);
+    for (size_t i = first; i < commands_.size(); ++i) commands_[i].push_back(namespace_option(further.machine));
   }
 
   void add_assembly(const std::string& symbol, const fs::path& file) {
@@ -240,6 +260,29 @@ CpuMachine resolve_march(const std::string& march, const CompilerRequest& reques
   // Asking clang would take a tenth of a small model's compile.
   const std::optional<CpuMachine> known = find_cpu_machine(march);
   return known ? *known : ask_compiler(march, find_compiler(request));
+}
+
+std::vector<CpuMachine> resolve_marches(const std::vector<std::string>& marches, const CompilerRequest& request,
+                                        const NarrowProducts& products) {
+  std::vector<CpuMachine> machines;
+  for (const std::string& march : marches) {
+    CpuMachine machine = resolve_march(march, request, products);
+    if (std::ranges::find(machines, machine.march, &CpuMachine::march) != machines.end())
+      throw UsageError(fmt::format("--march names {} twice", quote(machine.march)));
+    machines.push_back(std::move(machine));
+  }
+  std::ranges::sort(machines, {},
+                    [](const CpuMachine& machine) { return std::pair(machine.features.size(), machine.march); });
+  const auto sorted_features = [](const CpuMachine& machine) {
+    return std::set<std::string>(machine.features.begin(), machine.features.end());
+  };
+  const CpuMachine& least = machines.front();
+  for (const CpuMachine& machine : machines)
+    if (!std::ranges::includes(sorted_features(machine), sorted_features(least)))
+      throw UsageError(
+          fmt::format("--march: {} has features that {} lacks; add a level that both have, such as x86-64-v3",
+                      quote(least.march), quote(machine.march)));
+  return machines;
 }
 
 CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {

@@ -25,8 +25,19 @@ struct NarrowProducts {
 // UserError when the CPU, or the architecture asked for, lacks AVX2, FMA or F16C, or when clang does not know the name.
 CpuMachine resolve_march(const std::string& march, const CompilerRequest& request = {},
                          const NarrowProducts& products = {});
+// Of several names: first the CPU whose code runs on all the others, then by their number of features. UsageError where
+// there is none such, or one is named twice.
+std::vector<CpuMachine> resolve_marches(const std::vector<std::string>& marches, const CompilerRequest& request = {},
+                                        const NarrowProducts& products = {});
 // The same for a name that only clang knows, by clang's own macros.
 CpuMachine ask_compiler(const std::string& march, const Compiler& compiler = {});
+
+// A C++ file, and the CPU that it is compiled for.
+struct EmittedSource {
+  CpuMachine machine;
+  std::string text;
+  int parts;
+};
 
 struct EmittedModel {
   std::string source;  // one C++ file
@@ -34,6 +45,9 @@ struct EmittedModel {
   std::optional<EmittedDevice> device;  // whose host part `source` holds
   // The number of parts that may be compiled in parallel, each with ONNXC_PART defined as its number; 1: one whole.
   int parts = 1;
+  // The same model for further levels of CPUs. Each is compiled with `onnxc` defined as a name of its own, so that no
+  // function of another level's is taken for its own.
+  std::vector<EmittedSource> further = {};
 };
 
 struct ToolchainOptions {

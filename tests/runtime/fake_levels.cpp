@@ -187,6 +187,17 @@ const DeviceProgram device_program = {
 const char* const cpu_features[] = {"sse2", nullptr};
 alignas(64) const unsigned char weights[64] = {};
 
+const CpuProgram program = {
+    .level = "x86-64",
+    .features = cpu_features,
+    .sizes = sizes,
+    .buffer_count = 7,
+    .buffers = buffers,
+    .step_count = 8,
+    .steps = steps,
+};
+const CpuProgram* const programs[] = {&program};
+
 }  // namespace
 
 extern const ModelDescription model = {
@@ -204,11 +215,8 @@ extern const ModelDescription model = {
     .symbol_names = symbol_names,
     .bind = bind,
     .output_dims = output_dims,
-    .sizes = sizes,
-    .buffer_count = 7,
-    .buffers = buffers,
-    .step_count = 8,
-    .steps = steps,
+    .cpu_programs = programs,
+    .cpu_program_count = 1,
     .weights = weights,
     .weights_size = sizeof weights,
     .device_program = &device_program,

@@ -123,6 +123,17 @@ const Weights weights = {{}, {1, 2, 3, 4}};
 #endif
 const char* const cpu_features[] = {"sse2", FAKE_MODEL_FEATURE, nullptr};
 
+const CpuProgram program = {
+    .level = "x86-64",
+    .features = cpu_features,
+    .sizes = sizes,
+    .buffer_count = 7,
+    .buffers = buffers,
+    .step_count = 2,
+    .steps = steps,
+};
+const CpuProgram* const programs[] = {&program};
+
 }  // namespace
 
 extern const ModelDescription model = {
@@ -138,11 +149,8 @@ extern const ModelDescription model = {
     .symbol_names = symbol_names,
     .bind = bind,
     .output_dims = output_dims,
-    .sizes = sizes,
-    .buffer_count = 7,
-    .buffers = buffers,
-    .step_count = 2,
-    .steps = steps,
+    .cpu_programs = programs,
+    .cpu_program_count = 1,
     .weights = reinterpret_cast<const unsigned char*>(&weights),
     .weights_size = sizeof weights,
 };

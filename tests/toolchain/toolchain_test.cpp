@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "support/diagnostics.h"
 #include "toolchain/build_commands.h"
 
 namespace onnxc {
@@ -35,6 +36,22 @@ TEST(Toolchain, NativeIsALevelButForNarrowProductsWhereTheyGain) {
   EXPECT_EQ(resolve_march("native", {}, {.bfloat16 = true}).march, has_pairs ? "znver4" : level);
   EXPECT_EQ(resolve_march("native", {}, {.int8 = true}).march.starts_with("x86-64"),
             !has_pairs && text.find(" avx512_fp16") == std::string::npos);
+}
+
+TEST(Toolchain, TheFirstOfSeveralLevelsRunsOnAll) {
+  const auto names = [](const std::vector<std::string>& marches) {
+    std::vector<std::string> result;
+    for (const CpuMachine& machine : resolve_marches(marches)) result.push_back(machine.march);
+    return result;
+  };
+  EXPECT_THAT(names({"sapphirerapids", "x86-64-v3", "x86-64-v4"}),
+              testing::ElementsAre("x86-64-v3", "x86-64-v4", "sapphirerapids"));
+  EXPECT_THAT(names({"znver4"}), testing::ElementsAre("znver4"));
+  // Neither of the last two has all that the other has.
+  EXPECT_THAT(names({"x86-64-v4", "alderlake", "x86-64-v3"}),
+              testing::ElementsAre("x86-64-v3", "alderlake", "x86-64-v4"));
+  EXPECT_THROW(names({"alderlake", "x86-64-v4"}), UsageError);
+  EXPECT_THROW(names({"x86-64-v3", "x86-64-v3"}), UsageError);
 }
 
 TEST(Toolchain, ReadsTheLastCommandThatTheDriverShows) {

@@ -94,7 +94,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
       "3 bug in onnxc; 4 an output differs from what was expected. Data goes to stdout, messages to stderr.\n"
       "Environment variables: ONNXC_THREADS, OMP_NUM_THREADS (number of threads), ONNXC_POISON (fill memory with "
       "NaN),\n"
-      "TMPDIR.");
+      "ONNXC_MARCH (which of the model's CPUs it takes this one for), TMPDIR.");
   app.set_version_flag("--version", "onnxc-run " ONNXC_VERSION);
   app.add_option("MODEL", options.model, "the compiled model, such as model.so")->required();
   app.add_option("TESTS", options.tests,

@@ -27,7 +27,7 @@ class HipEmitter {
       for (size_t i = 0; i < program_.steps.size(); ++i) print_step(i, program_.steps[i]);
       print_sizes(host_, context_, {});
       host_.line("");
-      weights_ = print_buffers();
+      print_buffers();
       host_.append(descriptions_.take());
       host_.append(flow_.take());
       host_.array("StepDescription", "steps", steps_);
@@ -227,11 +227,7 @@ class HipEmitter {
   std::string print(const LoopBegin& loop, const std::string&) { return describe_flow(loop); }
   std::string print(const LoopEnd& end, const std::string&) { return describe_flow(end); }
 
-  WeightBytes print_buffers() {
-    BufferTable table = buffer_table(context_);
-    host_.array("BufferDescription", "buffers", table.rows);
-    return std::move(table.weights);
-  }
+  void print_buffers() { host_.array("BufferDescription", "buffers", buffer_table(context_, weights_)); }
 
   void print_program() {
     host_.array("char* const", "device_kernels", kernels_);

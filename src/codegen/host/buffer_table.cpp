@@ -45,7 +45,7 @@ int64_t position(const std::vector<BufferId>& ids, BufferId id) {
   return found - ids.begin();
 }
 
-std::string describe(const EmitContext& context, BufferId id, const Weights& weights,
+std::string describe(const EmitContext& context, BufferId id, const std::map<BufferId, int64_t>& offsets,
                      const std::map<BufferId, Lifetime>& alive) {
   const Program& program = context.program;
   const int level = context.level(program.buffer(id).layout.element_count(program.buffer(id).shape));
@@ -55,7 +55,7 @@ std::string describe(const EmitContext& context, BufferId id, const Weights& wei
     case BufferKind::output:
       return fmt::format("{{BufferKind::output, {}, 0, 0, 0, {}}}", position(program.outputs, id), level);
     case BufferKind::constant:
-      return fmt::format("{{BufferKind::constant, 0, 0, 0, {}}}", weights.offsets.at(id));
+      return fmt::format("{{BufferKind::constant, 0, 0, 0, {}}}", offsets.at(id));
     case BufferKind::temporary:
       return fmt::format("{{BufferKind::temporary, 0, {}, {}, 0, {}}}", alive.at(id).first, alive.at(id).last, level);
   }
@@ -64,19 +64,18 @@ std::string describe(const EmitContext& context, BufferId id, const Weights& wei
 
 }  // namespace
 
-BufferTable buffer_table(const EmitContext& context) {
+std::vector<std::string> buffer_table(const EmitContext& context, WeightBytes& weights) {
   const Program& program = context.program;
   std::vector<BufferId> constants;
   for (BufferId id : context.storages)
     if (program.buffer(id).kind == BufferKind::constant) constants.push_back(id);
-  Weights weights = pack_weights(program, constants);
+  const std::map<BufferId, int64_t> offsets = pack_weights(program, constants, weights);
   const std::map<BufferId, Lifetime> alive = lifetimes(program);
-  BufferTable table;
+  std::vector<std::string> rows;
   for (BufferId id : context.storages)
-    table.rows.push_back(
-        fmt::format("/* b{} {} */ {}", id, describe_buffer(program.buffer(id)), describe(context, id, weights, alive)));
-  table.weights = std::move(weights.bytes);
-  return table;
+    rows.push_back(
+        fmt::format("/* b{} {} */ {}", id, describe_buffer(program.buffer(id)), describe(context, id, offsets, alive)));
+  return rows;
 }
 
 }  // namespace onnxc

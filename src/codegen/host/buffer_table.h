@@ -6,11 +6,7 @@
 
 namespace onnxc {
 
-struct BufferTable {
-  std::vector<std::string> rows;  // initializers, in the order of EmitContext::storages
-  WeightBytes weights;
-};
-
-BufferTable buffer_table(const EmitContext& context);
+// Initializers, in the order of EmitContext::storages; the constants are packed into `weights`.
+std::vector<std::string> buffer_table(const EmitContext& context, WeightBytes& weights);
 
 }  // namespace onnxc

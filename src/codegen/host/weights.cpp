@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 #include "support/checked.h"
 #include "support/diagnostics.h"
@@ -85,38 +84,31 @@ size_t padded(size_t size) { return (size + 2 * alignment - 1) / alignment * ali
 
 }  // namespace
 
-int64_t WeightBytes::append(Tensor constant) {
-  const int64_t offset = size_;
+int64_t WeightBytes::place(const Tensor& constant) {
+  std::vector<size_t>& alike = by_hash_[short_hash(constant.bytes())];
+  const auto known =
+      std::ranges::find_if(alike, [&](size_t i) { return has_equal_bytes(places_[i].constant, constant); });
+  if (known != alike.end()) return places_[*known].offset;
+  alike.push_back(places_.size());
+  places_.push_back({constant, size_});
   size_ += static_cast<int64_t>(padded(constant.bytes().size()));
-  constants_.push_back(std::move(constant));
-  return offset;
+  return places_.back().offset;
 }
 
 void WeightBytes::write(OutputFile& file) const {
   constexpr std::array<std::byte, 2 * alignment> zeros{};
-  for (const Tensor& constant : constants_) {
-    const std::span<const std::byte> bytes = constant.bytes();
+  for (const Place& place : places_) {
+    const std::span<const std::byte> bytes = place.constant.bytes();
     file.write(bytes);
     file.write(std::span(zeros).first(padded(bytes.size()) - bytes.size()));
   }
 }
 
-Weights pack_weights(const Program& program, const std::vector<BufferId>& constants) {
-  struct Place {
-    Tensor constant;
-    int64_t offset;
-  };
-  Weights weights;
-  std::unordered_map<uint64_t, std::vector<Place>> places;
-  for (BufferId id : constants) {
-    const Tensor constant = packed(program.buffer(id));
-    std::vector<Place>& candidates = places[short_hash(constant.bytes())];
-    auto place =
-        std::ranges::find_if(candidates, [&](const Place& other) { return has_equal_bytes(other.constant, constant); });
-    if (place == candidates.end()) place = candidates.insert(place, Place{constant, weights.bytes.append(constant)});
-    weights.offsets.emplace(id, place->offset);
-  }
-  return weights;
+std::map<BufferId, int64_t> pack_weights(const Program& program, const std::vector<BufferId>& constants,
+                                         WeightBytes& bytes) {
+  std::map<BufferId, int64_t> offsets;
+  for (BufferId id : constants) offsets.emplace(id, bytes.place(packed(program.buffer(id))));
+  return offsets;
 }
 
 }  // namespace onnxc

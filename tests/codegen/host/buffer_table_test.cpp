@@ -39,7 +39,8 @@ nest end  axes i<4
 )");
   verify(program);
   const EmitContext context(program);
-  EXPECT_THAT(buffer_table(context).rows,
+  WeightBytes weights;
+  EXPECT_THAT(buffer_table(context, weights),
               ElementsAre(EndsWith("{BufferKind::input, 0, 0, 0, 0}"),         //
                           EndsWith("{BufferKind::temporary, 0, 0, 6, 0, 0}"),  //
                           EndsWith("{BufferKind::temporary, 0, 3, 4, 0, 0}"),  //
@@ -77,7 +78,8 @@ nest end  axes i<s
   verify(program);
   const EmitContext context(program);
   EXPECT_EQ(context.level_count(), 4);
-  EXPECT_THAT(buffer_table(context).rows,
+  WeightBytes weights;
+  EXPECT_THAT(buffer_table(context, weights),
               ElementsAre(EndsWith("{BufferKind::input, 0, 0, 0, 0}"),         //
                           EndsWith("{BufferKind::input, 1, 0, 0, 0}"),         //
                           EndsWith("{BufferKind::temporary, 0, 0, 2, 0, 0}"),  //

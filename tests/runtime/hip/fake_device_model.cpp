@@ -77,6 +77,17 @@ const DeviceProgram device_program = {
     .backend = &hip_backend,
 };
 
+const CpuProgram program = {
+    .level = "x86-64",
+    .features = nullptr,
+    .sizes = sizes,
+    .buffer_count = 5,
+    .buffers = buffers,
+    .step_count = 0,
+    .steps = nullptr,
+};
+const CpuProgram* const programs[] = {&program};
+
 }  // namespace
 
 extern const ModelDescription model = {
@@ -92,11 +103,8 @@ extern const ModelDescription model = {
     .symbol_names = symbol_names,
     .bind = bind,
     .output_dims = output_dims,
-    .sizes = sizes,
-    .buffer_count = 5,
-    .buffers = buffers,
-    .step_count = 0,
-    .steps = nullptr,
+    .cpu_programs = programs,
+    .cpu_program_count = 1,
     .weights = reinterpret_cast<const unsigned char*>(weights),
     .weights_size = sizeof weights,
     .device_program = &device_program,

@@ -54,6 +54,17 @@ const BufferDescription buffers[] = {
     {BufferKind::input, 0, 0, 0, 0}, {BufferKind::input, 1, 0, 0, 0}, {BufferKind::output, 0, 0, 0, 0}};
 const char* const cpu_features[] = {"sse2", nullptr};
 
+const CpuProgram program = {
+    .level = "x86-64",
+    .features = cpu_features,
+    .sizes = sizes,
+    .buffer_count = 3,
+    .buffers = buffers,
+    .step_count = 1,
+    .steps = steps,
+};
+const CpuProgram* const programs[] = {&program};
+
 }  // namespace
 
 extern const ModelDescription model = {
@@ -69,11 +80,8 @@ extern const ModelDescription model = {
     .symbol_names = symbol_names,
     .bind = bind,
     .output_dims = output_dims,
-    .sizes = sizes,
-    .buffer_count = 3,
-    .buffers = buffers,
-    .step_count = 1,
-    .steps = steps,
+    .cpu_programs = programs,
+    .cpu_program_count = 1,
     .weights = nullptr,
     .weights_size = 0,
 };

@@ -1,6 +1,7 @@
 #include "onnxc_run/reports/information.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "onnxc_run/memory.h"
 #include "onnxc_run/reports/json.h"
@@ -46,6 +47,11 @@ std::string to_text(const char* role, const onnxc_value_info& value) {
   return fmt::format("  {:<7} {:<24} {} [{}]\n", role, printable(value.name), info(dtype_of(value)).name, dims);
 }
 
+// Null where the machine runs none of its levels, or the model is older than the question.
+const char* level_here(const onnxc_api& api) {
+  return api.table_size > offsetof(onnxc_api, cpu_level) ? api.cpu_level() : nullptr;
+}
+
 void print_json(const ModelLibrary& library, const RunOptions& options) {
   const onnxc_api& api = library.api();
   Json inputs = Json::array(), outputs = Json::array(), steps = Json::array();
@@ -59,6 +65,7 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
                {"inputs", inputs},
                {"outputs", outputs},
                {"target", api.target},
+               {"level_here", level_here(api) != nullptr ? Json(level_here(api)) : Json()},
                {"onnxc_version", api.onnxc_version},
                {"abi_version", api.abi_version},
                {"weights_bytes", api.weights_bytes},
@@ -87,6 +94,7 @@ void print_information(const ModelLibrary& library, const RunOptions& options) {
   const LibraryNeeds needs = needs_of(library.path());
   fmt::print("  needs: glibc {} or newer ({}), a CPU of its target\n", needs.glibc.empty() ? "2.2.5" : needs.glibc,
              printable(fmt::format("{}", fmt::join(needs.libraries, ", "))));
+  if (level_here(api) != nullptr) fmt::print("  runs here: the code for {}\n", printable(level_here(api)));
   Json information = Json::parse(api.information, nullptr, false);
   if (!information.is_object()) return;
   for (const auto& [key, value] : information.items())

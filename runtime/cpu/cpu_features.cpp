@@ -1,5 +1,5 @@
 // clang's __builtin_cpu_supports would do, but it links a global constructor in.
-#include "host/cpu_features.h"
+#include "cpu/cpu_features.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -1,0 +1,62 @@
+#include "cpu/cpu_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/cpu_features.h"
+
+namespace onnxc::runtime {
+namespace {
+
+bool cpu_has_all(const char* const* features) {
+  for (; features != nullptr && *features != nullptr; ++features)
+    if (!cpu_has(*features)) return false;
+  return true;
+}
+
+// "this model was compiled for 'cpu x86-64-v4', and this CPU lacks avx512f, avx512bw (it is '...'); ".
+void append_lacks(const char* const* features, ErrorText& error) {
+  error.append("this model was compiled for '%s', and this CPU lacks ", model.target);
+  const char* separator = "";
+  for (; features != nullptr && *features != nullptr; ++features) {
+    if (cpu_has(*features)) continue;
+    error.append("%s%s", separator, *features);
+    separator = ", ";
+  }
+  char name[64];
+  cpu_name(name);
+  error.append(" (it is '%s'); ", name);
+}
+
+const CpuProgram* program_named(const char* level, ErrorText& error) {
+  for (int32_t i = 0; i < model.cpu_program_count; ++i) {
+    const CpuProgram& program = *model.cpu_programs[i];
+    if (strcmp(program.level, level) != 0) continue;
+    if (cpu_has_all(program.features)) return &program;
+    append_lacks(program.features, error);
+    error.append("the environment variable ONNXC_MARCH asks for %s", program.level);
+    return nullptr;
+  }
+  error.append("the environment variable ONNXC_MARCH is '%.64s', and this model was compiled for '%s'; leave it out",
+               level, model.target);
+  return nullptr;
+}
+
+constexpr CpuProgram no_program = {};
+
+}  // namespace
+
+const CpuProgram* choose_cpu_program(ErrorText& error) {
+  if (!cpu_has_all(model.cpu_features)) {
+    append_lacks(model.cpu_features, error);
+    error.append("compile the model on this machine, or with an older --march such as x86-64-v3");
+    return nullptr;
+  }
+  if (model.cpu_program_count == 0) return &no_program;
+  if (const char* level = getenv("ONNXC_MARCH"); level != nullptr && *level != 0) return program_named(level, error);
+  for (int32_t i = model.cpu_program_count - 1; i > 0; --i)
+    if (cpu_has_all(model.cpu_programs[i]->features)) return model.cpu_programs[i];
+  return model.cpu_programs[0];
+}
+
+}  // namespace onnxc::runtime

@@ -61,19 +61,21 @@ GEMM, BLOCK, TILE = "gemm/implicit_gemm.h", "gemm/gemm_block.h", "gemm/gemm_tile
 MUTATIONS = [
     Mutation(
         "barrier before the stores dropped",
-        [Change("      barrier();  // the product of the step before is done with LDS\n", "", GEMM)],
+        [Change("    barrier();  // the product of the step before is done with LDS\n", "", GEMM)],
         "without a barrier",
     ),
     Mutation(
         "barrier behind the stores dropped",
-        [Change("      store_to_lds();\n      barrier();\n", "      store_to_lds();\n", GEMM)],
+        [Change("    store_to_lds(set);\n    barrier();\n", "    store_to_lds(set);\n", GEMM)],
         "which was never written",
     ),
     Mutation(
         "barrier that a wave does not reach",
         [
             Change(
-                "      store_to_lds();\n", "      store_to_lds();\n      if (thread_index() / 64 == 3) return;\n", GEMM
+                "    store_to_lds(set);\n",
+                "    store_to_lds(set);\n    if (thread_index() / 64 == 3) __builtin_amdgcn_endpgm();\n",
+                GEMM,
             )
         ],
         "waits at a barrier that wave 3 never reached",
@@ -115,20 +117,40 @@ MUTATIONS = [
         WRONG_RESULT,
     ),
     Mutation(
-        "filter read from its end",
+        "weights that stay a tap behind",
         [
             Change(
-                "plan.weight_offset(group, step, first_column)",
-                "plan.weight_offset(group, static_cast<int32_t>(plan.steps()) - 1 - step, first_column)",
+                "weight_way(at.lanes, at.lane) * weight_step",
+                "(at.lane == 1 ? 0 : weight_way(at.lanes, at.lane)) * weight_step",
                 GEMM,
             )
         ],
         WRONG_RESULT,
     ),
     Mutation(
+        "rows that miss a tap's way",
+        [Change("move_rows(of_lane(at.lanes.way, at.lane))", "move_rows(of_lane(at.lanes.way, at.lane & ~2))", GEMM)],
+        "behind the end of a device allocation",
+    ),
+    Mutation(
+        "fetches behind the last step that do not stop",
+        [Change("at.left <= 0 ? end_lane", "at.left <= -2 ? end_lane", GEMM)],
+        "bytes at",
+    ),
+    Mutation(
+        "registers of two steps exchanged",
+        [Change("reduce_step(set, next);", "reduce_step(1 - set, next);", GEMM)],
+        WRONG_RESULT,
+    ),
+    Mutation(
+        "an odd last step left out",
+        [Change("count % 2 == 1) reduce_step(0, next)", "count < 0) reduce_step(0, next)", GEMM)],
+        WRONG_RESULT,
+    ),
+    Mutation(
         "parts of the reduction that overlap",
         [Change("share + (part < more)}", "share + 1}", GEMM)],
-        WRONG_RESULT,
+        "behind the end of a device allocation",
     ),
     Mutation(
         "part of the reduction left out of the sum",

@@ -90,18 +90,19 @@ def _kernel(entry: str, functions: dict[str, Function]) -> Kernel:
 
 def _functions(disassembly: str) -> dict[str, Function]:
     """A loop is from the target of a conditional backward branch to the branch; innermost where it holds no other. An
-    unconditional one comes back from code that was moved out of line."""
+    unconditional one, or one over the kernel's end, comes back from code that was moved out of line."""
     result: dict[str, Function] = {}
     for part in re.split(r"^[0-9a-f]+ <", disassembly, flags=re.MULTILINE)[1:]:
         lines = re.findall(r"^\s+(\w+)(?: ([^/\n]*))?// ([0-9A-F]+):", part, flags=re.MULTILINE)
         code = [(int(address, 16), mnemonic, operands.strip()) for mnemonic, operands, address in lines]
+        ends = [address for address, mnemonic, _ in code if mnemonic == "s_endpgm"]
         ranges = []
         for address, mnemonic, operands in code:
             if not mnemonic.startswith("s_cbranch"):
                 continue
             words = int(operands)
             target = address + 4 + 4 * (words - 0x10000 if words >= 0x8000 else words)
-            if target <= address:
+            if target <= address and not any(target <= end <= address for end in ends):
                 ranges.append((target, address))
         innermost = [
             (start, end)

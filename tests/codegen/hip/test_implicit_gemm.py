@@ -134,6 +134,33 @@ def test_each_tile(tile: str, launches: Path, tmp_path: Path) -> None:
     assert conflicts(launches) == [0]
 
 
+# A wavefront's table has 63 taps, and 31 bits of a mask: one table and several, with and without masks, odd and even
+# numbers of steps, parts that begin within a table, a last pair of blocks that is half one. But for one these small
+# layers are cut into parts.
+MANY_TAPS: dict[str, Case] = {
+    "63 taps": conv_case("", "Conv", (1, 20, 9, 10), (18, 20, 7, 9), pads=[3, 4, 3, 4]),
+    "64 taps": conv_case("", "Conv", (1, 20, 9, 10), (18, 20, 8, 8), pads=[4, 3, 3, 4]),
+    "125 taps": conv_case("", "Conv", (2, 17, 5, 6, 7), (18, 17, 5, 5, 5), pads=[2] * 6),
+    "125 taps, five blocks": conv_case("", "Conv", (1, 70, 5, 6, 7), (18, 70, 5, 5, 5), pads=[2] * 6),
+    "128 taps of 16 bits": conv_case("", "Conv", (1, 40, 300), (18, 40, 128), pads=[60, 70], dtype=np.float16),
+    "no masks": conv_case("", "Conv", (1, 20, 90), (18, 20, 40), pads=[20, 18], dilations=[2]),
+    "a residue of 65 taps": conv_case("", "ConvTranspose", (1, 20, 40), (20, 18, 130), strides=[2]),
+    "residues of few taps": conv_case("", "ConvTranspose", (1, 36, 5, 6), (36, 18, 5, 4), strides=[3, 2], pads=[1] * 4),
+    "half a pair": conv_case("", "Conv", (1, 112, 5, 7), (18, 112, 3, 3), pads=[1] * 4, dtype=np.float16),
+}
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("name", MANY_TAPS)
+def test_many_taps(name: str, tmp_path: Path) -> None:
+    one = MANY_TAPS[name]
+    assert one.expected is not None
+    np.testing.assert_array_equal(run(one, tmp_path), one.expected[0])
+    plan = plan_of(tmp_path)
+    assert "InputOrder::blocks" in plan
+    assert ("WeightOrder::packed, false, true" in plan) == (name != "residues of few taps"), plan
+
+
 @pytest.mark.usefixtures("commands")
 def test_infinities_meet_no_weight_of_another_place(tmp_path: Path) -> None:
     """What pads a block of channels or a tile is never multiplied with an input element."""

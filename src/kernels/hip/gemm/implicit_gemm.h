@@ -8,7 +8,8 @@
 // tap whose voxels are the rows.
 //
 // Method: a block of 256 threads has a tile of rows (voxels) x columns (output channels), see gemm_tile.h. Threads load
-// a step of the reduction into registers, 16 bytes of a row a load, while the previous step's product runs out of LDS.
+// a step of the reduction into registers, 16 bytes of a row a load, while the products of the two steps before it run
+// out of LDS. The ways from tap to tap are a table in the lanes of a wavefront.
 // What lies outside the input is read from a row of zeros instead: padding is index arithmetic, needs no branch and
 // sets no limit to sizes (a buffer descriptor's range would: 2 GiB).
 //
@@ -56,6 +57,9 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
   static constexpr int column_chunks = tile.columns * 4;
   static constexpr bool has_cursor = plan.input_order == InputOrder::blocks && plan.pairs_blocks();
   static constexpr int chunk_elements = static_cast<int>(plan.depth()) / 4;
+  // Steps whose loads are under way at once. An element a load takes the registers that a second would need, and with
+  // the sums of a larger tile they would cost a wavefront.
+  static constexpr int ahead = plan.input_order == InputOrder::blocks && tile.rows * tile.columns <= 64 * 64 ? 2 : 1;
 
   using Shared = typename Product::Shared;
 
@@ -66,11 +70,11 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
   // The rows that this thread loads: the input position of tap 0, its offset, and along each axis the taps at which the
   // row reads an element of the input, one a bit where these fit.
   static constexpr int64_t mask_bits = shape.kernel.d + shape.kernel.h + shape.kernel.w;
-  static constexpr bool has_masks = mask_bits <= 32;
+  static constexpr bool has_masks = mask_bits < 32;
   int32_t row_d[own_rows], row_h[own_rows], row_w[own_rows];
   uint32_t row_mask[own_rows];
   const Input* row[own_rows];
-  Chunk fetched_rows[row_loads], fetched_columns[column_loads];
+  Chunk fetched_rows[ahead][row_loads], fetched_columns[ahead][column_loads];
 
   __device__ ImplicitGemm(const GemmArguments<Input, Weight, Output>& arguments_, int64_t which, Shared& shared_)
       : Block(arguments_, which), shared(shared_), product(shared_) {
@@ -185,19 +189,19 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     return offset;
   }
 
-  // 16 bytes of 16 channels that lie next to each other.
-  __device__ void fetch_blocks(const Tap& tap, int32_t channel) {
-    const bool is_real = (channel < static_cast<int32_t>(shape.group_input_channels())) &
-                         (tap.index < static_cast<int32_t>(plan.taps()));
-    const int64_t offset = offset_of(tap) + channel / static_cast<int32_t>(block_channels) * arguments.input_view.block;
-    const int lane = thread_index() % 4 * chunk_elements % static_cast<int>(block_channels);
+  // 16 bytes of 16 channels that lie next to each other, `offset` further than a row's own position.
+  __device__ void fetch_blocks(int set, const Tap& tap, int64_t offset, bool is_real) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_loads; ++i) {
-      const Input* const inside = row[i] + offset + lane;
+      const Input* const inside = row[i] + offset;
       const auto* const outside = static_cast<const Input*>(arguments.zeros);
-      fetched_rows[i] = *reinterpret_cast<const Chunk*>(is_inside(i, tap) & is_real ? inside : outside);
+      fetched_rows[set][i] = *reinterpret_cast<const Chunk*>(is_inside(i, tap) & is_real ? inside : outside);
     }
   }
+  // Where a thread's chunk begins in the channels of a step, and in their block.
+  __device__ static int32_t first_element() { return thread_index() % 4 * chunk_elements; }
+  __device__ static int32_t first_lane() { return first_element() % static_cast<int32_t>(block_channels); }
+  __device__ static int32_t segment() { return first_element() / static_cast<int32_t>(block_channels); }
 
   // Element `k` of a step: its offset from a row's own position. Where all lanes have the same one, the compiler
   // computes with scalars.
@@ -216,17 +220,17 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     const bool is_real = plan.has_run_time_depth ? at.channel < depth() : plan.is_inside(at);
     return {tap, is_planar ? offset : computed(offset), is_real};
   }
-  __device__ void fetch_elements(int32_t step) {
+  __device__ void fetch_elements(int set, int32_t step) {
     if constexpr (is_planar && has_few_steps) {
       // Behind a branch on the chunk its taps are constants.
 #pragma clang loop unroll(full)
       for (int chunk = 0; chunk < chunk_step; ++chunk)
-        if (first_chunk() == chunk) fetch_chunks(step, chunk);
+        if (first_chunk() == chunk) fetch_chunks(set, step, chunk);
     } else {
-      fetch_chunks(step, first_chunk());
+      fetch_chunks(set, step, first_chunk());
     }
   }
-  __device__ void fetch_chunks(int32_t step, int first) {
+  __device__ void fetch_chunks(int set, int32_t step, int first) {
     ChunkOf<Input> chunks[row_loads];
 #pragma clang loop unroll(full)
     for (int e = 0; e < chunk_elements; ++e) {
@@ -241,18 +245,18 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
       }
     }
 #pragma clang loop unroll(full)
-    for (int i = 0; i < row_loads; ++i) fetched_rows[i] = __builtin_bit_cast(Chunk, chunks[i]);
+    for (int i = 0; i < row_loads; ++i) fetched_rows[set][i] = __builtin_bit_cast(Chunk, chunks[i]);
   }
 
-  __device__ void fetch_packed(int32_t step) {
-    const Weight* const weights = arguments.weights + plan.weight_offset(group, step, first_column);
+  __device__ void fetch_packed(int set, const Weight* weights) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_loads; ++i)
-      fetched_columns[i] = reinterpret_cast<const Chunk*>(weights)[(thread_index() + i * nest_threads) % column_chunks];
+      fetched_columns[set][i] =
+          reinterpret_cast<const Chunk*>(weights)[(thread_index() + i * nest_threads) % column_chunks];
   }
 
   // A matrix that was made at run time: element [k, column] of the group's.
-  __device__ void fetch_strided(int32_t step) {
+  __device__ void fetch_strided(int set, int32_t step) {
     const WeightView& view = arguments.weight_view;
     const Weight* const matrix = arguments.weights + image * view.batch + group * view.group;
     ChunkOf<Weight> chunks[column_loads];
@@ -270,109 +274,212 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
       }
     }
 #pragma clang loop unroll(full)
-    for (int i = 0; i < column_loads; ++i) fetched_columns[i] = __builtin_bit_cast(Chunk, chunks[i]);
+    for (int i = 0; i < column_loads; ++i) fetched_columns[set][i] = __builtin_bit_cast(Chunk, chunks[i]);
   }
 
-  __device__ void fetch_weights(int32_t step) {
+  __device__ void fetch_weights(int set, int32_t step) {
     if constexpr (plan.weight_order == WeightOrder::packed)
-      fetch_packed(step);
+      fetch_packed(set, arguments.weights + plan.weight_offset(group, step, first_column));
     else
-      fetch_strided(step);
+      fetch_strided(set, step);
   }
 
-  __device__ void store_to_lds() {
+  __device__ void store_to_lds(int set) {
     const int first = thread_index() / 4, chunk = thread_index() % 4;
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_loads; ++i)
       Product::store_chunk(shared.rows, first_row_of_loads() + row_of_load(i) * rows_a_load,
-                           first_chunk() + i * chunk_step, fetched_rows[i]);
+                           first_chunk() + i * chunk_step, fetched_rows[set][i]);
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_loads; ++i) {
       if constexpr (plan.weight_order == WeightOrder::packed)
-        Product::store_packed(shared.columns, first + i * rows_a_load, chunk, fetched_columns[i]);
+        Product::store_packed(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
       else
-        Product::store_chunk(shared.columns, first + i * rows_a_load, chunk, fetched_columns[i]);
+        Product::store_chunk(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
     }
   }
 
   // ---- the reduction
 
-  // The steps where all threads are at one tap: for each pair of blocks of channels the taps.
-  struct TapCursor {
-    int32_t d = 0, h = 0, w = 0, pair = 0;
-  };
+  // The steps where all threads are at one tap: for each pair of blocks of channels the taps that this block visits.
   static constexpr auto pairs = static_cast<int32_t>(divide_up(plan.input_blocks(), plan.segments()));
-  __device__ int32_t cursor_steps() const { return taps_d.count * taps_h.count * taps_w.count * pairs; }
-  __device__ TapCursor cursor_at(int32_t step) const {
-    TapCursor at;
-    at.w = step % taps_w.count;
-    at.h = step / taps_w.count % taps_h.count;
-    at.d = step / taps_w.count / taps_h.count % taps_d.count;
-    at.pair = step / taps_w.count / taps_h.count / taps_d.count;
-    return at;
+  __device__ int32_t visited_taps() const { return taps_d.count * taps_h.count * taps_w.count; }
+  // Which of them along each axis.
+  struct TapNumbers {
+    int32_t d, h, w;
+  };
+  __device__ TapNumbers numbers_of(int32_t number) const {
+    return {number / taps_w.count / taps_h.count, number / taps_w.count % taps_h.count, number % taps_w.count};
   }
-  // Stays within the last pair behind the last step, where what is fetched is not used any more.
-  __device__ void advance(TapCursor& at) const {
-    const bool ends_w = ++at.w == taps_w.count;
-    at.w = ends_w ? 0 : at.w;
-    at.h += ends_w;
-    const bool ends_h = at.h == taps_h.count;
-    at.h = ends_h ? 0 : at.h;
-    at.d += ends_h;
-    const bool ends_d = at.d == taps_d.count;
-    at.d = ends_d ? 0 : at.d;
-    at.pair = at.pair + ends_d < pairs ? at.pair + ends_d : pairs - 1;
-  }
-  __device__ void fetch(const TapCursor& at) {
+  __device__ Tap visited_tap(const TapNumbers& at) const {
     const int32_t index = ((taps_d.first + at.d * taps_d.step) * static_cast<int32_t>(shape.kernel.h) + taps_h.first +
                            at.h * taps_h.step) *
                               static_cast<int32_t>(shape.kernel.w) +
                           taps_w.first + at.w * taps_w.step;
-    const Tap tap = {taps_d.offset + at.d * taps_d.delta, taps_h.offset + at.h * taps_h.delta,
-                     taps_w.offset + at.w * taps_w.delta, index, mask_of(at.d, at.h, at.w)};
-    const int32_t part = thread_index() % 4 * chunk_elements / 16;
-    fetch_blocks(tap, (at.pair * static_cast<int32_t>(plan.segments()) + part) * 16);
-    fetch_weights(at.pair * static_cast<int32_t>(plan.taps()) + index);
+    return {taps_d.offset + at.d * taps_d.delta, taps_h.offset + at.h * taps_h.delta,
+            taps_w.offset + at.w * taps_w.delta, index, mask_of(at.d, at.h, at.w)};
+  }
+  // The way to a tap from the one before, to the first from the last of the pair before, given the ways along each axis
+  // and from pair to pair.
+  __device__ int64_t way_to(const TapNumbers& at, int64_t along_d, int64_t along_h, int64_t along_w,
+                            int64_t along_pairs) const {
+    const int64_t line = along_h - (taps_w.count - 1) * along_w, plane = along_d - taps_h.count * along_h + line,
+                  pair = along_pairs - taps_d.count * along_d + plane;
+    return at.w > 0 ? along_w : at.h > 0 ? line : at.d > 0 ? plane : pair;
+  }
+
+  // A table of the taps in the registers of a wavefront, a tap a lane: to work the next one out would take some fifty
+  // scalar instructions a step. The last lane stands for the end: nothing of the input is read there, and the last
+  // weights again.
+  struct TapLanes {
+    Tap tap;
+    // To here from the step before: of rows in bytes, of weights in steps.
+    int64_t way;
+    int32_t weight_way;
+  };
+  static constexpr int32_t end_lane = 63;
+  static constexpr bool fits_table = plan.taps() <= end_lane;
+  // The lanes of the taps from number `first` on.
+  __device__ TapLanes tap_lanes(int32_t first) const {
+    const int32_t lane = thread_index() % 64;
+    if (lane == end_lane) return {{0, 0, 0, 0, ~0u}, 0, 0};
+    const TapNumbers at = numbers_of(first + lane);
+    const GemmView& view = arguments.input_view;
+    constexpr auto bytes = static_cast<int64_t>(sizeof(Input));
+    constexpr auto width = static_cast<int32_t>(shape.kernel.w), height = static_cast<int32_t>(shape.kernel.h);
+    return {visited_tap(at),
+            way_to(at, taps_d.delta * view.d * bytes, taps_h.delta * view.h * bytes, taps_w.delta * view.w * bytes,
+                   plan.segments() * view.block * bytes),
+            static_cast<int32_t>(way_to(at, taps_d.step * height * width, taps_h.step * width, taps_w.step,
+                                        static_cast<int32_t>(plan.taps())))};
+  }
+  __device__ void move_rows(int64_t bytes) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < own_rows; ++i)
+      row[i] = reinterpret_cast<const Input*>(reinterpret_cast<const char*>(row[i]) + bytes);
+  }
+  __device__ static int32_t of_lane(int32_t value, int32_t lane) { return __builtin_amdgcn_readlane(value, lane); }
+  __device__ static int64_t of_lane(int64_t value, int32_t lane) {
+    const int32_t low = of_lane(static_cast<int32_t>(value), lane),
+                  high = of_lane(static_cast<int32_t>(value >> 32), lane);
+    return static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 | static_cast<uint32_t>(low));
+  }
+  // Where all taps are visited weights lie in their order: 1, but 0 at the end. As a comparison it would be a vector
+  // instruction.
+  __device__ static int32_t weight_way(const TapLanes& lanes, int32_t lane) {
+    return plan.transposed ? of_lane(lanes.weight_way, lane) : static_cast<int32_t>(smaller(end_lane - lane, 1));
+  }
+
+  // The step that is fetched next; `row` and `weights` are at the one before.
+  struct TapCursor {
+    TapLanes lanes;
+    int32_t first, lane, left;  // the number of the first lane's tap; the lane of the step; steps that are left
+    int32_t pair, step;         // of the weights
+    const Weight* weights;
+  };
+  static constexpr int64_t weight_step = plan.weight_offset(0, 1, 0);
+  __device__ TapCursor cursor_at(int32_t step, int32_t count) {
+    const int32_t number = step % visited_taps(), pair = step / visited_taps();
+    const int32_t first = fits_table ? 0 : number / end_lane * end_lane, lane = number - first;
+    const TapLanes lanes = tap_lanes(first);
+    const Tap tap = visited_tap(numbers_of(number));
+    const int64_t offset = offset_of(tap) + first_lane() +
+                           (pair * static_cast<int32_t>(plan.segments()) + segment()) * arguments.input_view.block;
+    move_rows(offset * static_cast<int64_t>(sizeof(Input)) - of_lane(lanes.way, lane));
+    const int32_t at = pair * static_cast<int32_t>(plan.taps()) + tap.index;
+    return {lanes,
+            first,
+            lane,
+            count,
+            pair,
+            at,
+            arguments.weights + plan.weight_offset(group, at - weight_way(lanes, lane), first_column)};
+  }
+  __device__ void fetch_next(int set, TapCursor& at) {
+    move_rows(of_lane(at.lanes.way, at.lane));
+    at.weights += weight_way(at.lanes, at.lane) * weight_step;
+    Tap tap = {};
+    if constexpr (has_masks) {
+      tap.mask = static_cast<uint32_t>(of_lane(static_cast<int32_t>(at.lanes.tap.mask), at.lane));
+    } else {
+      tap.d = of_lane(at.lanes.tap.d, at.lane);
+      tap.h = of_lane(at.lanes.tap.h, at.lane);
+      tap.w = of_lane(at.lanes.tap.w, at.lane);
+    }
+    // A last pair may be of one block.
+    constexpr bool has_half_pair = plan.input_blocks() % plan.segments() != 0;
+    const bool is_real = (has_masks | (at.left > 0)) & (!has_half_pair | segment() == 0 | at.pair + 1 < pairs);
+    fetch_blocks(set, tap, 0, is_real);
+    if constexpr (plan.weight_order == WeightOrder::packed)
+      fetch_packed(set, at.weights);
+    else
+      fetch_strided(set, at.step);
+    advance(at);
+  }
+  __device__ void advance(TapCursor& at) const {
+    ++at.step;
+    ++at.lane;
+    const bool ends_pair = at.first + at.lane == visited_taps();
+    at.pair += ends_pair;
+    at.lane = ends_pair ? 0 : at.lane;
+    if constexpr (!fits_table) {
+      at.lane = at.lane == end_lane ? 0 : at.lane;
+      if (at.lane == 0) {
+        at.first = ends_pair ? 0 : at.first + end_lane;
+        at.lanes = tap_lanes(at.first);
+      }
+    }
+    --at.left;
+    at.lane = at.left <= 0 ? end_lane : at.lane;
   }
 
   // The steps where each thread finds its own tap.
-  __device__ void fetch(int32_t step) {
+  __device__ void fetch(int set, int32_t step) {
     if constexpr (plan.input_order != InputOrder::blocks) {
-      fetch_elements(step);
+      fetch_elements(set, step);
     } else {
-      const GemmPlan::Place at = plan.place(step, thread_index() % 4 * chunk_elements / 16 * 16);
-      fetch_blocks(tap_of(at.tap), at.channel);
+      const GemmPlan::Place at = plan.place(step, segment() * static_cast<int32_t>(block_channels));
+      const Tap tap = tap_of(at.tap);
+      const int64_t block = at.channel / static_cast<int32_t>(block_channels) * arguments.input_view.block;
+      fetch_blocks(set, tap, offset_of(tap) + block + first_lane(), plan.is_inside(at));
     }
-    fetch_weights(step);
+    fetch_weights(set, step);
   }
 
-  // The first step is fetched; `next` fetches the following one.
+  // `next(set)` fetches the next step into a set of registers.
+  template <class Next>
+  __device__ void reduce_step(int set, Next next) {
+    barrier();  // the product of the step before is done with LDS
+    store_to_lds(set);
+    barrier();
+    // Also behind the last step: with a condition here the compiler would move the loads behind the product, and the
+    // sums from registers to others.
+    next(set);
+    __builtin_amdgcn_sched_barrier(0);
+    product.multiply();
+  }
   template <class Next>
   __device__ void reduce_steps(int32_t count, Next next) {
+#pragma clang loop unroll(full)
+    for (int set = 0; set < ahead; ++set) next(set);
     // One copy of it, also where the steps are few: what is gained on them would be lost in the instruction cache.
 #pragma clang loop unroll(disable)
-    for (int32_t step = 0; step < count; ++step) {
-      barrier();  // the product of the step before is done with LDS
-      store_to_lds();
-      barrier();
-      // Also behind the last step: with a condition here the compiler would move the loads behind the product, and the
-      // sums from registers to others.
-      next();
-      __builtin_amdgcn_sched_barrier(0);
-      product.multiply();
-    }
+    for (int32_t step = ahead - 1; step < count; step += ahead)
+#pragma clang loop unroll(full)
+      for (int set = 0; set < ahead; ++set) reduce_step(set, next);
+    if (ahead == 2 && count % 2 == 1) reduce_step(0, next);
   }
 
   // A reduction of few steps without a loop: nothing is fetched behind the last.
   static constexpr bool has_few_steps = !has_cursor && !plan.is_split && !plan.has_run_time_depth && plan.steps() <= 3;
   __device__ void reduce_few_steps() {
-    fetch(0);
+    fetch(0, 0);
 #pragma clang loop unroll(full)
     for (int32_t step = 0; step < plan.steps(); ++step) {
       if (step > 0) barrier();
-      store_to_lds();
+      store_to_lds(0);
       barrier();
-      if (step + 1 < plan.steps()) fetch(step + 1);
+      if (step + 1 < plan.steps()) fetch(0, step + 1);
       __builtin_amdgcn_sched_barrier(0);
       product.multiply(plan.rest(step));
     }
@@ -394,23 +501,18 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     if constexpr (has_few_steps) {
       reduce_few_steps();
     } else if constexpr (has_cursor) {
-      const Steps steps = steps_of_part(cursor_steps());
+      const Steps steps = steps_of_part(visited_taps() * pairs);
       if (steps.count == 0) return;
-      TapCursor at = cursor_at(steps.first);
-      fetch(at);
-      reduce_steps(steps.count, [&] {
-        advance(at);
-        fetch(at);
-      });
+      TapCursor at = cursor_at(steps.first, steps.count);
+      reduce_steps(steps.count, [&](int set) { fetch_next(set, at); });
     } else {
       const Steps steps = steps_of_part(plan.has_run_time_depth ? static_cast<int32_t>(divide_up(depth(), plan.depth()))
                                                                 : static_cast<int32_t>(plan.steps()));
       int32_t step = steps.first;
       const int32_t last = step + steps.count - 1;
-      fetch(step);
-      reduce_steps(steps.count, [&] {
+      reduce_steps(steps.count, [&](int set) {
+        fetch(set, step);
         step = step < last ? step + 1 : step;
-        fetch(step);
       });
     }
   }

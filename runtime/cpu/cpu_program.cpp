@@ -53,7 +53,9 @@ const CpuProgram* choose_cpu_program(ErrorText& error) {
     return nullptr;
   }
   if (model.cpu_program_count == 0) return &no_program;
-  if (const char* level = getenv("ONNXC_MARCH"); level != nullptr && *level != 0) return program_named(level, error);
+  // A file for one CPU does not ask: --verify compiles one beside a file for several.
+  const char* const level = model.cpu_program_count > 1 ? getenv("ONNXC_MARCH") : nullptr;
+  if (level != nullptr && *level != 0) return program_named(level, error);
   for (int32_t i = model.cpu_program_count - 1; i > 0; --i)
     if (cpu_has_all(model.cpu_programs[i]->features)) return model.cpu_programs[i];
   return model.cpu_programs[0];

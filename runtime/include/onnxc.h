@@ -312,7 +312,7 @@ typedef struct onnxc_api {
   onnxc_status (*run_volume)(onnxc_instance* instance, const onnxc_volume* volume, onnxc_volume_result* result);
 
   /* Of the CPUs in `target`, the one whose code an instance made now would run: the last whose features this machine's
-   * has, or that which the environment variable ONNXC_MARCH names. "x86-64-v4"; null where there is none. */
+   * has, or of several that which the environment variable ONNXC_MARCH names. "x86-64-v4"; null where there is none. */
   const char* (*cpu_level)(void);
 } onnxc_api;
 

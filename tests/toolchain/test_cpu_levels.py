@@ -187,6 +187,15 @@ def test_a_cpu_that_has_no_level_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert "ONNXC_MARCH asks for sapphirerapids" in failure.value.message
 
 
+def test_verify_compares_the_level_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reference is a file for one CPU, which does not ask for a level."""
+    model = small_network(tmp_path)
+    shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", "x86-64-v3,sapphirerapids")
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_MARCH", "x86-64-v3")
+    options = ["--random", "0", "--dim", "N=1", "--dim", "D=4", "--dim", "H=5", "--dim", "W=6", "--verify", str(model)]
+    onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc-run"), str(shared_object), *options])
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -139,6 +139,12 @@ class InferenceSession(LikeOnnxruntime):
         return dict(_named_size(self._api.symbol(i).decode(), values[i], rules) for i in range(count))
 
     @property
+    def threads(self) -> int:
+        """How many threads a run may use."""
+        self._check_open()
+        return int(self._api.threads(self._instance))
+
+    @property
     def captured_graphs(self) -> int:
         """How many HIP graphs the runs have captured: as many as there were dims, or none where the host decides."""
         self._check_open()

@@ -34,6 +34,27 @@ struct DeviceOptions {
   bool captures_graphs;
 };
 
+// What becomes of a value in runs over the windows of a volume.
+enum class WindowUse : int32_t {
+  sent,     // an input that the host writes for each run
+  fixed,    // an input that is the same for every run
+  fetched,  // an output that the host reads after each run
+  ignored   // an output
+};
+
+struct WindowBuffer {
+  WindowUse use;
+  onnxc_value value;  // of a whole batch, as a run on the CPU has it; data counts for fixed ones alone
+};
+
+// The values of runs over windows, each in two slots, and the stream that these runs belong in (window_transfers.h).
+struct DeviceWindows {
+  static constexpr int32_t slots = 2;
+  Array<void*> host[slots];          // what is sent and fetched, in memory of the host
+  Array<onnxc_value> values[slots];  // all values, on the GPU
+  void* stream = nullptr;
+};
+
 struct DeviceBackend {
   DeviceInstance* (*create)(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
                             ErrorText& error);
@@ -45,6 +66,16 @@ struct DeviceBackend {
   onnxc_status (*run)(DeviceInstance* instance, const DeviceRun& run, ErrorText& error);
   // Copies a buffer, as the steps launched so far leave it, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
+
+  // For runs over up to `batch` windows; null and a status where there is no room.
+  DeviceWindows* (*make_windows)(DeviceInstance* instance, const Array<WindowBuffer>& buffers, int64_t batch,
+                                 onnxc_status& status, ErrorText& error);
+  void (*destroy_windows)(DeviceWindows* windows);
+  // Before and behind a run in `stream`: the inputs, or outputs, of a slot for so many windows. Neither waits.
+  onnxc_status (*send_windows)(DeviceWindows* windows, int32_t slot, int64_t count, ErrorText& error);
+  onnxc_status (*fetch_windows)(DeviceWindows* windows, int32_t slot, int64_t count, ErrorText& error);
+  // Until the outputs that were fetched last into a slot are there.
+  onnxc_status (*wait_for_windows)(DeviceWindows* windows, int32_t slot, ErrorText& error);
 };
 
 extern const DeviceBackend hip_backend;

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "hip/window_transfers.h"
 #include "host/step_walk.h"
 
 namespace onnxc::runtime {
@@ -468,6 +469,19 @@ const DeviceBackend hip_backend = {
     .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
     .read_buffer = [](DeviceInstance* instance, int32_t buffer, Array<char>& bytes,
                       ErrorText& error) { return instance->read_buffer(buffer, bytes, error); },
+    .make_windows = [](DeviceInstance* instance, const Array<WindowBuffer>& buffers, int64_t batch,
+                       onnxc_status& status, ErrorText& error) -> DeviceWindows* {
+      return WindowTransfers::create(instance->module(), buffers, batch, status, error);
+    },
+    .destroy_windows = [](DeviceWindows* windows) { WindowTransfers::destroy(static_cast<WindowTransfers*>(windows)); },
+    .send_windows = [](DeviceWindows* windows, int32_t place, int64_t count,
+                       ErrorText& error) { return static_cast<WindowTransfers*>(windows)->send(place, count, error); },
+    .fetch_windows =
+        [](DeviceWindows* windows, int32_t place, int64_t count, ErrorText& error) {
+          return static_cast<WindowTransfers*>(windows)->fetch(place, count, error);
+        },
+    .wait_for_windows = [](DeviceWindows* windows, int32_t place,
+                           ErrorText& error) { return static_cast<WindowTransfers*>(windows)->wait(place, error); },
 };
 
 }  // namespace onnxc::runtime

@@ -18,6 +18,7 @@ class DeviceInstance {
   onnxc_status plan(int32_t level, const int64_t* symbols, ErrorText& error);
   int64_t working_bytes() const;
   int64_t captured_graphs() const { return graphs_.count(); }
+  const DeviceModule& module() const { return *module_; }
   onnxc_status run(const DeviceRun& run, ErrorText& error);
   onnxc_status read_buffer(int32_t buffer, Array<char>& bytes, ErrorText& error);
 

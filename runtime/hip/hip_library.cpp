@@ -68,6 +68,7 @@ bool find_all(void* library, HipLibrary& hip, ErrorText& error) {
          find(library, "hipModuleGetFunction", hip.module_get_function, error) &&
          find(library, "hipModuleLaunchKernel", hip.module_launch_kernel, error) &&
          find(library, "hipMalloc", hip.malloc, error) && find(library, "hipFree", hip.free, error) &&
+         find(library, "hipHostMalloc", hip.host_malloc, error) && find(library, "hipHostFree", hip.host_free, error) &&
          find(library, "hipMemcpyAsync", hip.memcpy_async, error) &&
          find(library, "hipMemsetAsync", hip.memset_async, error) &&
          find(library, "hipStreamCreateWithFlags", hip.stream_create, error) &&

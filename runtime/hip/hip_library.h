@@ -21,6 +21,9 @@ struct HipLibrary {
   decltype(&hipModuleLaunchKernel) module_launch_kernel;
   hipError_t (*malloc)(void** pointer, size_t bytes);
   decltype(&hipFree) free;
+  // Memory of the host that a copy beside kernels needs: its pages stay in place.
+  hipError_t (*host_malloc)(void** pointer, size_t bytes, unsigned int flags);
+  decltype(&hipHostFree) host_free;
   decltype(&hipMemcpyAsync) memcpy_async;
   decltype(&hipMemsetAsync) memset_async;
   decltype(&hipStreamCreateWithFlags) stream_create;

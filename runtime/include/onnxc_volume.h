@@ -15,6 +15,10 @@
  * Memory: windows go along one axis, the slab axis. Slices of that axis that no later window covers are written and
  * leave; the sums in flight are one window's extent of slices, for each class. The volume is not copied.
  *
+ * On a GPU, `batch` windows go there at once, and one run computes while the host blends the windows of the run before
+ * and reads those of the next one. Each input and output of a run has two places there and in host memory. Progress is
+ * told while the next run is under way.
+ *
  * Compatibility is that of onnxc.h; only onnxc_volume and onnxc_volume_result carry their size. onnxc_volume_input,
  * _output and _member keep theirs. */
 #ifndef ONNXC_VOLUME_H
@@ -96,7 +100,8 @@ typedef struct onnxc_volume_output {
   void* write_context;
 } onnxc_volume_output;
 
-/* Another model of the same inputs and outputs whose values are averaged with this one's, such as a fold. */
+/* Another model of the same inputs and outputs whose values are averaged with this one's, such as a fold. Where this
+ * one runs on a GPU, so must the others, on the same one. */
 typedef struct onnxc_volume_member {
   const onnxc_api* api;
   onnxc_instance* instance;
@@ -139,7 +144,7 @@ struct onnxc_volume_result {
   int64_t nan_voxels;    /* elements of the inputs that are NaN */
   int64_t working_bytes; /* of sums, windows and slices; the instances' own come on top */
   double seconds;
-  double network_seconds; /* inside the models */
+  double network_seconds; /* inside the models; on a GPU what the host takes to start them and to wait for them */
 };
 
 #ifdef __cplusplus

@@ -247,15 +247,16 @@ onnxc_status VolumeRun::check_members() {
 
 onnxc_status VolumeRun::make_room() {
   const int32_t count = model.input_count + model.output_count;
-  if (!readers_.make(model.input_count) || !window_memory_.make(count) || !values_.allocate(count) ||
-      !batch_places_.allocate(batch_ * volume_axes))
-    return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows");
+  Array<WindowBuffer> buffers;
+  bool has_room = readers_.make(model.input_count) && buffers.allocate(count);
+  for (Array<int64_t>& places : batch_places_) has_room = has_room && places.allocate(batch_ * volume_axes);
+  if (!has_room) return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows");
   for (int32_t i = 0; i < count; ++i) {
     const bool is_input = i < model.input_count;
     const int32_t index = is_input ? i : i - model.input_count;
     onnxc_status status = ONNXC_OK;
     if (is_input && !is_windowed(index)) {
-      values_[i] = *volume_.inputs[index].fixed;
+      buffers[i] = {WindowUse::fixed, *volume_.inputs[index].fixed};
       continue;
     }
     if (is_input) {
@@ -268,16 +269,15 @@ onnxc_status VolumeRun::make_room() {
     const onnxc_value_info& info = is_input ? model.inputs[index] : model.outputs[index];
     const int64_t* dims = is_input ? input_dims_[index] : output_dims_[index];
     const int64_t bytes = tensor_bytes(info.dtype, info.rank, dims);
-    if (bytes < 0 || !window_memory_[i].reserve(bytes))
-      return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows of a run");
-    onnxc_value& value = values_[i];  // which is zero
+    if (bytes < 0) return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows of a run");
+    buffers[i].use = is_input ? WindowUse::sent : is_written(index) ? WindowUse::fetched : WindowUse::ignored;
+    onnxc_value& value = buffers[i].value;  // which is zero
     value.dtype = info.dtype;
     value.rank = info.rank;
     value.dims = is_input ? dims : nullptr;
-    value.data = window_memory_[i].data();
     value.bytes = bytes;
   }
-  return ONNXC_OK;
+  return values_.make(instance_.device_, buffers, batch_, error_);
 }
 
 }  // namespace onnxc::runtime

@@ -48,7 +48,7 @@ onnxc_status VolumeRun::run(const onnxc_volume* volume, onnxc_volume_result* giv
   result = {.struct_size = given->struct_size,
             .slab_axis = slab_axis_ - geometry_.first_axis,
             .windows = geometry_.windows(),
-            .runs = runs_,
+            .runs = windows_run_,
             .nan_voxels = 0,
             .working_bytes = working_bytes(),
             .seconds = now() - start,
@@ -71,44 +71,41 @@ onnxc_status VolumeRun::walk() {
     }
     int64_t places[volume_axes];
     places[slab_axis_] = slab;
-    onnxc_status status = ONNXC_OK;
-    for (int64_t p = 0; p < geometry_.axes[others[0]].starts.size(); ++p)
-      for (int64_t q = 0; q < geometry_.axes[others[1]].starts.size() && status == ONNXC_OK; ++q) {
-        places[others[0]] = p;
-        places[others[1]] = q;
-        status = add_to_batch(places);
-      }
-    if (status == ONNXC_OK) status = run_batch();
-    if (status == ONNXC_OK) status = finish_slab(slab);
-    if (status != ONNXC_OK) return status;
-  }
-  return ONNXC_OK;
-}
-
-onnxc_status VolumeRun::add_to_batch(const int64_t (&places)[volume_axes]) {
-  for (int32_t a = 0; a < volume_axes; ++a) batch_places_[batched_ * volume_axes + a] = places[a];
-  return ++batched_ == batch_ ? run_batch() : ONNXC_OK;
-}
-
-onnxc_status VolumeRun::run_batch() {
-  if (batched_ == 0) return ONNXC_OK;
-  // Every subset of the mirrored axes, the empty one first.
-  onnxc_status status = ONNXC_OK;
-  for (uint32_t mirrored = 0; mirrored < 1u << volume_axes && status == ONNXC_OK; ++mirrored) {
-    const uint32_t allowed = volume_.mirrored_axes << geometry_.first_axis;
-    if ((mirrored & ~allowed) != 0) continue;
-    status = read_batch(mirrored);
-    for (int64_t member = -1; member < volume_.member_count && status == ONNXC_OK; ++member) {
-      status = run_member(member);
-      if (status == ONNXC_OK) status = blend_batch(mirrored, mirrored == 0 && member < 0);
+    const int64_t rows = geometry_.axes[others[0]].starts.size(), columns = geometry_.axes[others[1]].starts.size();
+    for (int64_t i = 0; i < rows * columns; ++i) {
+      places[others[0]] = i / columns;
+      places[others[1]] = i % columns;
+      const onnxc_status status = add_to_batch(places, i + 1 == rows * columns);
+      if (status != ONNXC_OK) return status;
     }
   }
-  if (status != ONNXC_OK) return status;
-  windows_done_ += batched_;
+  onnxc_status status = ONNXC_OK;
+  while (finished_ < started_ && status == ONNXC_OK) status = finish_oldest();
+  return status;
+}
+
+onnxc_status VolumeRun::add_to_batch(const int64_t (&places)[volume_axes], bool ends_slab) {
+  int64_t* place = batch_places_[batch_slot_].data() + batched_ * volume_axes;
+  std::copy(places, places + volume_axes, place);
+  ++batched_;
+  return ends_slab || batched_ == batch_ ? run_batch(ends_slab ? places[slab_axis_] : -1) : ONNXC_OK;
+}
+
+onnxc_status VolumeRun::run_batch(int64_t ended_slab) {
+  // Every subset of the mirrored axes, the empty one first and all of them last.
+  const uint32_t allowed = volume_.mirrored_axes << geometry_.first_axis;
+  for (uint32_t mirrored = 0; mirrored <= allowed; ++mirrored) {
+    if ((mirrored & ~allowed) != 0) continue;
+    onnxc_status status = read_batch(mirrored);
+    for (int64_t member = -1; member < volume_.member_count && status == ONNXC_OK; ++member) {
+      const bool is_last = mirrored == allowed && member + 1 == volume_.member_count;
+      status =
+          start({batch_places_[batch_slot_].data(), batched_, mirrored, member, is_last, is_last ? ended_slab : -1});
+    }
+    if (status != ONNXC_OK) return status;
+  }
   batched_ = 0;
-  if (volume_.progress != nullptr &&
-      volume_.progress(volume_.progress_context, windows_done_, geometry_.windows()) != 0)
-    return instance_.refuse(ONNXC_STOPPED, "stopped by the progress function");
+  batch_slot_ = (batch_slot_ + 1) % DeviceWindows::slots;
   return ONNXC_OK;
 }
 
@@ -119,7 +116,9 @@ onnxc_status VolumeRun::run_tasks(int64_t tasks, ParallelBody body, const void* 
   return failure == nullptr ? ONNXC_OK : instance_.refuse(ONNXC_INVALID_DATA, failure);
 }
 
+// Into a slot that no run reads any more: of two, only the last run's may still be read.
 onnxc_status VolumeRun::read_batch(uint32_t mirrored) {
+  input_slot_ = (input_slot_ + 1) % values_.slots();
   struct Context {
     WindowReader& reader;
     WindowReader::Window window;
@@ -133,11 +132,11 @@ onnxc_status VolumeRun::read_batch(uint32_t mirrored) {
       Context context{readers_[i], {{}, mirrored == 0 ? fresh : nullptr, mirrored, nullptr}};
       for (int32_t a = 0; a < volume_axes; ++a) {
         const WindowedAxis& axis = geometry_.axes[a];
-        const int64_t place = batch_places_[b * volume_axes + a];
+        const int64_t place = batch_places_[batch_slot_][b * volume_axes + a];
         context.window.starts[a] = axis.starts[place];
         fresh[a] = place == 0 ? 0 : axis.starts[place - 1] + axis.window - axis.starts[place];
       }
-      context.window.data = static_cast<float*>(values_[i].data) + b * elements;
+      context.window.data = values_.host_data(input_slot_, i) + b * elements;
       const auto body = [](const void* given, int64_t begin, int64_t end, int) {
         const Context& work = *static_cast<const Context*>(given);
         work.reader.read_rows(work.window, begin, end);
@@ -146,44 +145,72 @@ onnxc_status VolumeRun::read_batch(uint32_t mirrored) {
       if (status != ONNXC_OK) return status;
     }
   }
-  return ONNXC_OK;
+  return values_.send(input_slot_, batched_, error_);
 }
 
-// The model itself, or from 0 on another one.
-onnxc_status VolumeRun::run_member(int64_t member) {
+// Starts a run on the windows that were read last, and finishes the earlier ones that must not wait longer: on the CPU
+// also this one.
+onnxc_status VolumeRun::start(const ModelRun& run) {
   for (int32_t i = 0; i < model.input_count; ++i)
-    if (is_windowed(i)) input_dims_[i][0] = batched_;
-  const onnxc_value* outputs = values_.data() + model.input_count;
-  const double start = now();
-  onnxc_status status;
-  if (member < 0) {
-    status = instance_.run_in_call(values_.data(), model.input_count, outputs, model.output_count, nullptr);
-  } else {
-    const onnxc_volume_member& other = volume_.members[member];
-    status = other.api->run(other.instance, values_.data(), model.input_count, outputs, model.output_count, nullptr);
-    if (status != ONNXC_OK) {
-      error_.append("member %lld: %s", static_cast<long long>(member),
-                    status == ONNXC_BUSY ? other.api->status_text(status) : other.api->last_error(other.instance));
-    }
-  }
-  network_seconds_ += now() - start;
-  runs_ += batched_;
+    if (is_windowed(i)) input_dims_[i][0] = run.windows;
+  const auto slot = static_cast<int32_t>(started_ % values_.slots());
+  const double before = now();
+  onnxc_status status = call_model(run, values_.values(input_slot_), values_.values(slot) + model.input_count);
+  if (status == ONNXC_OK) status = values_.fetch(slot, run.windows, error_);
+  network_seconds_ += now() - before;
+  if (status != ONNXC_OK) return status;
+  runs_[started_ % DeviceWindows::slots] = run;
+  ++started_;
+  while (started_ - finished_ >= values_.slots() && status == ONNXC_OK) status = finish_oldest();
   return status;
 }
 
-onnxc_status VolumeRun::blend_batch(uint32_t mirrored, bool has_weight) {
+onnxc_status VolumeRun::call_model(const ModelRun& run, const onnxc_value* inputs, const onnxc_value* outputs) {
+  onnxc_run_options options = {};
+  options.struct_size = sizeof options;
+  options.stream = values_.stream();
+  if (run.member < 0) return instance_.run_in_call(inputs, model.input_count, outputs, model.output_count, &options);
+  const onnxc_volume_member& other = volume_.members[run.member];
+  const onnxc_status status =
+      other.api->run(other.instance, inputs, model.input_count, outputs, model.output_count, &options);
+  if (status != ONNXC_OK) {
+    error_.append("member %lld: %s", static_cast<long long>(run.member),
+                  status == ONNXC_BUSY ? other.api->status_text(status) : other.api->last_error(other.instance));
+  }
+  return status;
+}
+
+onnxc_status VolumeRun::finish_oldest() {
+  const ModelRun run = runs_[finished_ % DeviceWindows::slots];
+  const auto slot = static_cast<int32_t>(finished_ % values_.slots());
+  ++finished_;
+  const double before = now();
+  onnxc_status status = values_.wait(slot, error_);
+  network_seconds_ += now() - before;
+  windows_run_ += run.windows;
+  if (status == ONNXC_OK) status = blend(run, slot);
+  if (status != ONNXC_OK || !run.ends_batch) return status;
+  windows_done_ += run.windows;
+  if (volume_.progress != nullptr &&
+      volume_.progress(volume_.progress_context, windows_done_, geometry_.windows()) != 0)
+    return instance_.refuse(ONNXC_STOPPED, "stopped by the progress function");
+  return run.ended_slab >= 0 ? finish_slab(run.ended_slab) : ONNXC_OK;
+}
+
+onnxc_status VolumeRun::blend(const ModelRun& run, int32_t slot) {
   struct Context {
     Blend& blend;
     Blend::Window window;
   };
+  const bool has_weight = run.mirrored == 0 && run.member < 0;
   for (int32_t i = 0; i < model.output_count; ++i) {
     if (!is_written(i)) continue;
     Blend& blend = blends_[i];
     const int64_t elements = blend.channels() * blend.axis(0).window * blend.axis(1).window * blend.axis(2).window;
-    for (int64_t b = 0; b < batched_; ++b) {
-      const int64_t* places = batch_places_.data() + b * volume_axes;
-      const float* data = static_cast<const float*>(values_[model.input_count + i].data) + b * elements;
-      const Context context{blend, {{places[0], places[1], places[2]}, mirrored, has_weight, data}};
+    for (int64_t b = 0; b < run.windows; ++b) {
+      const int64_t* places = run.window_places + b * volume_axes;
+      const float* data = values_.host_data(slot, model.input_count + i) + b * elements;
+      const Context context{blend, {{places[0], places[1], places[2]}, run.mirrored, has_weight, data}};
       const auto body = [](const void* given, int64_t begin, int64_t end, int) {
         const Context& work = *static_cast<const Context*>(given);
         work.blend.add(work.window, begin, end);
@@ -221,8 +248,7 @@ onnxc_status VolumeRun::finish_slab(int64_t place) {
 }
 
 int64_t VolumeRun::working_bytes() const {
-  int64_t bytes = 0;
-  for (int64_t i = 0; i < window_memory_.size(); ++i) bytes += window_memory_[i].capacity();
+  int64_t bytes = values_.working_bytes();
   for (int64_t i = 0; i < readers_.size(); ++i) bytes += readers_[i].working_bytes();
   for (int64_t i = 0; i < blends_.size(); ++i) bytes += blends_[i].working_bytes();
   return bytes;

@@ -7,6 +7,8 @@
 //
 // Order: places of the slab axis, then of the other axes in their order; for each batch of windows, each mirroring, and
 // in it each model. The order alone decides the bits.
+//
+// On a GPU one run computes while the host blends the windows of the run before and reads those of the next one.
 #pragma once
 
 #include "host/arena.h"
@@ -17,6 +19,7 @@
 #include "volume/geometry.h"
 #include "volume/objects.h"
 #include "volume/window_reader.h"
+#include "volume/window_values.h"
 
 namespace onnxc::runtime {
 
@@ -46,12 +49,23 @@ class VolumeRun {
   onnxc_status make_room();
   int64_t working_bytes() const;
 
+  // One run of a model, from its start until its windows are blended.
+  struct ModelRun {
+    const int64_t* window_places;  // volume_axes for each window
+    int64_t windows;
+    uint32_t mirrored;
+    int64_t member;      // -1: the model itself
+    bool ends_batch;     // it is the last one of these windows
+    int64_t ended_slab;  // the place of the slab axis whose last run this is; else -1
+  };
   onnxc_status walk();
-  onnxc_status add_to_batch(const int64_t (&places)[volume_axes]);
-  onnxc_status run_batch();
+  onnxc_status add_to_batch(const int64_t (&places)[volume_axes], bool ends_slab);
+  onnxc_status run_batch(int64_t ended_slab);
   onnxc_status read_batch(uint32_t mirrored);
-  onnxc_status run_member(int64_t member);
-  onnxc_status blend_batch(uint32_t mirrored, bool has_weight);
+  onnxc_status start(const ModelRun& run);
+  onnxc_status call_model(const ModelRun& run, const onnxc_value* inputs, const onnxc_value* outputs);
+  onnxc_status finish_oldest();
+  onnxc_status blend(const ModelRun& run, int32_t slot);
   onnxc_status finish_slab(int64_t place);
   onnxc_status run_tasks(int64_t tasks, ParallelBody body, const void* context);
 
@@ -68,12 +82,16 @@ class VolumeRun {
   Array<int64_t*> input_dims_, output_dims_;
   Objects<WindowReader> readers_;  // one an input, of use where that is not fixed
   Objects<Blend> blends_;          // one an output, of use where something is written of it
-  Objects<Arena> window_memory_;   // of the inputs and then of the outputs
-  Array<onnxc_value> values_;      // the same
+  WindowValues values_;            // of the inputs and then of the outputs
 
-  Array<int64_t> batch_places_;  // of the windows that wait for their run, volume_axes each
+  // Places of the windows that wait for their run, and of those that are running meanwhile; which the former are.
+  Array<int64_t> batch_places_[DeviceWindows::slots];
+  int32_t batch_slot_ = 0;
   int64_t batched_ = 0;
-  int64_t windows_done_ = 0, runs_ = 0;
+  int32_t input_slot_ = 0;  // of the windows that were read last
+  ModelRun runs_[DeviceWindows::slots] = {};
+  int64_t started_ = 0, finished_ = 0;
+  int64_t windows_done_ = 0, windows_run_ = 0;
   double network_seconds_ = 0;
 };
 

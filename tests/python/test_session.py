@@ -64,6 +64,7 @@ def test_describes_inputs_and_outputs(difference: Path) -> None:
 
 def test_runs_and_selects_outputs(difference: Path) -> None:
     session = onnxc.InferenceSession(difference, threads=2)
+    assert session.threads == 2
     y, z = session.run(None, {"a": A, "b": B})
     np.testing.assert_array_equal(y, A - B)
     np.testing.assert_array_equal(z, -A)

@@ -1,5 +1,10 @@
 """onnxc-run --volume: scans from files, against MONAI's and nnU-Net's own windows on arrays that nibabel reads."""
 
+import json
+import os
+import pty
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ from monai.inferers import SlidingWindowInferer
 from numpy.typing import NDArray
 
 import onnxc
+from tests.onnxc_commands import BINARIES, ENVIRONMENT
 from tests.python.volumes.networks import predictor, save_network, volume
 from tests.python.volumes.nnunet_package import nnunet_predictor, sums_in_float32
 from tests.tools.volume_files import SIZE, compiled_network, execute, passes, save_scan, voxels_of
@@ -112,6 +118,34 @@ def test_preset_nnunet_has_its_axes_and_windows(model: Path, tmp_path: Path) -> 
         expected = theirs.predict_logits_from_preprocessed_data(x).argmax(0).numpy()
     labels = voxels_of(tmp_path / "seg.nii.gz").T
     assert np.mean(labels == expected) >= 0.99999
+
+
+def test_a_terminal_sees_the_progress_and_the_time_left(model: Path, tmp_path: Path) -> None:
+    ct = save_scan(tmp_path / "ct.nii", volume(SIZE) * 300)
+    ours, theirs = pty.openpty()
+    words = [model, "--volume", ct, "--window", "12", "--overlap", "0.5", "--output", tmp_path / "seg.nii"]
+    command = [str(BINARIES / "onnxc-run"), *map(str, words)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, check=False)
+    os.close(theirs)
+    assert done.returncode == 0
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert re.search(r"\r\x1b\[Kseg\.nii: \d+ of 18 windows, \d+%, \d+:\d\d left", shown), shown
+    assert shown.endswith("\r\x1b[K")  # nothing of it stays
+    assert "windows," in done.stdout
+
+
+def test_windows_on_a_gpu(tmp_path: Path) -> None:
+    path = save_network(tmp_path / "network.onnx", ("full",), channels=1)
+    onnxc.compile(path, path.with_suffix(".so"), options=["-O1", "--target", "cpu,hip"]).close()
+    ct = save_scan(tmp_path / "ct.nii.gz", volume((14, 13, 17)) * 300)
+    words: list[str | Path] = [path.with_suffix(".so"), "--volume", ct, "--window", "8", "--windows-per-run", "4"]
+    words += ["--labels", "--json"]
+    for device in ("hip", "cpu"):
+        done = execute(*words, "--device", device, "--output", tmp_path / f"{device}.nii", env=ENVIRONMENT)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["runs"] == json.loads(done.stdout)["windows"]
+    assert np.mean(voxels_of(tmp_path / "hip.nii") == voxels_of(tmp_path / "cpu.nii")) >= 0.99999
 
 
 @pytest.mark.parametrize(

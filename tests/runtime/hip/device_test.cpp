@@ -1,65 +1,13 @@
 // The runtime of a GPU in front of a double of libamdhip64.so.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <map>
 
+#include "runtime/hip/fake_hip_library.h"
 #include "runtime/levels_run.h"
 
 namespace onnxc {
 namespace {
-
-class FakeHip {
- public:
-  FakeHip() {
-    const std::string file = ONNXC_TEST_FILES "/fake_hip.so";
-    setenv("ONNXC_HIP_LIBRARY", file.c_str(), 1);
-    library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) throw std::runtime_error(dlerror());
-  }
-  ~FakeHip() { dlclose(library_); }
-  FakeHip(const FakeHip&) = delete;
-  FakeHip& operator=(const FakeHip&) = delete;
-
-  // Fails the call of that number from now on; -1: none.
-  void reset(int call_that_fails, const char* gpu = "gfx942:sramecc+:xnack-") {
-    symbol<void (*)(int, const char*)>("fake_hip_reset")(call_that_fails, gpu);
-  }
-  // As a failing call of the caller's own does.
-  void leave_an_error_behind() {
-    reset(0);
-    symbol<int (*)(int)>("hipSetDevice")(0);
-    reset(-1);
-  }
-  void choose_device(int device) { symbol<void (*)(int)>("fake_hip_choose_device")(device); }
-  int chosen_device() { return symbol<int (*)()>("fake_hip_chosen_device")(); }
-  int used_devices() { return symbol<int (*)()>("fake_hip_used_devices")(); }
-  std::string history() { return symbol<const char* (*)()>("fake_hip_history")(); }
-  void lose_device() { symbol<void (*)()>("fake_hip_lose_device")(); }
-  int alive() { return symbol<int (*)()>("fake_hip_alive")(); }
-  std::string failed_call() { return symbol<const char* (*)()>("fake_hip_failed_call")(); }
-
- private:
-  template <class Function>
-  Function symbol(const char* name) {
-    return reinterpret_cast<Function>(dlsym(library_, name));
-  }
-  void* library_;
-};
-
-// Makes an instance on a GPU; where that fails, `error` gets the text.
-onnxc_status create_on_device(const LoadedModel& model, onnxc_instance*& instance, std::string& error,
-                              uint32_t flags = 0, int device_index = 0) {
-  onnxc_options options = {};
-  options.struct_size = sizeof options;
-  options.flags = flags;
-  options.device = ONNXC_HIP;
-  options.device_index = device_index;
-  char text[ONNXC_ERROR_SIZE] = "";
-  const onnxc_status status = model->create(&options, &instance, text, sizeof text);
-  error = text;
-  return status;
-}
 
 class Device : public ::testing::Test {
  protected:

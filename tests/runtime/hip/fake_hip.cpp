@@ -78,9 +78,18 @@ void add_sum(const FakeArguments& row) {
 void count(const FakeArguments& row) {
   for (int64_t i = 0; i < row.points; ++i) row.result[i] = static_cast<float>(i);
 }
-const std::map<std::string, Kernel> kernels = {{"multiply", multiply}, {"add", add},    {"twice", twice},
-                                               {"negate", negate},     {"take", take},  {"ones", ones},
-                                               {"add_sum", add_sum},   {"count", count}};
+// Of windows of `limit` voxels: each of left, and right minus it.
+void difference_of_windows(const FakeArguments& row) {
+  for (int64_t i = 0; i < row.points; ++i) {
+    float* result = row.result + (i / row.limit * 2) * row.limit + i % row.limit;
+    result[0] = row.left[i];
+    result[row.limit] = row.right[0] - row.left[i];
+  }
+}
+const std::map<std::string, Kernel> kernels = {
+    {"multiply", multiply}, {"add", add},     {"twice", twice},
+    {"negate", negate},     {"take", take},   {"ones", ones},
+    {"add_sum", add_sum},   {"count", count}, {"difference_of_windows", difference_of_windows}};
 
 }  // namespace
 
@@ -174,6 +183,13 @@ int hipFree(void* pointer) {
   --alive;
   return is_lost ? launch_failure : 0;
 }
+int hipHostMalloc(void** pointer, size_t bytes, unsigned) {
+  if (const int error = enter_outside("hipHostMalloc")) return error;
+  *pointer = aligned_alloc(256, (bytes + 255) / 256 * 256);
+  ++alive;
+  return 0;
+}
+int hipHostFree(void* pointer) { return hipFree(pointer); }
 int hipMemcpyAsync(void* to, const void* from, size_t bytes, int, void*) {
   if (const int error = enter_outside("hipMemcpyAsync")) return error;
   memcpy(to, from, bytes);

@@ -1,6 +1,9 @@
 // A model of windows, written by hand: x[N, 1, D, H, W] and k[1] to y[N, 2, D, H, W], where y's first channel is x and
-// its second k - x. W must be a multiple of 4.
+// its second k - x. W must be a multiple of 4. On a GPU one kernel computes it.
+#include "hip/backend.h"
 #include "host/model.h"
+#include "runtime/hip/fake_kernels.h"
+#include "runtime/hip/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -65,11 +68,43 @@ const CpuProgram program = {
 };
 const CpuProgram* const programs[] = {&program};
 
+void launch(const DeviceFrame& frame) {
+  FakeArguments arguments = {};
+  arguments.limit = frame.symbols[d] * frame.symbols[h] * frame.symbols[w];
+  arguments.points = frame.symbols[n] * arguments.limit;
+  arguments.left = static_cast<float*>(frame.buffers[x_buffer]);
+  arguments.right = static_cast<float*>(frame.buffers[k_buffer]);
+  arguments.result = static_cast<float*>(frame.buffers[y_buffer]);
+  launch_points(frame, 0, 256, 256, arguments);
+}
+int32_t device_sizes(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes) {
+  buffer_bytes[x_buffer] = symbols[n] * symbols[d] * symbols[h] * symbols[w] * 4;
+  buffer_bytes[k_buffer] = 4;
+  return sizes(level, symbols, buffer_bytes, scratch_bytes);
+}
+const StepDescription device_steps[] = {on_gpu({"loops", "subtract", "Sub", nullptr, nullptr, 0, nullptr}, launch)};
+const char* const kernels[] = {"difference_of_windows"};
+const DeviceCode device_codes[] = {{"gfx942", reinterpret_cast<const unsigned char*>("code")}};
+const DeviceProgram device_program = {
+    .codes = device_codes,
+    .code_count = 1,
+    .kernels = kernels,
+    .kernel_count = 1,
+    .sizes = device_sizes,
+    .buffer_count = 3,
+    .buffers = buffers,
+    .step_count = 1,
+    .steps = device_steps,
+    .weights = nullptr,
+    .weights_size = 0,
+    .backend = &hip_backend,
+};
+
 }  // namespace
 
 extern const ModelDescription model = {
     .onnxc_version = "0.1.0",
-    .target = "cpu x86-64",
+    .target = "hip gfx942, cpu x86-64",
     .cpu_features = cpu_features,
     .information = "{}",
     .input_count = 2,
@@ -84,6 +119,7 @@ extern const ModelDescription model = {
     .cpu_program_count = 1,
     .weights = nullptr,
     .weights_size = 0,
+    .device_program = &device_program,
 };
 
 }  // namespace onnxc::runtime

@@ -1,0 +1,158 @@
+#include "hip/window_transfers.h"
+
+#include <stdlib.h>
+
+#include <new>
+
+#include "hip/current_device.h"
+
+namespace onnxc::runtime {
+
+WindowTransfers* WindowTransfers::create(const DeviceModule& module, const Array<WindowBuffer>& buffers, int64_t batch,
+                                         onnxc_status& status, ErrorText& error) {
+  void* memory = malloc(sizeof(WindowTransfers));
+  if (memory == nullptr) {
+    error.append("no memory for the windows");
+    status = ONNXC_OUT_OF_MEMORY;
+    return nullptr;
+  }
+  auto* transfers = new (memory) WindowTransfers(module, batch);
+  status = transfers->set_up(buffers, error);
+  if (status == ONNXC_OK) return transfers;
+  destroy(transfers);
+  return nullptr;
+}
+
+void WindowTransfers::destroy(WindowTransfers* transfers) {
+  transfers->~WindowTransfers();
+  free(transfers);
+}
+
+WindowTransfers::~WindowTransfers() {
+  ErrorText unheard;
+  CurrentDevice current(hip_, device_);
+  current.enter(unheard);  // also of a device that is lost all is given back
+  for (const hipStream_t one : {up_, model_, down_}) {
+    if (one == nullptr) continue;
+    ignore(hip_.stream_synchronize(one));
+    ignore(hip_.stream_destroy(one));
+  }
+  for (const hipEvent_t event : {sent_, computed_, fetched_[0], fetched_[1]})
+    if (event != nullptr) ignore(hip_.event_destroy(event));
+  for (int32_t slot = 0; slot < slots; ++slot) {
+    for (void* memory : memory_[slot])
+      if (memory != nullptr) ignore(hip_.free(memory));
+    for (void* memory : host[slot])
+      if (memory != nullptr) ignore(hip_.host_free(memory));
+  }
+}
+
+onnxc_status WindowTransfers::set_up(const Array<WindowBuffer>& buffers, ErrorText& error) {
+  CurrentDevice current(hip_, device_);
+  onnxc_status status = current.enter(error);
+  if (status == ONNXC_OK) status = make_streams(error);
+  return status == ONNXC_OK ? make_memory(buffers, error) : status;
+}
+
+onnxc_status WindowTransfers::make_streams(ErrorText& error) {
+  for (hipStream_t* one : {&up_, &model_, &down_}) {
+    const hipError_t result = hip_.stream_create(one, hipStreamNonBlocking);
+    if (!succeeded(hip_, result, "hipStreamCreateWithFlags", error)) return status_of(result);
+  }
+  stream = model_;
+  for (hipEvent_t* event : {&sent_, &computed_, &fetched_[0], &fetched_[1]}) {
+    const hipError_t result = hip_.event_create(event, hipEventDisableTiming);
+    if (!succeeded(hip_, result, "hipEventCreateWithFlags", error)) return status_of(result);
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status WindowTransfers::make_memory(const Array<WindowBuffer>& buffers, ErrorText& error) {
+  bool has_room = uses_.allocate(buffers.size());
+  for (int32_t slot = 0; slot < slots; ++slot)
+    has_room = has_room && memory_[slot].allocate(buffers.size()) && host[slot].allocate(buffers.size()) &&
+               values[slot].allocate(buffers.size());
+  if (!has_room) {
+    error.append("no memory for the windows");
+    return ONNXC_OUT_OF_MEMORY;
+  }
+  for (int64_t i = 0; i < buffers.size(); ++i) {
+    uses_[i] = buffers[i].use;
+    for (int32_t slot = 0; slot < slots; ++slot) {
+      const onnxc_status status = allocate(buffers[i], slot, i, error);
+      if (status != ONNXC_OK) return status;
+    }
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status WindowTransfers::allocate(const WindowBuffer& buffer, int32_t slot, int64_t index, ErrorText& error) {
+  onnxc_value& value = values[slot][index];
+  value = buffer.value;
+  const bool is_fixed = buffer.use == WindowUse::fixed;
+  if (is_fixed && value.device == ONNXC_HIP) return ONNXC_OK;
+  value.device = ONNXC_HIP;
+  if (is_fixed && slot > 0) value.data = values[0][index].data;
+  if (value.bytes == 0 || (is_fixed && slot > 0)) return ONNXC_OK;
+  const auto bytes = static_cast<size_t>(value.bytes);
+  hipError_t result = hip_.malloc(&memory_[slot][index], bytes);
+  if (!succeeded(hip_, result, "hipMalloc for windows", error)) return status_of(result);
+  value.data = memory_[slot][index];
+  if (is_fixed) {
+    result = hip_.memcpy_async(value.data, buffer.value.data, bytes, hipMemcpyHostToDevice, up_);
+    if (!succeeded(hip_, result, "hipMemcpyAsync of a fixed input", error)) return status_of(result);
+  }
+  if (buffer.use != WindowUse::sent && buffer.use != WindowUse::fetched) return ONNXC_OK;
+  result = hip_.host_malloc(&host[slot][index], bytes, 0);
+  return succeeded(hip_, result, "hipHostMalloc for windows", error) ? ONNXC_OK : status_of(result);
+}
+
+// Of all values of that use, up or down.
+onnxc_status WindowTransfers::copy(WindowUse use, int32_t slot, int64_t count, ErrorText& error) {
+  const bool goes_up = use == WindowUse::sent;
+  for (int64_t i = 0; i < uses_.size(); ++i) {
+    if (uses_[i] != use) continue;
+    const onnxc_value& value = values[slot][i];
+    const auto bytes = static_cast<size_t>(value.bytes / batch_ * count);
+    const hipError_t result = goes_up
+                                  ? hip_.memcpy_async(value.data, host[slot][i], bytes, hipMemcpyHostToDevice, up_)
+                                  : hip_.memcpy_async(host[slot][i], value.data, bytes, hipMemcpyDeviceToHost, down_);
+    if (!succeeded(hip_, result, goes_up ? "hipMemcpyAsync of windows" : "hipMemcpyAsync of results", error))
+      return status_of(result);
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status WindowTransfers::send(int32_t slot, int64_t count, ErrorText& error) {
+  CurrentDevice current(hip_, device_);
+  onnxc_status status = current.enter(error);
+  if (status == ONNXC_OK) status = copy(WindowUse::sent, slot, count, error);
+  if (status != ONNXC_OK) return status;
+  hipError_t result = hip_.event_record(sent_, up_);
+  if (!succeeded(hip_, result, "hipEventRecord", error)) return status_of(result);
+  result = hip_.stream_wait_event(model_, sent_, 0);
+  return succeeded(hip_, result, "hipStreamWaitEvent", error) ? ONNXC_OK : status_of(result);
+}
+
+onnxc_status WindowTransfers::fetch(int32_t slot, int64_t count, ErrorText& error) {
+  CurrentDevice current(hip_, device_);
+  onnxc_status status = current.enter(error);
+  if (status != ONNXC_OK) return status;
+  hipError_t result = hip_.event_record(computed_, model_);
+  if (!succeeded(hip_, result, "hipEventRecord", error)) return status_of(result);
+  result = hip_.stream_wait_event(down_, computed_, 0);
+  if (!succeeded(hip_, result, "hipStreamWaitEvent", error)) return status_of(result);
+  status = copy(WindowUse::fetched, slot, count, error);
+  if (status != ONNXC_OK) return status;
+  result = hip_.event_record(fetched_[slot], down_);
+  return succeeded(hip_, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);
+}
+
+onnxc_status WindowTransfers::wait(int32_t slot, ErrorText& error) {
+  CurrentDevice current(hip_, device_);
+  if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
+  const hipError_t result = hip_.event_synchronize(fetched_[slot]);
+  return succeeded(hip_, result, "hipEventSynchronize of a run of windows", error) ? ONNXC_OK : status_of(result);
+}
+
+}  // namespace onnxc::runtime

@@ -1,0 +1,50 @@
+// Windows of a volume on their way to the GPU, and what the model made of them on its way back.
+//
+// Method: three streams, ordered by events alone, so that copies go both ways while the model runs:
+//
+//     up      send 0  send 1           send 2
+//     model           run 0            run 1            run 2
+//     down                             fetch 0          fetch 1
+//
+// Copies are of pinned memory: others would block. Nothing here orders a run behind the earlier one in its slot:
+// whoever sends into a slot has waited for the runs that read it, and whoever fetches into one for the fetch before.
+#pragma once
+
+#include "hip/backend.h"
+#include "hip/device_module.h"
+
+namespace onnxc::runtime {
+
+class WindowTransfers : public DeviceWindows {
+ public:
+  static WindowTransfers* create(const DeviceModule& module, const Array<WindowBuffer>& buffers, int64_t batch,
+                                 onnxc_status& status, ErrorText& error);
+  // Waits for what is on its way.
+  static void destroy(WindowTransfers* transfers);
+
+  onnxc_status send(int32_t slot, int64_t count, ErrorText& error);
+  onnxc_status fetch(int32_t slot, int64_t count, ErrorText& error);
+  onnxc_status wait(int32_t slot, ErrorText& error);
+
+ private:
+  WindowTransfers(const DeviceModule& module, int64_t batch)
+      : hip_(module.hip()), device_(module.device()), batch_(batch) {}
+  ~WindowTransfers();
+
+  onnxc_status set_up(const Array<WindowBuffer>& buffers, ErrorText& error);
+  onnxc_status make_streams(ErrorText& error);
+  onnxc_status make_memory(const Array<WindowBuffer>& buffers, ErrorText& error);
+  onnxc_status allocate(const WindowBuffer& buffer, int32_t slot, int64_t index, ErrorText& error);
+  onnxc_status copy(WindowUse use, int32_t slot, int64_t count, ErrorText& error);
+
+  const HipLibrary& hip_;
+  int device_;
+  int64_t batch_;
+  Array<WindowUse> uses_;
+  Array<void*> memory_[slots];  // on the GPU, of this object's own
+  hipStream_t up_ = nullptr, model_ = nullptr, down_ = nullptr;
+  // Behind the last send and the last run; and behind the last fetch of each slot.
+  hipEvent_t sent_ = nullptr, computed_ = nullptr, fetched_[slots] = {};
+};
+
+}  // namespace onnxc::runtime

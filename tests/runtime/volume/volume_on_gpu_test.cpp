@@ -1,0 +1,198 @@
+// Runs over a volume on a GPU, in front of a double of libamdhip64.so that does at once what it is asked for: what
+// calls there are, and what is left of them when one fails. What their order must be, the simulator's streams show
+// (tests/python/volumes/test_windows_on_gpu.py).
+#include <gmock/gmock.h>
+
+#include "onnxc_volume.h"
+#include "runtime/hip/fake_hip_library.h"
+
+namespace onnxc {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t depth = 7, height = 6, width = 14, voxels = depth * height * width;
+
+class VolumeOnGpu : public ::testing::Test {
+ public:
+  VolumeOnGpu() {
+    for (size_t i = 0; i < scan.size(); ++i) scan[i] = static_cast<int16_t>(i * 37 % 101) - 20;
+    k_value.dtype = ONNXC_FLOAT32;
+    k_value.rank = 1;
+    k_value.dims = &k_dim;
+    k_value.data = &k;
+    k_value.bytes = sizeof k;
+    inputs[0].dtype = ONNXC_INT16;
+    inputs[0].channels = 1;
+    inputs[0].data = scan.data();
+    inputs[0].bytes = voxels * 2;
+    inputs[1].fixed = &k_value;
+    output.what = ONNXC_VOLUME_VALUES;
+    output.dtype = ONNXC_FLOAT32;
+    output.data = values.data();
+    output.bytes = voxels * 2 * 4;
+    volume.struct_size = sizeof volume;
+    volume.rank = 3;
+    volume.dims = dims;
+    volume.window = window;
+    volume.overlap = overlap;
+    volume.batch = 4;  // of 6 windows in a slab
+    volume.inputs = inputs;
+    volume.outputs = &output;
+    result.struct_size = sizeof result;
+  }
+
+  onnxc_status create() { return create_on_device(model, instance, error); }
+  onnxc_status run() {
+    std::fill(values.begin(), values.end(), __builtin_nanf(""));
+    const onnxc_status status = model->run_volume(instance, &volume, &result);
+    error = model->last_error(instance);
+    return status;
+  }
+  void expect_values() {
+    for (size_t i = 0; i < voxels; ++i) {
+      ASSERT_EQ(values[i], scan[i]) << i;
+      ASSERT_EQ(values[voxels + i], k - scan[i]) << i;
+    }
+  }
+  void destroy() {
+    model->destroy(instance);
+    instance = nullptr;
+  }
+
+  FakeHip hip;
+  LoadedModel model{"fake_volume_model.so"};
+  onnxc_instance* instance = nullptr;
+  std::string error;
+  std::vector<int16_t> scan = std::vector<int16_t>(voxels);
+  std::vector<float> values = std::vector<float>(2 * voxels);
+  float k = 30;
+  int64_t k_dim = 1;
+  onnxc_value k_value = {};
+  int64_t dims[3] = {depth, height, width}, window[3] = {4, 4, 8};
+  double overlap[3] = {0.5, 0.5, 0.5};
+  onnxc_volume_input inputs[2] = {};
+  onnxc_volume_output output = {};
+  onnxc_volume volume = {};
+  onnxc_volume_result result = {};
+};
+
+TEST_F(VolumeOnGpu, RunsInBatchesAndGivesEverythingBack) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  const int alive = hip.alive();
+  for (int64_t batch : {0, 1, 4, 100})
+    for (uint32_t mirrored : {0u, 5u}) {
+      volume.batch = batch;
+      volume.mirrored_axes = mirrored;
+      ASSERT_EQ(run(), ONNXC_OK) << error;
+      expect_values();
+      EXPECT_EQ(result.windows, 3 * 2 * 3);
+      EXPECT_EQ(result.runs, mirrored != 0 ? 4 * result.windows : result.windows);
+    }
+  EXPECT_EQ(hip.alive(), alive);
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
+TEST_F(VolumeOnGpu, TellsOfEachCallThatFailsAndGivesEverythingBack) {
+  int call = 0, unheard = 0;
+  for (;; ++call) {
+    hip.reset(call);
+    onnxc_status status = create();
+    if (status == ONNXC_OK) status = run();
+    const std::string failed = hip.failed_call();
+    if (status == ONNXC_OK) expect_values();
+    if (failed.empty()) break;
+    if (status == ONNXC_OK) {
+      ++unheard;
+    } else {
+      EXPECT_THAT(error, HasSubstr(failed));
+    }
+    if (failed == "hipMalloc" || failed == "hipHostMalloc") {
+      EXPECT_EQ(status, ONNXC_OUT_OF_MEMORY);
+    }
+    if (instance != nullptr) {
+      hip.reset(-1);
+      ASSERT_EQ(run(), ONNXC_OK) << failed << ": " << error;
+      expect_values();
+    }
+    destroy();
+    EXPECT_EQ(hip.alive(), 0) << failed;
+  }
+  EXPECT_GE(call, 100);   // of the instance, of streams, events and memory, and of six runs
+  EXPECT_EQ(unheard, 4);  // when all is done: the current device, and a wait for each of three streams
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
+// What the progress function sees, and where it stops the run.
+struct Watcher {
+  FakeHip& hip;
+  std::vector<int64_t> told = {};
+  std::vector<size_t> launches = {};
+  int64_t stop_at = -1;
+
+  static int32_t tell(void* context, int64_t done, int64_t) {
+    Watcher& self = *static_cast<Watcher*>(context);
+    EXPECT_EQ(self.hip.chosen_device(), 1);
+    self.told.push_back(done);
+    const std::string history = self.hip.history();
+    size_t count = 0;
+    for (size_t i = history.find("launch"); i != std::string::npos; i = history.find("launch", i + 1)) ++count;
+    self.launches.push_back(count);
+    return done == self.stop_at ? 1 : 0;
+  }
+};
+
+TEST_F(VolumeOnGpu, TheNextRunIsUnderWayWhileOneIsBlendedAndTold) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  Watcher watcher{hip};
+  hip.choose_device(1);  // of the caller's own, where callbacks find it
+  volume.progress_context = &watcher;
+  volume.progress = Watcher::tell;
+  ASSERT_EQ(run(), ONNXC_OK) << error;
+  EXPECT_EQ(hip.chosen_device(), 1);
+  EXPECT_THAT(watcher.told, ::testing::ElementsAre(4, 6, 10, 12, 16, 18));
+  EXPECT_THAT(watcher.launches, ::testing::ElementsAre(2, 3, 4, 5, 6, 6));
+  watcher.stop_at = 10;
+  EXPECT_EQ(run(), ONNXC_STOPPED);
+  EXPECT_EQ(error, "stopped by the progress function");
+  EXPECT_EQ(result.runs, 10);
+  watcher.stop_at = -1;
+  ASSERT_EQ(run(), ONNXC_OK) << error;
+  expect_values();
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
+TEST_F(VolumeOnGpu, ADeviceThatIsLostIsTold) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  volume.progress_context = &hip;
+  volume.progress = [](void* given, int64_t done, int64_t) {
+    if (done == 6) static_cast<FakeHip*>(given)->lose_device();
+    return 0;
+  };
+  EXPECT_EQ(run(), ONNXC_UNSUPPORTED_DEVICE);
+  EXPECT_THAT(error, HasSubstr("unspecified launch failure (HIP error 719)"));
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
+TEST_F(VolumeOnGpu, AMemberOnTheCpuIsRefused) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  onnxc_instance* on_cpu = model.create(1);
+  const onnxc_volume_member member = {model.operator->(), on_cpu};
+  volume.members = &member;
+  volume.member_count = 1;
+  EXPECT_EQ(run(), ONNXC_INVALID_ARGUMENT);
+  EXPECT_EQ(error, "member 0: onnxc_run_options.stream is set, and this instance runs on the CPU");
+  model->destroy(on_cpu);
+  destroy();
+}
+
+}  // namespace
+}  // namespace onnxc

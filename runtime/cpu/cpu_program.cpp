@@ -1,7 +1,6 @@
 #include "cpu/cpu_program.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cpu/cpu_features.h"
 
@@ -28,10 +27,16 @@ void append_lacks(const char* const* features, ErrorText& error) {
   error.append(" (it is '%s'); ", name);
 }
 
+// Not strcmp: it would be one more function that a model asks of libc (SECURITY.md).
+bool are_equal(const char* a, const char* b) {
+  for (; *a != 0 && *a == *b; ++a) ++b;
+  return *a == *b;
+}
+
 const CpuProgram* program_named(const char* level, ErrorText& error) {
   for (int32_t i = 0; i < model.cpu_program_count; ++i) {
     const CpuProgram& program = *model.cpu_programs[i];
-    if (strcmp(program.level, level) != 0) continue;
+    if (!are_equal(program.level, level)) continue;
     if (cpu_has_all(program.features)) return &program;
     append_lacks(program.features, error);
     error.append("the environment variable ONNXC_MARCH asks for %s", program.level);

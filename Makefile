@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-bench setup-wheel build demo test test-all suite suite-peers asan tsan fuzz bench microbench picture install wheel format check-format clean
+.PHONY: help setup setup-test setup-ray setup-bench setup-wheel build demo test test-all suite suite-peers asan tsan fuzz bench microbench picture install wheel format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -29,6 +29,9 @@ setup:
 setup-test:
 	@scripts/setup.sh test
 
+setup-ray:
+	@scripts/setup.sh ray
+
 setup-bench:
 	@scripts/setup.sh bench
 
@@ -44,7 +47,7 @@ demo: build
 test: setup-test
 	@scripts/test.sh
 
-test-all: setup-test setup-wheel
+test-all: setup-ray setup-wheel
 	@scripts/test.sh --all
 
 suite: setup-test build

@@ -5,7 +5,8 @@
 #   scripts/setup.sh build   packages and ONNX's C++ library (make build, make demo)
 #   scripts/setup.sh test    the same, and a Python environment with PyTorch and onnxruntime (make test)
 #   scripts/setup.sh wheel   packages, ONNX's C++ library and what makes a wheel (make wheel)
-#   scripts/setup.sh bench   the same, and OpenVINO and matplotlib in that environment (make bench)
+#   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
+#   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
 #
 # Everything of ours lives under $ONNXC_CACHE (default ~/.cache/onnxc): nothing is put into the user's Python.
 set -euo pipefail
@@ -94,9 +95,12 @@ if [ ! -e "$ONNXC_ONNX_PREFIX/.complete" ]; then
   rm -rf "$work"
 fi
 
-if [ "$goal" = test ] || [ "$goal" = bench ]; then
+if [ "$goal" = test ] || [ "$goal" = bench ] || [ "$goal" = ray ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-test.txt
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-nnunet.txt --no-deps
+fi
+if [ "$goal" = ray ]; then
+  make_venv "$ONNXC_TEST_VENV" scripts/requirements-ray.txt
 fi
 if [ "$goal" = wheel ]; then
   make_venv "$ONNXC_WHEEL_VENV" scripts/requirements-wheel.txt

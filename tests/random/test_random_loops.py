@@ -6,7 +6,9 @@ Graphs are compiled ten at a time. One that fails stays in build/failed-graphs.
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 from onnxc import CompileError, InferenceSession, RunError
@@ -19,6 +21,10 @@ from tests.random.random_loops import RandomLoops, build_model, feeds, random_lo
 FAILED = onnxc_commands.REPOSITORY / "build" / "failed-graphs"
 # Softmax, norms and Winograd's transforms round; the weights make nothing larger for long.
 TOLERANCE = 1e-4
+# A loop that squares a matrix makes more of a rounding: two of the first 4,600 graphs differ by 1.2e-4 and 1.4e-4, where
+# onnxruntime's own results move by 1.8e-4 and 1.1e-4 when its inputs move by their last bit. So many times that is
+# allowed.
+ROUNDINGS = 8
 RUNS = 3
 
 TOGETHER = 10  # graphs in one model
@@ -43,24 +49,47 @@ def difference(graphs: Sequence[RandomLoops], options: Sequence[str], device: st
     with session:
         for run in range(RUNS):
             inputs = {name: array for graph in graphs for name, array in feeds(graph, run).items()}
-            found = difference_of_run(session, [*reference.run(None, inputs)], inputs)
+            found = difference_of_run(session, reference, inputs)
             if found is not None:
                 return f"run {run}: {found}"
     return None
 
 
-def difference_of_run(session: InferenceSession, expected: Sequence[Array], inputs: dict[str, Array]) -> str | None:
+def difference_of_run(
+    session: InferenceSession, reference: onnxruntime.InferenceSession, inputs: dict[str, Array]
+) -> str | None:
     try:
         results = session.run(None, inputs)
     except RunError as error:
         return str(error)
-    for output, result, wanted in zip(session.get_outputs(), results, expected, strict=True):
+    expected = reference.run(None, inputs)
+    for i, (output, result, wanted) in enumerate(zip(session.get_outputs(), results, expected, strict=True)):
         if result.size == wanted.size == 0:
             continue  # onnxruntime does not always know the shape of what no round has collected
         found = compare.mismatch(result, wanted, TOLERANCE)
+        if found is None:
+            continue
+        found = compare.mismatch(result, wanted, max(TOLERANCE, ROUNDINGS * movement(reference, inputs, i, wanted)))
         if found is not None:
             return f"output {output.name}: {found}"
     return None
+
+
+def movement(reference: onnxruntime.InferenceSession, inputs: dict[str, Array], output: int, expected: Array) -> float:
+    """How far onnxruntime's own output moves, over its largest magnitude, when each input moves to a neighbour."""
+    random = np.random.default_rng(0)
+    farthest = 0.0
+    for _ in range(8):
+        moved = {
+            name: np.nextafter(array, np.where(random.random(array.shape) < 0.5, -np.inf, np.inf), dtype=array.dtype)
+            if array.dtype == np.float32
+            else array
+            for name, array in inputs.items()
+        }
+        [result] = reference.run([reference.get_outputs()[output].name], moved)
+        if result.shape == expected.shape and result.size > 0:
+            farthest = max(farthest, compare.relative_error(result, expected))
+    return farthest
 
 
 def check(seed: int, options: Sequence[str], device: str, folder: Path) -> None:

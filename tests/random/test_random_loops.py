@@ -21,9 +21,9 @@ from tests.random.random_loops import RandomLoops, build_model, feeds, random_lo
 FAILED = onnxc_commands.REPOSITORY / "build" / "failed-graphs"
 # Softmax, norms and Winograd's transforms round; the weights make nothing larger for long.
 TOLERANCE = 1e-4
-# A loop that squares a matrix makes more of a rounding: two of the first 4,600 graphs differ by 1.2e-4 and 1.4e-4, where
-# onnxruntime's own results move by 1.8e-4 and 1.1e-4 when its inputs move by their last bit. So many times that is
-# allowed.
+# A loop that squares a matrix makes more of a rounding: two of the first 4,600 graphs differ by 1.2e-4 and 1.4e-4,
+# where onnxruntime's own results move by 1.8e-4 and 1.1e-4 when its inputs move by their last bit. So many times that
+# is allowed.
 ROUNDINGS = 8
 RUNS = 3
 

@@ -66,6 +66,13 @@ FORMS = {
     "residual_of_a_volume": Form(loop(f"a = Conv{PADS}(x, w) t = Sub(s, a)"), VOLUME, (("w", (17, 17, 3, 3, 3)),)),
     "residual_of_a_product": Form(loop("a = MatMul(x, u) t = Add(s, a)"), SQUARE),
     "residual_of_itself": Form(loop(f"a = Conv{TAPS}(s, w) t = Add(a, s)"), BLOCKS, (("w", (32, 32, 3, 3)),)),
+    # What a kernel in the loop copies to its layout, a kernel behind it reads, also where the loop had no round.
+    "copied_in_a_loop": Form(
+        loop(f"a = Conv{TAPS}(u, w) t = Add(a, s)") + f" z = Conv{TAPS}(u, w)",
+        BLOCKS,
+        (("w", (32, 32, 3, 3)),),
+        outputs=("y", "z"),
+    ),
     # States that the others are made of.
     "product_of_states": Form(
         loop("b = MatMul(p, q) f = Mul(b, h) a = Add(p, q) e = Mul(a, h)", "p q", "e f", "x, u", "y, z"),

@@ -49,8 +49,10 @@ void LoweringContext::copy(BufferId from, BufferId to, const Origin& origin) {
 BufferId LoweringContext::buffer_as(const Value& value, const Layout& layout, const Origin& origin) {
   BufferId own = buffer(value);
   if (program_.buffer(own).layout == layout) return own;
-  auto [found, is_new] = copies_.try_emplace({own, layout.to_string() + place_}, -1);
+  const CopyKey key{own, layout.to_string() + place_};
+  auto [found, is_new] = copies_.try_emplace(key, -1);
   if (is_new) {
+    if (!loops_.empty()) loops_.back().push_back(key);
     Buffer converted = program_.buffer(own);
     converted.kind = BufferKind::temporary;
     converted.constant.reset();
@@ -59,6 +61,11 @@ BufferId LoweringContext::buffer_as(const Value& value, const Layout& layout, co
     copy(own, found->second, origin);
   }
   return found->second;
+}
+
+void LoweringContext::end_loop() {
+  for (const CopyKey& key : loops_.back()) copies_.erase(key);
+  loops_.pop_back();
 }
 
 void LoweringContext::emit_kernel(KernelCall call, const Value& output, const Layout& layout, const Origin& origin) {
@@ -155,7 +162,12 @@ Program lower(const Graph& graph, const KernelChoices& choices) {
     context.set_condition(node->condition);
     do_naming(*node, [&] { lower_node(*node, choices, context); });
     for (const Value* output : node->outputs) bind_elements(output, context);
-    for (size_t i = first; i < program.steps.size(); ++i) program.steps[i].condition = node->condition;
+    for (size_t i = first; i < program.steps.size(); ++i) {
+      Step& step = program.steps[i];
+      step.condition = node->condition;
+      if (std::holds_alternative<LoopBegin>(step.work)) context.begin_loop();
+      if (std::holds_alternative<LoopEnd>(step.work)) context.end_loop();
+    }
   }
   context.set_condition(1);
   lower_outputs(graph, context);

@@ -22,6 +22,9 @@ class LoweringContext {
   void set_condition(const Expr& condition) { place_ = " when " + condition.to_string(); }
   // The buffer of a value, created on first use.
   BufferId buffer(const Value& value);
+  // Around the steps of a loop. A copy made inside is not reused behind it: the loop may have no round.
+  void begin_loop() { loops_.emplace_back(); }
+  void end_loop();
   // The value in a layout: its own buffer when it has that layout, else a copy, created once.
   BufferId buffer_as(const Value& value, const Layout& layout, const Origin& origin);
   // Adds the step that copies each element, whatever the layouts.
@@ -36,7 +39,9 @@ class LoweringContext {
   const LayoutMap& layouts_;
   std::map<const Value*, BufferId> buffers_;
   std::string place_;
-  std::map<std::pair<BufferId, std::string>, BufferId> copies_;
+  using CopyKey = std::pair<BufferId, std::string>;
+  std::map<CopyKey, BufferId> copies_;
+  std::vector<std::vector<CopyKey>> loops_;  // that are open, the innermost last: the copies made inside
 };
 
 // Adds the loop nests of a node's definition.

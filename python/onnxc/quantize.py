@@ -80,7 +80,13 @@ def divided(samples: Sequence[Feeds]) -> tuple[list[Feeds], list[Feeds]]:
     return measured, [*samples[HELD_BACK - 1 :: HELD_BACK]]
 
 
-def quantize(model: Path, output: Path, samples: Sequence[Feeds], signed: bool = False) -> None:
+def quantize(
+    model: Path,
+    output: Path,
+    samples: Sequence[Feeds],
+    signed: bool = False,
+    form: quantization.QuantFormat = quantization.QuantFormat.QDQ,
+) -> None:
     """Writes the model with activations and weights in 8 bits, whose ranges are those of the samples."""
     logging.disable(logging.WARNING)  # of formats that would be faster in onnxruntime
     try:
@@ -88,7 +94,7 @@ def quantize(model: Path, output: Path, samples: Sequence[Feeds], signed: bool =
             str(model),
             str(output),
             Samples(samples),
-            quant_format=quantization.QuantFormat.QDQ,
+            quant_format=form,
             activation_type=quantization.QuantType.QInt8 if signed else quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,
             per_channel=True,

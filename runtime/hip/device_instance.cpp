@@ -474,14 +474,12 @@ const DeviceBackend hip_backend = {
       return WindowTransfers::create(instance->module(), buffers, batch, status, error);
     },
     .destroy_windows = [](DeviceWindows* windows) { WindowTransfers::destroy(static_cast<WindowTransfers*>(windows)); },
-    .send_windows = [](DeviceWindows* windows, int32_t place, int64_t count,
-                       ErrorText& error) { return static_cast<WindowTransfers*>(windows)->send(place, count, error); },
-    .fetch_windows =
-        [](DeviceWindows* windows, int32_t place, int64_t count, ErrorText& error) {
-          return static_cast<WindowTransfers*>(windows)->fetch(place, count, error);
-        },
-    .wait_for_windows = [](DeviceWindows* windows, int32_t place,
-                           ErrorText& error) { return static_cast<WindowTransfers*>(windows)->wait(place, error); },
+    .send_windows = [](DeviceWindows* windows, int32_t slot, int64_t count,
+                       ErrorText& error) { return static_cast<WindowTransfers*>(windows)->send(slot, count, error); },
+    .fetch_windows = [](DeviceWindows* windows, int32_t slot, int64_t count,
+                        ErrorText& error) { return static_cast<WindowTransfers*>(windows)->fetch(slot, count, error); },
+    .wait_for_windows = [](DeviceWindows* windows, int32_t slot,
+                           ErrorText& error) { return static_cast<WindowTransfers*>(windows)->wait(slot, error); },
 };
 
 }  // namespace onnxc::runtime

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnxruntime import quantization
+from onnxruntime.quantization import QuantFormat
 
 from tests import onnxc_commands
 from tests.models import tensor_files
@@ -46,7 +46,7 @@ def expect_steps(results: list[Array], expected: list[Array]) -> None:
     [*product(LAYERS, TYPES, ["native"]), ("convolutions", "u8s8", "x86-64-v3"), ("lower_ranks", "s8s8", "x86-64-v4")],
 )
 def test_layers_equal_onnxruntime(name: str, types: str, march: str, tmp_path: Path) -> None:
-    model = quantize(ROWS[name], types, tmp_path, quantization.QuantFormat.QDQ)
+    model = quantize(ROWS[name], types, tmp_path)
     for run in export(ROWS[name]).runs:
         expect_steps(*outputs(model, run, tmp_path, "--march", march))
 
@@ -56,7 +56,7 @@ def test_layers_equal_onnxruntime(name: str, types: str, march: str, tmp_path: P
 @pytest.mark.parametrize("types", TYPES)
 def test_qlinear_operators_without_vnni(types: str, march: str, tmp_path: Path) -> None:
     """The same sums of bytes without the instruction for them."""
-    model = quantize(ROWS["lower_ranks"], types, tmp_path, quantization.QuantFormat.QOperator)
+    model = quantize(ROWS["lower_ranks"], types, tmp_path, QuantFormat.QOperator)
     assert any(node.op_type == "QLinearConv" for node in onnx.load(model).graph.node)
     for run in export(ROWS["lower_ranks"]).runs:
         expect_steps(*outputs(model, run, tmp_path, "--march", march))
@@ -73,7 +73,7 @@ def error(results: list[Array], run: Run) -> float:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_are_as_accurate_as_in_onnxruntime(name: str, types: str, tmp_path: Path) -> None:
     """A step of one element may move many behind a normalisation, but not the whole further from the truth."""
-    model = quantize(ROWS[name], types, tmp_path, quantization.QuantFormat.QDQ)
+    model = quantize(ROWS[name], types, tmp_path)
     for run in export(ROWS[name]).runs:
         results, expected = outputs(model, run, tmp_path)
         assert 0 < error(results, run) <= 1.05 * error(expected, run)
@@ -82,7 +82,7 @@ def test_networks_are_as_accurate_as_in_onnxruntime(name: str, types: str, tmp_p
 @pytest.mark.usefixtures("commands")
 def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
     """Dequantised additions, activations and what quantises the result are epilogues."""
-    model = quantize(ROWS["r3d_18_narrow"], "u8s8", tmp_path, quantization.QuantFormat.QDQ)
+    model = quantize(ROWS["r3d_18_narrow"], "u8s8", tmp_path)
     report = onnxc_commands.execute(
         [str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", "--march", "znver4"]
     ).stdout

@@ -9,8 +9,6 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onnxruntime.quantization import QuantFormat
-
 from tests.models.quantize import quantize
 from tests.models.zoo import ROWS
 from tools.benchmark.turns import Contestant, Plan, Result, last_line, take_turns
@@ -69,7 +67,7 @@ def quantized_folder(folder: Path, cache: Path) -> Path:
     result.mkdir(parents=True, exist_ok=True)
     manifest = (folder / "manifest.json").read_text()
     if not (result / "model.onnx").exists() or (result / "manifest.json").read_text() != manifest:
-        quantize(ROWS[folder.name], "u8s8", result, QuantFormat.QDQ).rename(result / "model.onnx")
+        quantize(ROWS[folder.name], "u8s8", result).rename(result / "model.onnx")
         for file in json.loads(manifest)["runs"][0]["inputs"].values():
             shutil.copy(folder / file, result / file)
         (result / "manifest.json").write_text(manifest)

@@ -91,4 +91,10 @@ struct ConvArguments {
   BlockedView output_view;
 };
 
+// Those of a convolution of bytes, whose padding is the input's zero point.
+template <class Input, class Output>
+struct ByteConvArguments : ConvArguments<Input, Output, uint8_t> {
+  Input zero_point;
+};
+
 }  // namespace onnxc::kernels

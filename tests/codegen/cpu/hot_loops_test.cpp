@@ -167,16 +167,13 @@ const SoftmaxCall softmaxes[] = {&RowSoftmax<float, float, false>::run, &RowSoft
 struct OfIntegers {
   vec_int32 operator()(vec_int32 sum, const Position&) const { return sum; }
 };
-using BytesCall = void (*)(const Int8ConvArguments<uint8_t, int32_t>&, const OfIntegers&, int64_t, int64_t, void*);
+using BytesCall = void (*)(const ByteConvArguments<uint8_t, int32_t>&, const OfIntegers&, int64_t, int64_t, void*);
 template <int64_t inputs, int64_t outputs, Axes kernel, Axes stride>
 constexpr BytesCall of_bytes = &call<Int8Convolution<ConvShape{inputs, outputs, 1, kernel, stride}, uint8_t, int32_t, OfIntegers>, OfIntegers>;
-extern const BytesCall convolutions_of_bytes[];
-const BytesCall convolutions_of_bytes[] = {of_bytes<64, 128, {3, 3, 3}, {2, 2, 2}>, of_bytes<54, lanes, {1, 3, 3}, {1, 1, 1}>};
-using BytesByWinogradCall = void (*)(const Int8WinogradArguments<uint8_t, int32_t>&, const OfIntegers&, int64_t, int64_t, void*);
 template <int64_t inputs, int64_t outputs, Axes tile>
-constexpr BytesByWinogradCall of_bytes_by_winograd = &call<Int8WinogradConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, uint8_t, int32_t, OfIntegers, tile>, OfIntegers>;
-extern const BytesByWinogradCall convolutions_of_bytes_by_winograd[];
-const BytesByWinogradCall convolutions_of_bytes_by_winograd[] = {of_bytes_by_winograd<64, 64, {2, 4, 4}>, of_bytes_by_winograd<128, 3 * lanes, {2, 2, 2}>};
+constexpr BytesCall of_bytes_by_winograd = &call<Int8WinogradConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, uint8_t, int32_t, OfIntegers, tile>, OfIntegers>;
+extern const BytesCall convolutions_of_bytes[];
+const BytesCall convolutions_of_bytes[] = {of_bytes<64, 128, {3, 3, 3}, {2, 2, 2}>, of_bytes<54, lanes, {1, 3, 3}, {1, 1, 1}>, of_bytes_by_winograd<64, 64, {2, 4, 4}>, of_bytes_by_winograd<128, 3 * lanes, {2, 2, 2}>};
 
 // More accumulators than there are registers: the check must find it.
 [[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, u, 64, 64, m); }

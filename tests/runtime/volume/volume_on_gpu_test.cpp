@@ -3,57 +3,26 @@
 // (tests/python/volumes/test_windows_on_gpu.py).
 #include <gmock/gmock.h>
 
-#include "onnxc_volume.h"
 #include "runtime/hip/fake_hip_library.h"
+#include "runtime/volume/scan_volume.h"
 
 namespace onnxc {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t depth = 7, height = 6, width = 14, voxels = depth * height * width;
+constexpr int64_t depth = 7, height = 6, width = 14;
 
-class VolumeOnGpu : public ::testing::Test {
+class VolumeOnGpu : public ::testing::Test, public ScanVolume {
  public:
-  VolumeOnGpu() {
-    for (size_t i = 0; i < scan.size(); ++i) scan[i] = static_cast<int16_t>(i * 37 % 101) - 20;
-    k_value.dtype = ONNXC_FLOAT32;
-    k_value.rank = 1;
-    k_value.dims = &k_dim;
-    k_value.data = &k;
-    k_value.bytes = sizeof k;
-    inputs[0].dtype = ONNXC_INT16;
-    inputs[0].channels = 1;
-    inputs[0].data = scan.data();
-    inputs[0].bytes = voxels * 2;
-    inputs[1].fixed = &k_value;
-    output.what = ONNXC_VOLUME_VALUES;
-    output.dtype = ONNXC_FLOAT32;
-    output.data = values.data();
-    output.bytes = voxels * 2 * 4;
-    volume.struct_size = sizeof volume;
-    volume.rank = 3;
-    volume.dims = dims;
-    volume.window = window;
-    volume.overlap = overlap;
-    volume.batch = 4;  // of 6 windows in a slab
-    volume.inputs = inputs;
-    volume.outputs = &output;
-    result.struct_size = sizeof result;
-  }
+  VolumeOnGpu() : ScanVolume({depth, height, width}, {4, 4, 8}) { volume.batch = 4; }  // of 6 windows in a slab
 
   onnxc_status create() { return create_on_device(model, instance, error); }
   onnxc_status run() {
-    std::fill(values.begin(), values.end(), __builtin_nanf(""));
+    clear();
     const onnxc_status status = model->run_volume(instance, &volume, &result);
     error = model->last_error(instance);
     return status;
-  }
-  void expect_values() {
-    for (size_t i = 0; i < voxels; ++i) {
-      ASSERT_EQ(values[i], scan[i]) << i;
-      ASSERT_EQ(values[voxels + i], k - scan[i]) << i;
-    }
   }
   void destroy() {
     model->destroy(instance);
@@ -64,17 +33,6 @@ class VolumeOnGpu : public ::testing::Test {
   LoadedModel model{"fake_volume_model.so"};
   onnxc_instance* instance = nullptr;
   std::string error;
-  std::vector<int16_t> scan = std::vector<int16_t>(voxels);
-  std::vector<float> values = std::vector<float>(2 * voxels);
-  float k = 30;
-  int64_t k_dim = 1;
-  onnxc_value k_value = {};
-  int64_t dims[3] = {depth, height, width}, window[3] = {4, 4, 8};
-  double overlap[3] = {0.5, 0.5, 0.5};
-  onnxc_volume_input inputs[2] = {};
-  onnxc_volume_output output = {};
-  onnxc_volume volume = {};
-  onnxc_volume_result result = {};
 };
 
 TEST_F(VolumeOnGpu, RunsInBatchesAndGivesEverythingBack) {

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "onnxc_volume.h"
 #include "runtime/loaded_model.h"
+#include "runtime/volume/scan_volume.h"
 
 namespace onnxc {
 namespace {
@@ -14,33 +14,9 @@ using ::testing::HasSubstr;
 
 constexpr int64_t depth = 11, height = 9, width = 14, voxels = depth * height * width;
 
-class Volume : public ::testing::Test {
+class Volume : public ::testing::Test, public ScanVolume {
  public:
-  Volume() {
-    for (size_t i = 0; i < scan.size(); ++i) scan[i] = static_cast<int16_t>(i * 37 % 101) - 20;
-    k_value.dtype = ONNXC_FLOAT32;
-    k_value.rank = 1;
-    k_value.dims = &k_dim;
-    k_value.data = &k;
-    k_value.bytes = sizeof k;
-    inputs[0].dtype = ONNXC_INT16;
-    inputs[0].channels = 1;
-    inputs[0].data = scan.data();
-    inputs[0].bytes = voxels * 2;
-    inputs[1].fixed = &k_value;
-    output.what = ONNXC_VOLUME_VALUES;
-    output.dtype = ONNXC_FLOAT32;
-    output.data = values.data();
-    output.bytes = voxels * 2 * 4;
-    volume.struct_size = sizeof volume;
-    volume.rank = 3;
-    volume.dims = dims;
-    volume.window = window;
-    volume.overlap = overlap;
-    volume.inputs = inputs;
-    volume.outputs = &output;
-    result.struct_size = sizeof result;
-  }
+  Volume() : ScanVolume({depth, height, width}, {4, 5, 8}) {}
   ~Volume() override { model->destroy(instance); }
 
   onnxc_status run() { return model->run_volume(instance, &volume, &result); }
@@ -49,26 +25,9 @@ class Volume : public ::testing::Test {
     EXPECT_EQ(run(), status) << error();
     return error();
   }
-  void expect_values() {
-    for (size_t i = 0; i < voxels; ++i) {
-      ASSERT_EQ(values[i], scan[i]) << i;
-      ASSERT_EQ(values[voxels + i], k - scan[i]) << i;
-    }
-  }
 
   LoadedModel model{"fake_volume_model.so"};
   onnxc_instance* instance = model.create(3);
-  std::vector<int16_t> scan = std::vector<int16_t>(voxels);
-  std::vector<float> values = std::vector<float>(2 * voxels, __builtin_nanf(""));
-  float k = 30;
-  int64_t k_dim = 1;
-  onnxc_value k_value = {};
-  int64_t dims[3] = {depth, height, width}, window[3] = {4, 5, 8};
-  double overlap[3] = {0.5, 0.5, 0.5};
-  onnxc_volume_input inputs[2] = {};
-  onnxc_volume_output output = {};
-  onnxc_volume volume = {};
-  onnxc_volume_result result = {};
 };
 
 TEST_F(Volume, BlendsWindowsOfEachSlabAxis) {
@@ -76,7 +35,7 @@ TEST_F(Volume, BlendsWindowsOfEachSlabAxis) {
     for (int64_t batch : {0, 1, 3, 1000}) {
       volume.slab_axis = axis;
       volume.batch = batch;
-      std::fill(values.begin(), values.end(), __builtin_nanf(""));
+      clear();
       ASSERT_EQ(run(), ONNXC_OK) << error();
       expect_values();
       EXPECT_EQ(result.windows, 5 * 3 * 3);
@@ -94,7 +53,7 @@ TEST_F(Volume, PaddedAxesAreCutOff) {
     window[axis] = 16;
     for (int slab_axis = 0; slab_axis < 3; ++slab_axis) {
       volume.slab_axis = slab_axis;
-      std::fill(values.begin(), values.end(), __builtin_nanf(""));
+      clear();
       ASSERT_EQ(run(), ONNXC_OK) << error();
       expect_values();
     }
@@ -144,7 +103,7 @@ TEST_F(Volume, ReadsAndWritesSlices) {
         return 0;
       };
       volume.slab_axis = axis;
-      std::fill(values.begin(), values.end(), __builtin_nanf(""));
+      clear();
       ASSERT_EQ(run(), ONNXC_OK) << error();
       expect_values();
       std::vector<int64_t> all;

@@ -10,11 +10,9 @@ void lower(const CpuProblem& problem, int lanes, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
   ConvolutionTemplate chosen{"conv_int8", "kernels/cpu/conv_int8/conv_int8.h", "Int8Convolution"};
   chosen.arithmetic = "int8";
-  chosen.accumulator = DType::int32;
-  chosen.more_arguments = fmt::format("{}", bytes.zero_point);
   const auto unsigned_zero = static_cast<uint8_t>(bytes.zero_point + (bytes.is_signed ? 128 : 0));
-  lower_convolution(*problem.node, bytes.convolution, std::move(chosen), lanes, blocked_input(*problem.node, lanes),
-                    as_tensor(pack_int8_weights(bytes.shape(), lanes, unsigned_zero, bytes.weights)), context);
+  lower_byte_convolution(*problem.node, bytes, std::move(chosen), lanes,
+                         pack_int8_weights(bytes.shape(), lanes, unsigned_zero, bytes.weights), context);
 }
 
 }  // namespace

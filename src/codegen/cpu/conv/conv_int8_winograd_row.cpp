@@ -36,12 +36,9 @@ void lower(const CpuProblem& problem, const Int8WinogradPacking& packing, Loweri
                              "kernels/cpu/conv_int8_winograd/conv_int8_winograd.h", "Int8WinogradConvolution",
                              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w)};
   chosen.arithmetic = "int16";
-  chosen.accumulator = DType::int32;
-  chosen.more_arguments = fmt::format("{}", bytes.zero_point);
   const auto signed_zero = static_cast<int8_t>(bytes.zero_point - (bytes.is_signed ? 0 : 128));
-  lower_convolution(*problem.node, bytes.convolution, std::move(chosen), packing.lanes,
-                    blocked_input(*problem.node, packing.lanes),
-                    as_tensor(pack_int8_winograd_weights(packing, signed_zero, bytes.weights)), context);
+  lower_byte_convolution(*problem.node, bytes, std::move(chosen), packing.lanes,
+                         pack_int8_winograd_weights(packing, signed_zero, bytes.weights), context);
 }
 
 }  // namespace

@@ -183,4 +183,12 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
+void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen, int lanes,
+                            std::vector<uint8_t> packed_weights, LoweringContext& context) {
+  chosen.accumulator = DType::int32;
+  chosen.more_arguments = std::to_string(bytes.zero_point);
+  lower_convolution(node, bytes.convolution, std::move(chosen), lanes, blocked_input(node, lanes),
+                    as_tensor(std::move(packed_weights)), context);
+}
+
 }  // namespace onnxc

@@ -18,15 +18,10 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-template <class Input, class Output>
-struct Int8ConvArguments : ConvArguments<Input, Output, uint8_t> {
-  Input zero_point;
-};
-
 template <ConvShape shape, class Input, class Output, class Epilogue>
 class Int8Convolution {
  public:
-  using Arguments = Int8ConvArguments<Input, Output>;  // the weights are Int8Packing's
+  using Arguments = ByteConvArguments<Input, Output>;  // the weights are Int8Packing's
   static_assert(int8_supports(shape), "groups");
   static_assert(sizeof(Input) == 1, "bytes");
 
@@ -140,7 +135,7 @@ class Int8Convolution {
     for (int64_t block = 0; block < blocks; ++block) {
       vec_int32 start = splat(int32_t{0});
       for (int64_t kd = taps.begin; kd < taps.end; ++kd)
-        start = add(start, load_quads(packed + (kd * blocks + block) * vector));
+        start = add(start, load_words(packed + (kd * blocks + block) * vector));
 #pragma clang loop unroll(full)
       for (int64_t voxel = 0; voxel < tile_voxels; ++voxel) sums[voxel][block] = start;
     }
@@ -169,10 +164,10 @@ class Int8Convolution {
                                                    vec_int32 (&sums)[tile_voxels][blocks]) {
     vec_int32 w[blocks];
 #pragma clang loop unroll(full)
-    for (int64_t block = 0; block < blocks; ++block) w[block] = load_quads(weights + block * packing.vector_bytes());
+    for (int64_t block = 0; block < blocks; ++block) w[block] = load_words(weights + block * packing.vector_bytes());
 #pragma clang loop unroll(full)
     for (int64_t voxel = 0; voxel < tile_voxels; ++voxel) {
-      const vec_int32 x = load_splat_quad(tap + voxel * lanes);
+      const vec_int32 x = load_splat_word(tap + voxel * lanes);
 #pragma clang loop unroll(full)
       for (int64_t block = 0; block < blocks; ++block) sums[voxel][block] = add_quads(sums[voxel][block], x, w[block]);
     }

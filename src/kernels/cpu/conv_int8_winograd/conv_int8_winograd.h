@@ -22,11 +22,6 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-template <class Input, class Output>
-struct Int8WinogradArguments : ConvArguments<Input, Output, uint8_t> {
-  Input zero_point;
-};
-
 // The points of one axis, from the inputs that a tile reads along it.
 template <int64_t outputs>
 [[gnu::always_inline]] inline void int8_winograd_points(const vec_int16 (&x)[Int8WinogradAxis{outputs}.points()],
@@ -83,10 +78,10 @@ template <int64_t rows, int64_t blocks>
   for (int64_t pair = 0; pair < pairs; ++pair, x += 2, w += blocks * 2 * lanes) {
     vec_int32 column[blocks];
 #pragma clang loop unroll(full)
-    for (int64_t b = 0; b < blocks; ++b) column[b] = load_int16_pairs(w + b * 2 * lanes);
+    for (int64_t b = 0; b < blocks; ++b) column[b] = load_words(w + b * 2 * lanes);
 #pragma clang loop unroll(full)
     for (int64_t i = 0; i < rows; ++i) {
-      const vec_int32 element = load_splat_pair(x + i * row_stride);
+      const vec_int32 element = load_splat_word(x + i * row_stride);
 #pragma clang loop unroll(full)
       for (int64_t b = 0; b < blocks; ++b) sums[i][b] = add_pairs(sums[i][b], element, column[b]);
     }
@@ -101,7 +96,7 @@ template <int64_t rows, int64_t blocks>
 template <ConvShape shape, class Input, class Output, class Epilogue, Axes tile>
 class Int8WinogradConvolution {
  public:
-  using Arguments = Int8WinogradArguments<Input, Output>;  // the weights are Int8WinogradPacking's
+  using Arguments = ByteConvArguments<Input, Output>;  // the weights are Int8WinogradPacking's
   static_assert(int8_winograd_supports(shape, tile), "a convolution that has no such form");
   static_assert(sizeof(Input) == 1, "bytes");
 

@@ -9,16 +9,6 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Four bytes in all lanes, as they stand in memory.
-[[gnu::always_inline]] inline vec_int32 load_splat_quad(const uint8_t* source) {
-  int32_t bits;
-  __builtin_memcpy(&bits, source, sizeof(bits));
-  return static_cast<vec_int32>(bits);
-}
-[[gnu::always_inline]] inline vec_int32 load_quads(const int8_t* source) {
-  return detail::load_bits<vec_int32>(source);
-}
-
 [[gnu::always_inline]] inline vec_int32 add_quads(vec_int32 sums, vec_int32 x, vec_int32 w) {
 #if defined(__AVX512VNNI__)
   return __builtin_ia32_vpdpbusd512(sums, x, w);
@@ -27,16 +17,12 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 #else
   typedef int16_t halves __attribute__((ext_vector_type(2 * lanes)));
   typedef uint16_t unsigned_halves __attribute__((ext_vector_type(2 * lanes)));
-  const halves x_halves = __builtin_bit_cast(halves, x), w_halves = __builtin_bit_cast(halves, w);
-  const halves x_odd = __builtin_bit_cast(halves, __builtin_bit_cast(unsigned_halves, x) >> 8);
-  const halves x_even = x_halves & static_cast<halves>(static_cast<int16_t>(0xff));
-  const halves w_odd = w_halves >> 8, w_even = (w_halves << 8) >> 8;
-#if defined(__AVX512F__)
-  const auto add_pairs = [](halves a, halves b) { return __builtin_ia32_pmaddwd512(a, b); };
-#else
-  const auto add_pairs = [](halves a, halves b) { return __builtin_ia32_pmaddwd256(a, b); };
-#endif
-  return sums + add_pairs(x_even, w_even) + add_pairs(x_odd, w_odd);
+  const halves w_halves = __builtin_bit_cast(halves, w);
+  const auto as_words = [](auto pairs) { return __builtin_bit_cast(vec_int32, pairs); };
+  const vec_int32 x_odd = as_words(__builtin_bit_cast(unsigned_halves, x) >> 8);
+  const vec_int32 x_even = x & splat(int32_t{0x00ff00ff});
+  const vec_int32 w_odd = as_words(w_halves >> 8), w_even = as_words((w_halves << 8) >> 8);
+  return sums + multiply_pairs(x_even, w_even) + multiply_pairs(x_odd, w_odd);
 #endif
 }
 

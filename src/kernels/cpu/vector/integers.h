@@ -45,6 +45,26 @@ template <class T>
 [[gnu::always_inline]] inline void store(int32_t* destination, vec_int32 value) {
   __builtin_memcpy(destination, &value, sizeof(value));
 }
+// What products of bytes and of int16 have in each lane: words of four bytes. A word in all lanes, as it stands in
+// memory, and a word for each lane.
+[[gnu::always_inline]] inline vec_int32 load_splat_word(const void* source) {
+  int32_t bits;
+  __builtin_memcpy(&bits, source, sizeof(bits));
+  return splat(bits);
+}
+[[gnu::always_inline]] inline vec_int32 load_words(const void* source) { return detail::load_bits<vec_int32>(source); }
+
+// Each lane: the sum of the products of two int16 (VPMADDWD).
+[[gnu::always_inline]] inline vec_int32 multiply_pairs(vec_int32 x, vec_int32 w) {
+  typedef int16_t halves __attribute__((ext_vector_type(2 * lanes)));
+  const halves x_halves = __builtin_bit_cast(halves, x), w_halves = __builtin_bit_cast(halves, w);
+#if defined(__AVX512F__)
+  return __builtin_ia32_pmaddwd512(x_halves, w_halves);
+#else
+  return __builtin_ia32_pmaddwd256(x_halves, w_halves);
+#endif
+}
+
 // The low bytes.
 [[gnu::always_inline]] inline void store(uint8_t* destination, vec_int32 value) {
   const vec_uint8 bytes = __builtin_convertvector(value, vec_uint8);

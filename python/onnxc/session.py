@@ -158,14 +158,20 @@ class InferenceSession(LikeOnnxruntime):
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, ArrayLike],
         run_options: RunOptions | None = None,
+        *,
+        out: Mapping[str, Array] | None = None,
     ) -> list[Array]:
         """The named outputs, or all of them for None, as new arrays.
 
-        Raises RunError, naming the input and the dim, for values that the model does not take; no array is converted
-        to another type silently.
+        out: arrays that the outputs of these names are written to, and which are given back for them: writable,
+            row-major, of the output's type and of the dims that it has in this run.
+
+        Raises RunError, naming the input or output and the dim, for values that the model does not take or give; no
+        array is converted to another type silently. OnnxcError for an array in `out` that cannot be written as it is.
         """
         self._check_open()
         wanted = self._output_indices(output_names)
+        given = self._given_outputs(out or {})
         arrays = [_dense(input_feed[name]) for name in self._checked_names(input_feed)]
         memory = [dtypes.packed(array) for array in arrays]
         results: dict[int, Array] = {}
@@ -188,11 +194,13 @@ class InferenceSession(LikeOnnxruntime):
         outputs = (abi.Value * len(self._outputs))()
         for index in range(len(self._outputs)):
             outputs[index].dtype = self._api.output(index).contents.dtype
+        for index, array in given.items():
+            outputs[index] = _value(array, array)
         options = abi.RunOptions(
             struct_size=ctypes.sizeof(abi.RunOptions), allocate_output=abi.AllocateOutput(allocate)
         )
         self.call_run(inputs, outputs, options)
-        return [self._unpacked(index, results[index], shapes[index]) for index in wanted]
+        return [given[i] if i in given else self._unpacked(i, results[i], shapes[i]) for i in wanted]
 
     def run_tensors(
         self,
@@ -227,6 +235,18 @@ class InferenceSession(LikeOnnxruntime):
             if status != abi.OK:
                 message = self._api.last_error(self._instance) or self._api.status_text(status) or b""
                 raise RunError(message.decode(errors="replace"), status)
+
+    def _given_outputs(self, out: Mapping[str, Array]) -> dict[int, Array]:
+        given = dict(zip(self._output_indices(list(out)), out.values(), strict=True))
+        for index, array in given.items():
+            what = f"the array for the output {self._outputs[index].name!r}"
+            if not isinstance(array, np.ndarray):
+                raise OnnxcError(f"{what} must be a numpy array, found {type(array).__name__}")
+            if dtypes.NUMPY_TYPES[self._api.output(index).contents.dtype] in dtypes.PACKED_BITS:
+                raise OnnxcError(f"{what}: elements of less than a byte are given as new arrays alone")
+            if not (array.flags.writeable and array.flags.c_contiguous and array.flags.aligned):
+                raise OnnxcError(f"{what} must be writable, row-major and aligned")
+        return given
 
     def _unpacked(self, output: int, array: Array, shape: Sequence[int]) -> Array:
         kind = dtypes.NUMPY_TYPES[self._api.output(output).contents.dtype]

@@ -1,6 +1,7 @@
 """The Python package: compile, load, run, and what it says when it cannot."""
 
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -191,3 +192,38 @@ def test_devices_that_are_not_there(difference: Path) -> None:
         onnxc.InferenceSession(difference, device="cuda")
     with pytest.raises(onnxc.RunError, match="--target hip"):
         onnxc.InferenceSession(difference, device="hip")
+
+
+def test_writes_into_arrays_of_the_caller(difference: Path) -> None:
+    with onnxc.InferenceSession(difference) as session:
+        y = np.full((2, 3), np.nan, np.float32)
+        z, same = session.run(["z", "y"], {"a": A, "b": B}, out={"y": y})
+        assert same is y
+        np.testing.assert_array_equal(y, A - B)
+        np.testing.assert_array_equal(z, -A)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.empty((2, 4), np.float32), "'y'.*dims is 2x4.*the model gives 2x3"),
+        (np.empty(6, np.float32), "'y'.*expected rank 2.*found rank 1"),
+        (np.empty((2, 3), np.float64), "'y'.*expected the dtype float32, found float64"),
+        (np.empty((2, 3), ">f4"), "cannot be given"),
+        (np.empty((3, 2), np.float32).T, "'y' must be writable, row-major"),
+        (np.frombuffer(bytes(24), np.float32).reshape(2, 3), "'y' must be writable"),
+        ([[1.0, 2.0, 3.0]] * 2, "'y' must be a numpy array, found list"),
+    ],
+)
+def test_refuses_arrays_that_an_output_does_not_fit(difference: Path, array: Any, message: str) -> None:
+    with onnxc.InferenceSession(difference) as session, pytest.raises(onnxc.OnnxcError, match=message):
+        session.run(None, {"a": A, "b": B}, out={"y": array})
+
+
+def test_refuses_an_output_that_is_not_there_or_is_an_input(difference: Path) -> None:
+    with onnxc.InferenceSession(difference) as session:
+        with pytest.raises(onnxc.OnnxcError, match=r"unknown: .*'q'"):
+            session.run(None, {"a": A, "b": B}, out={"q": np.empty((2, 3), np.float32)})
+        mine = A.copy()
+        with pytest.raises(onnxc.OnnxcError, match="overlap"):
+            session.run(None, {"a": mine, "b": B}, out={"y": mine})

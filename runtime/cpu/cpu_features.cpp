@@ -3,6 +3,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace onnxc::runtime {
@@ -84,6 +86,17 @@ unsigned saved_state() {
   return low;
 }
 
+// The system saves tiles only of a process that has asked (Linux, Documentation/arch/x86/xstate.rst); the answer holds
+// for all of its threads. It refuses where one has an alternate signal stack without room for them.
+bool are_tiles_permitted() {
+#if defined(__linux__)
+  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
 bool are_equal(const char* a, const char* b) {
   while (*a != 0 && *a == *b) ++a, ++b;
   return *a == *b;
@@ -98,7 +111,9 @@ bool cpu_has(const char* name) {
     if (!__get_cpuid_count(feature.leaf, feature.subleaf, &registers[eax], &registers[ebx], &registers[ecx],
                            &registers[edx]))
       return false;
-    return (registers[feature.from] >> feature.bit & 1) != 0 && (saved_state() & feature.state) == feature.state;
+    if ((registers[feature.from] >> feature.bit & 1) == 0 || (saved_state() & feature.state) != feature.state)
+      return false;
+    return feature.state != amx_state || are_tiles_permitted();
   }
   return false;
 }

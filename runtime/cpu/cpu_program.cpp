@@ -17,14 +17,19 @@ bool cpu_has_all(const char* const* features) {
 void append_lacks(const char* const* features, ErrorText& error) {
   error.append("this model was compiled for '%s', and this CPU lacks ", model.target);
   const char* separator = "";
+  bool lacks_tiles = false;
   for (; features != nullptr && *features != nullptr; ++features) {
     if (cpu_has(*features)) continue;
     error.append("%s%s", separator, *features);
     separator = ", ";
+    lacks_tiles |= (*features)[0] == 'a' && (*features)[1] == 'm' && (*features)[2] == 'x';
   }
   char name[64];
   cpu_name(name);
   error.append(" (it is '%s'); ", name);
+  if (lacks_tiles)
+    error.append(
+        "AMX needs the system's permission too, which it refuses where a thread has a small alternate signal stack; ");
 }
 
 // Not strcmp: it would be one more function that a model asks of libc (SECURITY.md).

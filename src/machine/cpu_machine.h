@@ -24,9 +24,11 @@ struct ConvolutionCosts {
   double direct_share_of_partial_blocks;  // direct's fraction of the peak where the last input block is not full
   double planar_winograd_share;           // its fraction of the peak; few registers take more operands from memory
   bool leaves_out_taps_of_padding;        // direct skips a tap that is padding for a whole register tile
-  double bfloat16_products = 0;  // of pairs (bfloat16_pairs.h), to one of an FMA in the time; 0: no instruction
-  double int8_products = 0;      // of quads (int8_quads.h), likewise; of pairs of int16 half as many
-  bool takes_two_fours;          // Winograd may use tiles of 4x4; not measured on the other machines
+  double bfloat16_products = 0;       // of pairs (bfloat16_pairs.h), to one of an FMA in the time; 0: no instruction
+  double int8_products = 0;           // of quads (int8_quads.h), likewise; of pairs of int16 half as many
+  double bfloat16_tile_products = 0;  // of matrix tiles (tile.h), likewise
+  double int8_tile_products = 0;
+  bool takes_two_fours;  // Winograd may use tiles of 4x4; not measured on the other machines
 };
 
 struct CpuMachine {
@@ -34,15 +36,22 @@ struct CpuMachine {
   std::vector<std::string> features;  // what the machine that runs it must have, as __builtin_cpu_supports spells it
   machine::VectorUnit vectors;
   ConvolutionCosts convolution;
+  // What it must have besides where a kernel of the model uses matrix tiles.
+  std::vector<std::string> tile_features = {};
+  // Of a machine that is emulated: the one that its code runs on, as clang spells it.
+  std::string emulated_on = {};
 
   int lanes() const { return vectors.lanes; }
+  const std::string& name_for_clang() const { return emulated_on.empty() ? march : emulated_on; }
 };
 
 // The rows: the CPUs that --march names without asking clang, the least capable first.
 std::span<const CpuMachine> cpu_machines();
 // The row of that name, or nothing.
 std::optional<CpuMachine> find_cpu_machine(std::string_view march);
-// A CPU that clang knows and no row names. It gets the costs of the row with the same vector unit.
-CpuMachine cpu_machine_with(const machine::VectorUnit& vectors, std::string march, std::vector<std::string> features);
+// A CPU that clang knows and no row names. It gets the costs of the row with the same vector unit and matrix tiles, or
+// none.
+CpuMachine cpu_machine_with(const machine::VectorUnit& vectors, std::string march, std::vector<std::string> features,
+                            std::vector<std::string> tile_features = {});
 
 }  // namespace onnxc

@@ -28,7 +28,7 @@ std::vector<std::string> compile_command(const Compiler& compiler, const CpuMach
                                          const BuildParts& parts, const std::string& source,
                                          const std::string& object) {
   std::vector<std::string> command = compiler.command;
-  command.insert(command.end(), {"-c", source, "-o", object, compiler.cpu_option(architecture.march)});
+  command.insert(command.end(), {"-c", source, "-o", object, compiler.cpu_option(architecture.name_for_clang())});
   if (architecture.vectors.lanes == machine::avx512.lanes) command.emplace_back("-mprefer-vector-width=512");
   for (const char* argument : {"-std=c++20", "-O3", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
                                "-ffp-contract=on", "-fno-math-errno", "-fno-trapping-math", "-ffunction-sections",

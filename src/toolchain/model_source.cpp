@@ -30,7 +30,7 @@ class Emitter {
     if (options_.has_cpu_code) declare_steps();
     writer_.append(steps.definitions);
     writer_.line("");
-    print_features();
+    print_features(steps.uses_tiles);
     if (options_.has_cpu_code) print_program(steps);
     if (level_ == 0) print_model();
     std::string interface = writer_.take();
@@ -106,9 +106,11 @@ class Emitter {
 
   void print_end() { writer_.line("}  // namespace onnxc::runtime"); }
 
-  void print_features() {
+  void print_features(bool uses_tiles) {
     std::vector<std::string> features;
     for (const std::string& feature : machine_.features) features.push_back(c_string_literal(feature));
+    for (const std::string& feature : machine_.tile_features)
+      if (uses_tiles) features.push_back(c_string_literal(feature));
     features.emplace_back("nullptr");
     writer_.array("char* const", "cpu_features", features);
   }

@@ -60,23 +60,37 @@ constexpr std::array features = {
     Feature{"__AVXVNNIINT16__", "avxvnniint16", [] { return __builtin_cpu_supports("avxvnniint16") != 0; }},
 };
 
-bool has_feature(std::string_view name) {
-  const auto found =
-      std::ranges::find(features, name, [](const Feature& feature) { return std::string_view(feature.name); });
-  return found != features.end() && found->is_here();
+// What clang never makes code of by itself.
+constexpr std::array tile_features = {
+    Feature{"__AMX_TILE__", "amx-tile", [] { return __builtin_cpu_supports("amx-tile") != 0; }},
+    Feature{"__AMX_BF16__", "amx-bf16", [] { return __builtin_cpu_supports("amx-bf16") != 0; }},
+    Feature{"__AMX_INT8__", "amx-int8", [] { return __builtin_cpu_supports("amx-int8") != 0; }},
+};
+
+bool has_all(const std::vector<std::string>& names, std::span<const Feature> known) {
+  return std::ranges::all_of(names, [&](const std::string& name) {
+    const auto found = std::ranges::find(known, name, &Feature::name);
+    return found != known.end() && found->is_here();
+  });
 }
 
 // The most capable row whose features this CPU has: a processor's own where it gains, else a level.
 CpuMachine native_machine(const NarrowProducts& products) {
   std::optional<CpuMachine> level, processor;
   for (const CpuMachine& machine : cpu_machines()) {
-    if (!std::ranges::all_of(machine.features, has_feature)) continue;
+    if (!machine.emulated_on.empty() || !has_all(machine.features, features)) continue;
     (machine.march.starts_with("x86-64") ? level : processor) = machine;
   }
   user_check(level.has_value(), "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
-  const bool gains = processor && ((products.bfloat16 && processor->convolution.bfloat16_products > 0) ||
-                                   (products.int8 && processor->convolution.int8_products > 0));
-  return gains ? *processor : *level;
+  if (!processor) return *level;
+  const ConvolutionCosts& costs = processor->convolution;
+  const bool has_tiles = !processor->tile_features.empty() && has_all(processor->tile_features, tile_features);
+  const bool gains = (products.bfloat16 && (costs.bfloat16_products > 0 || has_tiles)) ||
+                     (products.int8 && (costs.int8_products > 0 || has_tiles));
+  if (!gains) return *level;
+  // Without its tiles (a virtual machine may hide them) a model that asks for them would not run.
+  if (!has_tiles) processor->convolution.bfloat16_tile_products = processor->convolution.int8_tile_products = 0;
+  return *processor;
 }
 
 // ------------------------------------------------------------------------------------------------------ compiling
@@ -296,12 +310,15 @@ CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {
   };
   user_check(defines("__AVX2__") && defines("__FMA__") && defines("__F16C__"),
              "--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march));
-  std::vector<std::string> defined;
-  for (const Feature& feature : features)
-    if (defines(feature.macro)) defined.emplace_back(feature.name);
+  const auto defined = [&](std::span<const Feature> known) {
+    std::vector<std::string> names;
+    for (const Feature& feature : known)
+      if (defines(feature.macro)) names.emplace_back(feature.name);
+    return names;
+  };
   bool is_wide =
       defines("__AVX512F__") && defines("__AVX512BW__") && defines("__AVX512VL__") && defines("__AVX512DQ__");
-  return cpu_machine_with(is_wide ? machine::avx512 : machine::avx2, march, std::move(defined));
+  return cpu_machine_with(is_wide ? machine::avx512 : machine::avx2, march, defined(features), defined(tile_features));
 }
 
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {

@@ -22,6 +22,21 @@ TEST(CpuMachine, AnUnknownProcessorHasTheCostsOfItsVectorUnit) {
   EXPECT_EQ(skylake.convolution.strided_input, find_cpu_machine("x86-64-v4")->convolution.strided_input);
 }
 
+TEST(CpuMachine, AnUnknownProcessorWithMatrixTilesHasTheirCosts) {
+  const CpuMachine known = *find_cpu_machine("sapphirerapids");
+  const CpuMachine granite = cpu_machine_with(machine::avx512, "graniterapids", known.features, known.tile_features);
+  EXPECT_EQ(granite.tile_features, known.tile_features);
+  EXPECT_GT(granite.convolution.bfloat16_tile_products, 0);
+  // Tiles that no row has count for nothing.
+  const CpuMachine other = cpu_machine_with(machine::avx512, "other", known.features, {"amx-tile"});
+  EXPECT_EQ(other.convolution.bfloat16_tile_products, 0);
+}
+
+TEST(CpuMachine, AnEmulatedMachineIsCompiledForTheOneThatRunsIt) {
+  EXPECT_EQ(find_cpu_machine("x86-64-v4-emulating-amx")->name_for_clang(), "x86-64-v4");
+  EXPECT_EQ(find_cpu_machine("znver4")->name_for_clang(), "znver4");
+}
+
 TEST(CpuMachine, AMachineHasWhatTheLevelBelowHas) {
   for (const CpuMachine& machine : cpu_machines())
     EXPECT_THAT(machine.features, testing::IsSupersetOf(find_cpu_machine("x86-64-v3")->features)) << machine.march;

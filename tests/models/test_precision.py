@@ -70,6 +70,17 @@ def test_error_is_that_of_the_roundings(name: str, roundings: int, precision: st
 
 
 @pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("name", ["r3d_18_narrow", "unet3d_narrow"])
+def test_error_with_matrix_tiles(name: str, tmp_path: Path) -> None:
+    """AMX, emulated: the same kernels and the same bits as on a machine that has it."""
+    shared_object = tmp_path / "model.so"
+    options = ("--precision", "bfloat16", "--march", "x86-64-v4-emulating-amx", "--report")
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(export(ROWS[name]).model), "-o", str(shared_object)]
+    assert "conv_tiles 3" in onnxc_commands.execute([*command, *options]).stdout
+    expect_close(name, shared_object, tmp_path, FAST[name] * ROUNDING["bfloat16"])
+
+
+@pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("name", SIMULATED)
 def test_error_on_the_simulated_gpu(name: str, tmp_path: Path) -> None:
     shared_object = onnxc_commands.compile_model(

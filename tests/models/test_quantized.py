@@ -43,7 +43,13 @@ def expect_steps(results: list[Array], expected: list[Array]) -> None:
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize(
     ("name", "types", "march"),
-    [*product(LAYERS, TYPES, ["native"]), ("convolutions", "u8s8", "x86-64-v3"), ("lower_ranks", "s8s8", "x86-64-v4")],
+    [
+        *product(LAYERS, TYPES, ["native"]),
+        ("convolutions", "u8s8", "x86-64-v3"),
+        ("lower_ranks", "s8s8", "x86-64-v4"),
+        ("convolutions", "s8s8", "x86-64-v4-emulating-amx"),
+        ("lower_ranks", "u8s8", "x86-64-v4-emulating-amx"),
+    ],
 )
 def test_layers_equal_onnxruntime(name: str, types: str, march: str, tmp_path: Path) -> None:
     model = quantize(ROWS[name], types, tmp_path)
@@ -116,14 +122,19 @@ def integer_convolution(tile_axes: int, folder: Path) -> tuple[Path, Array, Arra
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64-v4", "native"])
-@pytest.mark.parametrize("tile_axes", [2, 3])
-def test_winograd_of_bytes_is_exact(tile_axes: int, march: str, tmp_path: Path) -> None:
-    """By the instruction of products of pairs, where this machine has it (native), and without."""
+@pytest.mark.parametrize(
+    ("tile_axes", "march", "kernel"),
+    [
+        *product([2, 3], ["x86-64-v3", "x86-64-v4", "native"], ["conv_int8_winograd F("]),
+        (2, "x86-64-v4-emulating-amx", "conv_tiles "),
+    ],
+)
+def test_sums_of_bytes_are_exact(tile_axes: int, march: str, kernel: str, tmp_path: Path) -> None:
+    """By the instruction of products of pairs, where this machine has it (native), without, and by matrix tiles."""
     model, x, weights, zero = integer_convolution(tile_axes, tmp_path)
     options = ("--march", march)
     report = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", *options]).stdout
-    assert "conv_int8_winograd F(" in report
+    assert kernel in report
     shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", *options)
     inputs = {"x": tensor_files.save(x, tmp_path / "x")}
     [result] = onnxc_commands.run_files(shared_object, inputs, ["y"], tmp_path / "results").values()

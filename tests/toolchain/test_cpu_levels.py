@@ -187,6 +187,24 @@ def test_a_cpu_that_has_no_level_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert "ONNXC_MARCH asks for sapphirerapids" in failure.value.message
 
 
+def test_a_model_asks_for_matrix_tiles_where_it_uses_them(tmp_path: Path) -> None:
+    model = quantized_network(tmp_path)
+    x = np.random.default_rng(1).integers(-60, 60, (1, 32, 6, 7, 5)).astype(np.float32) / 2
+    tiles = onnxc_commands.compile_model(model, tmp_path / "tiles.so", "--march", "sapphirerapids")
+    if {"amx_tile", "amx_int8", "avx512_fp16"} <= FLAGS:
+        np.testing.assert_array_equal(run(tiles, x, tmp_path / "run"), open_session(model).run(None, {"x": x})[0])
+        return
+    with pytest.raises(onnxc_commands.CommandFailure) as failure:
+        run(tiles, x, tmp_path / "run")
+    assert "amx-tile, amx-bf16, amx-int8 (it is '" in failure.value.message
+    assert "AMX needs the system's permission too" in failure.value.message
+    floats = onnxc_commands.compile_model(small_network(tmp_path), tmp_path / "floats.so", "--march", "sapphirerapids")
+    with pytest.raises(onnxc_commands.CommandFailure) as failure:
+        run(floats, np.zeros((1, 3, 4, 4, 4), np.float32), tmp_path / "run")
+    assert "AMX" not in failure.value.message
+    assert "amx" not in failure.value.message
+
+
 def test_verify_compares_the_level_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reference is a file for one CPU, which does not ask for a level."""
     model = small_network(tmp_path)

@@ -131,6 +131,7 @@ class StepPrinter {
     internal_check(spec != nullptr, "a kernel of the CPU target");
     operations_ = spec->operations();
     for (const std::string& header : spec->headers()) result_.headers.insert(header);
+    result_.uses_tiles |= spec->uses_tiles();
     const KernelText text = kernel_text(context_, call);
     const auto [epilogue, members] = share_epilogues(call, spec->epilogue_form());
     const SharedKernel& kernel = share_kernel(spec->type(call, program_, epilogue));

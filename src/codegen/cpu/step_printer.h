@@ -14,6 +14,7 @@ namespace onnxc {
 
 struct PrintedSteps {
   std::set<std::string> headers;  // that the kernels need
+  bool uses_tiles = false;        // of the machine (AMX)
   bool calls_functions = false;   // perhaps elementary ones (kernels/cpu/vector/math.h)
   ScratchOfLevels scratch;
   std::vector<std::string> descriptions;  // a StepDescription's initializer for each step

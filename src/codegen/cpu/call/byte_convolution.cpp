@@ -47,6 +47,10 @@ std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph
                          zero == nullptr ? 0 : zero->as_int64().at(0), node.inputs[input]->dtype == DType::int8};
 }
 
+uint8_t unsigned_zero_point(const ByteConvolution& problem) {
+  return static_cast<uint8_t>(problem.zero_point + (problem.is_signed ? 128 : 0));
+}
+
 double int8_cost(const ByteConvolution& problem, const CpuMachine& machine) {
   const kernels::Int8Packing packing{problem.shape(), machine.lanes()};
   const double quads = as_real(packing.steps() * packing.output_blocks());

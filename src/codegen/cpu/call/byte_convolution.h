@@ -17,6 +17,9 @@ struct ByteConvolution {
 // Nothing where the node is none, a zero point or a weight is computed, or a weight less its zero point is no int8.
 std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph& graph);
 
+// The input's zero point as an unsigned byte: of an int8 128 more.
+uint8_t unsigned_zero_point(const ByteConvolution& problem);
+
 // The cost of conv_int8.h, as costs are in convolution_problem.h.
 double int8_cost(const ByteConvolution& problem, const CpuMachine& machine);
 

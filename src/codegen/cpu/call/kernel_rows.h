@@ -30,6 +30,7 @@ void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, 
 void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_int8_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_tiles(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_stem(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
@@ -52,6 +53,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"conv_winograd", offer_conv_winograd},
     {"conv_int8", offer_conv_int8},
     {"conv_int8_winograd", offer_conv_int8_winograd},
+    {"conv_tiles", offer_conv_tiles},
     // NCHW with few channels to NCHWc
     {"conv_stem", offer_conv_stem},
     {"conv_stem_winograd", offer_conv_stem_winograd},

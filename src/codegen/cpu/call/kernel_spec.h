@@ -33,6 +33,8 @@ class CpuKernelSpec : public KernelSpec {
   virtual EpilogueForm epilogue_form() const { return EpilogueForm::blocks; }
   // The type of its products.
   virtual std::string arithmetic() const { return "float32"; }
+  // Whether it needs the machine's matrix tiles (AMX).
+  virtual bool uses_tiles() const { return false; }
   // Floating-point operations of a run.
   virtual Expr operations() const = 0;
 };

@@ -10,9 +10,8 @@ void lower(const CpuProblem& problem, int lanes, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
   ConvolutionTemplate chosen{"conv_int8", "kernels/cpu/conv_int8/conv_int8.h", "Int8Convolution"};
   chosen.arithmetic = "int8";
-  const auto unsigned_zero = static_cast<uint8_t>(bytes.zero_point + (bytes.is_signed ? 128 : 0));
   lower_byte_convolution(*problem.node, bytes, std::move(chosen), lanes,
-                         pack_int8_weights(bytes.shape(), lanes, unsigned_zero, bytes.weights), context);
+                         pack_int8_weights(bytes.shape(), lanes, unsigned_zero_point(bytes), bytes.weights), context);
 }
 
 }  // namespace

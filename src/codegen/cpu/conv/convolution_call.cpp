@@ -45,6 +45,7 @@ class ConvolutionSpec : public CpuKernelSpec {
   }
   EpilogueForm epilogue_form() const override { return template_.form; }
   std::string arithmetic() const override { return template_.arithmetic; }
+  bool uses_tiles() const override { return template_.uses_tiles; }
   DType accumulator() const override { return template_.accumulator; }
   KernelOperands operands() const override { return operands_; }
 

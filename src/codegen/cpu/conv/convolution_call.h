@@ -19,6 +19,7 @@ struct ConvolutionTemplate {
   // Voxels of the output that one task computes together, in row-major order; 0 is a whole axis.
   kernels::Axes tile = {1, 1, 1};
   std::string arithmetic = "float32";  // of its products
+  bool uses_tiles = false;             // AMX
   // Of integers: the type of the sums, and what its Arguments hold behind those of every convolution.
   DType accumulator = DType::float32;
   std::string more_arguments = {};

@@ -80,6 +80,17 @@ constexpr StripGeometry strip_geometry(const ConvShape& shape, const StripDemand
   return result;
 }
 
+// Where weights are many each strip would read them once more: then strips are few, and tasks share the units of output
+// channels of a strip out among them.
+struct OutputSplits {
+  int64_t units, splits;  // of a task, and of a strip
+};
+
+constexpr OutputSplits split_outputs(int64_t units, int64_t strips, int64_t wished_tasks) {
+  const int64_t each = divide_up(units, divide_up(wished_tasks, strips));
+  return {each, divide_up(units, each)};
+}
+
 // The walks over a strip.
 template <ConvShape shape>
 struct Strip {
@@ -121,6 +132,17 @@ struct Strip {
               }
             }
     }
+  }
+
+  struct Columns {
+    int64_t begin, end;
+  };
+
+  // Those of a row of `columns` whose first element lies at `first` that are inside of the input.
+  static Columns columns_inside(const ConvSizes& sizes, const Axes& first, bool is_inside, int64_t columns) {
+    constexpr int64_t stride = shape.stride.w;
+    const int64_t begin = is_inside ? smaller(columns, first.w >= 0 ? 0 : divide_up(-first.w, stride)) : columns;
+    return {begin, larger(begin, smaller(columns, divide_up(sizes.input.w - first.w, stride)))};
   }
 
   // The distance of a tap from its output, in flat voxels.

@@ -33,8 +33,8 @@ class Int8Convolution {
     const Int8Geometry geometry = int8_geometry(packing, arguments.sizes);
     for (int64_t index = task_begin; index < task_end; ++index) {
       const Task task = Walk::task(geometry, arguments.sizes, index / geometry.splits);
-      const int64_t chunk_begin = index % geometry.splits * geometry.split_chunks;
-      const int64_t chunk_end = smaller(chunk_begin + geometry.split_chunks, packing.chunks());
+      const int64_t chunk_begin = index % geometry.splits * geometry.units;
+      const int64_t chunk_end = smaller(chunk_begin + geometry.units, packing.chunks());
       auto* const strip = static_cast<uint8_t*>(scratch);
       copy_strip(arguments, geometry, task, strip);
       for (int64_t chunk = chunk_begin; chunk < chunk_end; ++chunk) {
@@ -73,10 +73,7 @@ class Int8Convolution {
                        int64_t columns, uint8_t padding, uint8_t* row) {
     const BlockedView& view = arguments.input_view;
     constexpr int64_t stride = shape.stride.w;
-    const int64_t width = arguments.sizes.input.w;
-    // Columns [begin, end) are inside of the input.
-    const int64_t begin = is_inside ? smaller(columns, first.w >= 0 ? 0 : divide_up(-first.w, stride)) : columns;
-    const int64_t end = larger(begin, smaller(columns, divide_up(width - first.w, stride)));
+    const auto [begin, end] = Walk::columns_inside(arguments.sizes, first, is_inside, columns);
     __builtin_memset(row, padding, static_cast<size_t>(begin * lanes));
     __builtin_memset(row + end * lanes, padding, static_cast<size_t>((columns - end) * lanes));
     const Input* source =

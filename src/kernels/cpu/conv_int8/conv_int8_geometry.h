@@ -44,8 +44,7 @@ struct Int8Packing {
 constexpr bool int8_supports(const ConvShape& shape) { return shape.groups == 1; }
 
 // A task computes a strip, and of its output channels a split of the chunks.
-struct Int8Geometry : StripGeometry {
-  int64_t split_chunks, splits;
+struct Int8Geometry : StripGeometry, OutputSplits {
   KernelWork work;
 };
 
@@ -57,16 +56,13 @@ constexpr int64_t int8_tile_voxels(int vector_lanes) {
 constexpr Int8Geometry int8_geometry(const Int8Packing& packing, const ConvSizes& sizes) {
   constexpr int64_t wished_tasks = 16;
   const int64_t cache = machine::vector_unit(packing.lanes).cache_beside_weights;
-  // Each strip reads the weights once more: where they are many, strips are few and share their output channels out.
   const bool has_many_weights = packing.size() > cache;
   const StripDemand demand{packing.input_blocks(), packing.lanes, cache, int8_tile_voxels(packing.lanes),
                            has_many_weights ? 1 : wished_tasks};
-  Int8Geometry result{strip_geometry(packing.shape, demand, sizes), packing.chunks(), 1, {}};
+  Int8Geometry result{strip_geometry(packing.shape, demand, sizes), {packing.chunks(), 1}, {}};
   if (result.tasks == 0) return result;
-  if (has_many_weights) {
-    result.split_chunks = divide_up(packing.chunks(), divide_up(wished_tasks, result.tasks));
-    result.splits = divide_up(packing.chunks(), result.split_chunks);
-  }
+  if (has_many_weights)
+    static_cast<OutputSplits&>(result) = split_outputs(packing.chunks(), result.tasks, wished_tasks);
   result.work = {result.tasks * result.splits, result.strip_voxels * packing.lanes};
   return result;
 }

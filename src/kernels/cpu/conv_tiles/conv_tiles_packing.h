@@ -1,4 +1,4 @@
-// Weights of a convolution in the order of conv_tiles.h. Done once, at compile time.
+// Weights in the order of conv_tiles.h. Done once, at compile time.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,11 @@
 
 namespace onnxc {
 
-// `weights` is ONNX's [output channels, input channels, kd, kh, kw], row-major. Gives the bits of bfloat16, which they
-// are rounded to. Throws InternalError when their number is not the shape's.
+// `weights` is ONNX's [output channels, input channels, kd, kh, kw], row-major. Throws InternalError when their number
+// is not what the shape says. Rounded to bfloat16, as its bits:
 std::vector<uint16_t> pack_tiles_weights(const kernels::ConvShape& shape, std::span<const float> weights);
+// Less their zero point; `zero_point` is the input's, as an unsigned byte: of an int8 input 128 more.
+std::vector<uint8_t> pack_tiles_weights(const kernels::ConvShape& shape, uint8_t zero_point,
+                                        std::span<const int8_t> weights);
 
 }  // namespace onnxc

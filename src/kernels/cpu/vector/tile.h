@@ -5,7 +5,7 @@
 // machine it is allowed, but takes four times as long (37 to 53 cycles a tile from L1, where 8 to 9.6 are possible).
 // A kernel holds a TileSession while it uses tiles: after a fork, and in each thread, the registers' configuration is
 // undefined, and a thread that sleeps should not carry their 8 KiB.
-// Source: Intel SDM volume 1, 18 (configuration) and volume 2 (LDTILECFG, TDPBF16PS, TDPBSSD).
+// Source: Intel SDM volume 1, 18 (configuration) and volume 2 (LDTILECFG, TDPBF16PS, TDPBUSD).
 #pragma once
 
 #include "kernels/cpu/vector/vector.h"
@@ -60,8 +60,8 @@ class TileSession {
     _tile_dpbf16ps(sums, a, b);
   }
   template <int sums, int a, int b>
-  [[gnu::always_inline]] void add_int8_products() {
-    _tile_dpbssd(sums, a, b);
+  [[gnu::always_inline]] void add_byte_products() {
+    _tile_dpbusd(sums, a, b);
   }
 };
 
@@ -109,14 +109,15 @@ class TileSession {
       }
   }
 
-  // sums[m][n] += sum over k < 64 of a[m][k] * b[k / 4][n][k % 4], signed bytes, in int32 that wraps around.
+  // sums[m][n] += sum over k < 64 of a[m][k] * b[k / 4][n][k % 4], a of unsigned and b of signed bytes, in int32 that
+  // wraps around.
   template <int sums, int a, int b>
-  void add_int8_products() {
+  void add_byte_products() {
     for (int64_t row = 0; row < tile_rows; ++row)
       for (int64_t column = 0; column < 16; ++column) {
         uint32_t* const sum = element<uint32_t>(sums, row, column);
         for (int64_t k = 0; k < 64; ++k)
-          *sum += static_cast<uint32_t>(*element<int8_t>(a, row, k) * *element<int8_t>(b, k / 4, 4 * column + k % 4));
+          *sum += static_cast<uint32_t>(*element<uint8_t>(a, row, k) * *element<int8_t>(b, k / 4, 4 * column + k % 4));
       }
   }
 

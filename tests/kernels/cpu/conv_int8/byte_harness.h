@@ -1,6 +1,8 @@
-// What the tests of convolutions of bytes share: tensors of bytes in blocks of channels, and sums as floats.
+// What the tests of convolutions of bytes share: tensors of bytes in blocks of channels, sums as floats, and the
+// comparison with the definition.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -40,6 +42,52 @@ void fill_with_bytes(std::vector<float>& values, uint32_t seed) {
   std::mt19937 generator(seed);
   std::uniform_int_distribution<int> pick(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
   for (float& value : values) value = static_cast<float>(pick(generator));
+}
+
+// A convolution of bytes: exactly the definition's sums. `Kernel` stores floats behind OfBytes; `pack` gives its
+// weights from int8, of which ONNX's order is [output channels, input channels, kd, kh, kw].
+using OfBytes = OfFloats<PositionEpilogue<float>>;
+
+template <class Kernel, ConvShape shape, class Input, class Pack>
+void check_byte_convolution(const ConvSizes& sizes, Input zero_point, const PlainTensor& input,
+                            const std::vector<float>& weights, const Pack& pack) {
+  PlainTensor residual(sizes.batch, shape.output_channels, sizes.output);
+  const std::vector<float> no_bias(static_cast<size_t>(round_up(shape.output_channels, lanes)), 0.0f);
+  fill_with_integers(residual.values, 4);
+  ByteTensor<Input> bytes(input);
+  PlainTensor centred = input;
+  for (float& value : centred.values) value -= static_cast<float>(zero_point);
+  PlainTensor expected = reference_convolution(shape, sizes, centred, weights);
+  apply_position_epilogue(expected, no_bias, residual);
+
+  const std::vector<uint8_t> packed = pack(std::vector<int8_t>(weights.begin(), weights.end()));
+  const std::unique_ptr<void, AlignedFree> aligned = nan_scratch(std::ssize(packed));
+  std::ranges::copy(packed, static_cast<uint8_t*>(aligned.get()));
+
+  BlockedTensor<float> blocked_residual(sizes.batch, shape.output_channels, sizes.output);
+  BlockedTensor<float> output(sizes.batch, shape.output_channels, sizes.output);
+  blocked_residual.fill_from(residual);
+  run_tasks_backwards<Kernel>(
+      {{bytes.data(), static_cast<const uint8_t*>(aligned.get()), output.data(), sizes, bytes.form.view, output.view},
+       zero_point},
+      OfBytes{{no_bias.data(), blocked_residual.data()}});
+  output.expect_equal(expected, 0.0);
+}
+
+// Of all bytes.
+template <class Kernel, ConvShape shape, class Input, class Pack>
+void check_random_bytes(const ConvSizes& sizes, Input zero_point, const Pack& pack) {
+  PlainTensor input(sizes.batch, shape.input_channels, sizes.input);
+  std::vector<float> weights(
+      static_cast<size_t>(shape.output_channels * shape.input_channels * shape.kernel.product()));
+  fill_with_bytes<Input>(input.values, 1);
+  fill_with_bytes<int8_t>(weights, 2);
+  check_byte_convolution<Kernel, shape>(sizes, zero_point, input, weights, pack);
+}
+
+template <class Input>
+constexpr uint8_t as_unsigned_zero(Input zero_point) {
+  return static_cast<uint8_t>(static_cast<int>(zero_point) + (std::is_signed_v<Input> ? 128 : 0));
 }
 
 }  // namespace onnxc::kernels

@@ -15,34 +15,12 @@ namespace {
 
 template <ConvShape shape, class Input>
 void check(const ConvSizes& sizes, Input zero_point = Input(3)) {
-  PlainTensor input(sizes.batch, shape.input_channels, sizes.input);
-  PlainTensor residual(sizes.batch, shape.output_channels, sizes.output);
-  std::vector<float> weights(
-      static_cast<size_t>(shape.output_channels * shape.input_channels * shape.kernel.product()));
-  fill_with_bytes<Input>(input.values, 1);
-  fill_with_bytes<int8_t>(weights, 2);
-  fill_with_integers(residual.values, 4);
-  ByteTensor<Input> bytes(input);
-  for (float& value : input.values) value -= static_cast<float>(zero_point);
-  PlainTensor expected = reference_convolution(shape, sizes, input, weights);
-  const std::vector<float> no_bias(static_cast<size_t>(round_up(shape.output_channels, lanes)), 0.0f);
-  apply_position_epilogue(expected, no_bias, residual);
-
-  std::vector<int8_t> small(weights.size());
-  std::ranges::transform(weights, small.begin(), [](float value) { return static_cast<int8_t>(value); });
-  const auto unsigned_zero = static_cast<uint8_t>(static_cast<int>(zero_point) + (std::is_signed_v<Input> ? 128 : 0));
-  const std::vector<uint8_t> packed = pack_int8_weights(shape, lanes, unsigned_zero, small);
-  ASSERT_EQ(packed.size(), static_cast<size_t>(Int8Packing{shape, lanes}.size()));
-
-  BlockedTensor<float> blocked_residual(sizes.batch, shape.output_channels, sizes.output);
-  BlockedTensor<float> output(sizes.batch, shape.output_channels, sizes.output);
-  blocked_residual.fill_from(residual);
-  using Epilogue = OfFloats<PositionEpilogue<float>>;
-  using Kernel = Int8Convolution<shape, Input, float, Epilogue>;
-  run_tasks_backwards<Kernel>(
-      {{bytes.data(), packed.data(), output.data(), sizes, bytes.form.view, output.view}, zero_point},
-      Epilogue{{no_bias.data(), blocked_residual.data()}});
-  output.expect_equal(expected, 0.0);
+  check_random_bytes<Int8Convolution<shape, Input, float, OfBytes>, shape>(
+      sizes, zero_point, [&](const std::vector<int8_t>& weights) {
+        std::vector<uint8_t> packed = pack_int8_weights(shape, lanes, as_unsigned_zero(zero_point), weights);
+        EXPECT_EQ(std::ssize(packed), (Int8Packing{shape, lanes}.size()));
+        return packed;
+      });
 }
 
 TEST(ISA_SUITE(Int8Convolution), EveryWidthAroundATile) {

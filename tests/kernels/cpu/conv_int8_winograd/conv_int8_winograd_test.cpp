@@ -16,42 +16,29 @@ constexpr ConvShape three(int64_t inputs, int64_t outputs) { return {inputs, out
 constexpr ConvShape plane(int64_t inputs, int64_t outputs) { return {inputs, outputs, 1, {1, 3, 3}}; }
 
 template <ConvShape shape, Axes tile, class Input>
+using Kernel = Int8WinogradConvolution<shape, Input, float, OfBytes, tile>;
+
+template <ConvShape shape, Axes tile, class Input>
+auto packing_for(Input zero_point) {
+  return [zero_point](const std::vector<int8_t>& weights) {
+    const Int8WinogradPacking packing{shape, tile, lanes};
+    EXPECT_TRUE(int8_winograd_is_exact(packing, weights));
+    const auto signed_zero = static_cast<int8_t>(static_cast<int>(zero_point) - (std::is_signed_v<Input> ? 0 : 128));
+    std::vector<uint8_t> packed = pack_int8_winograd_weights(packing, signed_zero, weights);
+    EXPECT_EQ(std::ssize(packed), packing.size());
+    return packed;
+  };
+}
+
+template <ConvShape shape, Axes tile, class Input>
 void check(const ConvSizes& sizes, Input zero_point, const PlainTensor& input, const std::vector<float>& weights) {
-  PlainTensor residual(sizes.batch, shape.output_channels, sizes.output);
-  const std::vector<float> no_bias(static_cast<size_t>(round_up(shape.output_channels, lanes)), 0.0f);
-  fill_with_integers(residual.values, 4);
-  ByteTensor<Input> bytes(input);
-  PlainTensor centred = input;
-  for (float& value : centred.values) value -= static_cast<float>(zero_point);
-  PlainTensor expected = reference_convolution(shape, sizes, centred, weights);
-  apply_position_epilogue(expected, no_bias, residual);
-
-  const std::vector<int8_t> small(weights.begin(), weights.end());
-  const Int8WinogradPacking packing{shape, tile, lanes};
-  ASSERT_TRUE(int8_winograd_is_exact(packing, small));
-  const auto signed_zero = static_cast<int8_t>(static_cast<int>(zero_point) - (std::is_signed_v<Input> ? 0 : 128));
-  const std::vector<uint8_t> packed = pack_int8_winograd_weights(packing, signed_zero, small);
-  ASSERT_EQ(packed.size(), static_cast<size_t>(packing.size()));
-
-  BlockedTensor<float> blocked_residual(sizes.batch, shape.output_channels, sizes.output);
-  BlockedTensor<float> output(sizes.batch, shape.output_channels, sizes.output);
-  blocked_residual.fill_from(residual);
-  using Epilogue = OfFloats<PositionEpilogue<float>>;
-  using Kernel = Int8WinogradConvolution<shape, Input, float, Epilogue, tile>;
-  run_tasks_backwards<Kernel>(
-      {{bytes.data(), packed.data(), output.data(), sizes, bytes.form.view, output.view}, zero_point},
-      Epilogue{{no_bias.data(), blocked_residual.data()}});
-  output.expect_equal(expected, 0.0);
+  check_byte_convolution<Kernel<shape, tile, Input>, shape>(sizes, zero_point, input, weights,
+                                                            packing_for<shape, tile>(zero_point));
 }
 
 template <ConvShape shape, Axes tile, class Input>
 void check_random(const ConvSizes& sizes, Input zero_point = Input(3)) {
-  PlainTensor input(sizes.batch, shape.input_channels, sizes.input);
-  std::vector<float> weights(
-      static_cast<size_t>(shape.output_channels * shape.input_channels * shape.kernel.product()));
-  fill_with_bytes<Input>(input.values, 1);
-  fill_with_bytes<int8_t>(weights, 2);
-  check<shape, tile, Input>(sizes, zero_point, input, weights);
+  check_random_bytes<Kernel<shape, tile, Input>, shape>(sizes, zero_point, packing_for<shape, tile>(zero_point));
 }
 
 constexpr Axes padded{1, 1, 1}, padded_plane{0, 1, 1};

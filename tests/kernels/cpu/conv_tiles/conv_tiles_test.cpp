@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "kernels/cpu/conv/conv_harness.h"
+#include "kernels/cpu/conv_int8/byte_harness.h"
 #include "kernels/cpu/conv_tiles/conv_tiles_packing.h"
 #include "kernels/cpu/isa_suite.h"
 
@@ -30,6 +30,14 @@ void check(const ConvSizes& sizes, const Trial& trial = {}) {
       {input.data(), static_cast<const bfloat16_t*>(weights.get()), output.data(), sizes, input.view, output.view},
       PositionEpilogue<Output>{operands.bias.data(), residual.data()});
   output.expect_equal(operands.expected, trial.tolerance);
+}
+
+template <ConvShape shape, class Input>
+void check_bytes(const ConvSizes& sizes, Input zero_point = Input(3)) {
+  check_random_bytes<TilesConvolution<shape, Input, float, OfBytes, TilesOfBytes>, shape>(
+      sizes, zero_point, [&](const std::vector<int8_t>& weights) {
+        return pack_tiles_weights(shape, as_unsigned_zero(zero_point), weights);
+      });
 }
 
 TEST(ISA_SUITE(TilesConvolution), EveryWidthAroundATile) {
@@ -74,12 +82,43 @@ TEST(ISA_SUITE(TilesConvolution), DilationsAndPadsThatDifferByAxisOrCrop) {
 TEST(ISA_SUITE(TilesConvolution), SeveralTasks) {
   constexpr ConvShape shape{.input_channels = 64, .output_channels = 16, .kernel = {3, 3, 3}};
   const ConvSizes planes = conv_sizes(shape, 2, {19, 5, 6}, {1, 1, 1}, {1, 1, 1});
-  EXPECT_GT(tiles_geometry({shape}, planes).plane_ranges, 1);
+  EXPECT_GT(tiles_geometry({shape, 2}, planes).plane_ranges, 1);
   check<shape>(planes);
   constexpr ConvShape flat{.input_channels = 32, .output_channels = 16, .kernel = {1, 3, 3}};
   const ConvSizes rows = conv_sizes(flat, 1, {1, 150, 100}, {0, 1, 1}, {0, 1, 1});
-  EXPECT_GT(tiles_geometry({flat}, rows).row_ranges, 1);
+  EXPECT_GT(tiles_geometry({flat, 2}, rows).row_ranges, 1);
   check<flat>(rows);
+}
+
+// Weights of more than a megabyte: tasks share out output channels.
+TEST(ISA_SUITE(TilesConvolution), ManyWeights) {
+  constexpr ConvShape shape{.input_channels = 160, .output_channels = 144, .kernel = {3, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 1, {1, 2, 3}, {1, 1, 1}, {1, 1, 1});
+  EXPECT_GT(tiles_geometry({shape, 2}, sizes).splits, 1);
+  check<shape>(sizes);
+}
+
+TEST(ISA_SUITE(TilesConvolution), BytesOfBothTypes) {
+  constexpr ConvShape narrow{.input_channels = 5, .output_channels = 19, .kernel = {1, 1, 3}};
+  for (const int64_t width : {1, 2, 15, 16, 17, 95, 96, 97}) {
+    check_bytes<narrow, uint8_t>(conv_sizes(narrow, 1, {1, 1, width}, {0, 0, 1}, {0, 0, 1}));
+    check_bytes<narrow, int8_t>(conv_sizes(narrow, 1, {1, 1, width}, {0, 0, 1}, {0, 0, 1}));
+  }
+  constexpr ConvShape odd{.input_channels = 65, .output_channels = 17, .kernel = {1, 3, 3}};
+  constexpr ConvShape whole{.input_channels = 64, .output_channels = 32, .kernel = {3, 3, 3}};
+  constexpr ConvShape strided{.input_channels = 79, .output_channels = 40, .kernel = {3, 2, 3}, .stride = {2, 3, 2}};
+  constexpr ConvShape dilated{.input_channels = 6, .output_channels = 16, .kernel = {2, 3, 3}, .dilation = {3, 2, 4}};
+  check_bytes<odd, int8_t>(conv_sizes(odd, 2, {2, 5, 7}, {0, 1, 1}, {0, 1, 1}));
+  check_bytes<whole, uint8_t>(conv_sizes(whole, 1, {3, 7, 7}, {1, 1, 1}, {1, 1, 1}));
+  check_bytes<strided, int8_t>(conv_sizes(strided, 1, {7, 11, 13}, {1, 0, 2}, {0, 1, 3}));
+  check_bytes<dilated, uint8_t>(conv_sizes(dilated, 1, {6, 7, 12}, {2, 3, 4}, {1, 0, 5}));
+}
+
+TEST(ISA_SUITE(TilesConvolution), ZeroPointsAtTheEndsOfBothTypes) {
+  constexpr ConvShape shape{.input_channels = 6, .output_channels = 5, .kernel = {3, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 1, {3, 4, 6}, {1, 1, 1}, {1, 1, 1});
+  for (const int zero_point : {0, 1, 128, 255}) check_bytes<shape, uint8_t>(sizes, static_cast<uint8_t>(zero_point));
+  for (const int zero_point : {-128, -1, 0, 127}) check_bytes<shape, int8_t>(sizes, static_cast<int8_t>(zero_point));
 }
 
 TEST(ISA_SUITE(TilesConvolution), ReadsFloat32AndStoresBfloat16) {

@@ -25,6 +25,9 @@ TOLERANCE = 1e-4
 # where onnxruntime's own results move by 1.8e-4 and 1.1e-4 when its inputs move by their last bit. So many times that
 # is allowed.
 ROUNDINGS = 8
+# Where all that is expected is 0, what cancelled there has a rounding of what it was made of, about as large as the
+# inputs: graph 6,828 has 1.2e-7 behind a maximum with 0, -O0 and onnxruntime have 0.
+CANCELLED = 4 * float(np.finfo(np.float32).eps)
 RUNS = 3
 
 TOGETHER = 10  # graphs in one model
@@ -67,12 +70,19 @@ def difference_of_run(
         if result.size == wanted.size == 0:
             continue  # onnxruntime does not always know the shape of what no round has collected
         found = compare.mismatch(result, wanted, TOLERANCE)
-        if found is None:
+        if found is None or is_cancelled(result, wanted, inputs):
             continue
         found = compare.mismatch(result, wanted, max(TOLERANCE, ROUNDINGS * movement(reference, inputs, i, wanted)))
         if found is not None:
             return f"output {output.name}: {found}"
     return None
+
+
+def is_cancelled(result: Array, wanted: Array, inputs: dict[str, Array]) -> bool:
+    if result.shape != wanted.shape or result.dtype != np.float32 or wanted.any():
+        return False
+    largest = max(float(np.abs(array).max()) for array in inputs.values() if array.dtype == np.float32)
+    return bool(np.abs(result).max() <= CANCELLED * largest)
 
 
 def movement(reference: onnxruntime.InferenceSession, inputs: dict[str, Array], output: int, expected: Array) -> float:

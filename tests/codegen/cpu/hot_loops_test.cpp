@@ -238,6 +238,15 @@ const Call convolutions[] = {
     convolution<64, 128, {3, 3, 3}, {2, 2, 2}>, convolution<64, 64, {1, 1, 1}, {1, 1, 1}>,
     convolution<54, 24, {1, 3, 3}, {1, 1, 1}>};
 
+struct Rounded {
+  static constexpr bool is_light = true;
+  vec_int32 operator()(vec_int32 sum, const Position&) const { return saturated<uint8_t>(to_float(sum) * splat(0.5f)); }
+};
+using ByteCall = void (*)(const ByteConvArguments<uint8_t, uint8_t>&, const Rounded&, int64_t, int64_t, void*);
+extern const ByteCall convolutions_of_bytes[];
+const ByteCall convolutions_of_bytes[] = {
+    &TilesConvolution<ConvShape{64, 64, 1, {3, 3, 3}}, uint8_t, uint8_t, Rounded, TilesOfBytes>::run};
+
 }  // namespace onnxc::kernels
 )";
 
@@ -391,8 +400,9 @@ TEST_P(HotLoopsOf16Bits, KeepNoVectorOnTheStack) {
   EXPECT_GE(tiles, 4);
 }
 
-// A step is a load of weights and six of voxels for six products, and one spare store. A tile that does not fit the
-// registers would be stored and loaded again, and the compiler may not do so without a word.
+// A step is a load of weights and six of voxels for six products, and one spare store; sums of bytes begin with a load.
+// A tile that does not fit the registers would be stored and loaded again, and the compiler may not do so without a
+// word.
 TEST(HotLoopsOfTiles, LoadEachTileOnceAStep) {
   const std::string assembly = compile_to_assembly(source_of_tiles, "sapphirerapids");
   int64_t steps = 0;
@@ -401,14 +411,15 @@ TEST(HotLoopsOfTiles, LoadEachTileOnceAStep) {
       return std::ranges::count_if(function.instructions,
                                    [&](const std::string& instruction) { return instruction.starts_with(mnemonic); });
     };
-    const int64_t products = count("tdpbf16ps"), accumulators = 6;
+    const int64_t of_bytes = count("tdpbusd"), products = count("tdpbf16ps") + of_bytes, accumulators = 6;
     if (products == 0) continue;
     steps += products / accumulators;
     EXPECT_EQ(products % accumulators, 0) << function.name;
-    EXPECT_EQ(count("tileloadd"), products / accumulators * (accumulators + 1)) << function.name;
+    EXPECT_EQ(count("tileloadd"), products / accumulators * (accumulators + 1) + (of_bytes > 0 ? accumulators : 0))
+        << function.name;
     EXPECT_LE(count("tilestored"), products / accumulators + accumulators) << function.name;
   }
-  EXPECT_GE(steps, 3) << "a convolution has no products: is the assembly read right?";
+  EXPECT_GE(steps, 4) << "a convolution has no products: is the assembly read right?";
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, HotLoopsOf16Bits, testing::Values("x86-64-v3", "x86-64-v4", "znver4"),

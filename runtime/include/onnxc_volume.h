@@ -12,8 +12,9 @@
  * Each voxel's result is the mean of the windows that cover it, weighted by the importance of its place in each. Sums
  * are float32, made in one order: the bits depend neither on threads nor on the batch where the model's own do not.
  *
- * Memory: windows go along one axis, the slab axis. Slices of that axis that no later window covers are written and
- * leave; the sums in flight are one window's extent of slices, for each class. The volume is not copied.
+ * Memory: windows go along one axis, the slab axis, and there row by row. What no later window covers is written and
+ * leaves; the sums in flight are, for each class, at most one window's extent of slices, and mostly less. The volume is
+ * not copied.
  *
  * On a GPU, `batch` windows go there at once, and one run computes while the host blends the windows of the run before
  * and reads those of the next one. Each input and output of a run has two places there and in host memory. Progress is

@@ -8,7 +8,8 @@
 namespace onnxc::runtime {
 namespace {
 
-// Slices that are written at once where the caller takes them one by one: enough for runs along the last axis.
+// Slices of values that are written at once where the caller takes them one by one: enough for runs along the last
+// axis.
 constexpr int64_t slices_at_once = 16;
 // Elements of a run that are worked on at once, so that they stay in the nearest cache.
 constexpr int64_t chunk = 256;
@@ -114,47 +115,39 @@ onnxc_status Blend::make_room(ErrorText& error) {
     error.append(" of the volume)");
     return status;
   }
-  bool is_representable = true;
-  channel_sums_ = 1;
-  for (int32_t a = 0; a < volume_axes; ++a) {
-    extents_[a] = a == slab_axis_ ? axes_[a].window : axes_[a].padded;
-    is_representable &= !__builtin_mul_overflow(channel_sums_, extents_[a], &channel_sums_);
-  }
-  int64_t sums_bytes = 0;
-  is_representable &= !__builtin_mul_overflow(channel_sums_, channels_ + 1, &sums_bytes) &&
-                      !__builtin_mul_overflow(sums_bytes, int64_t{sizeof(float)}, &sums_bytes);
-
   int64_t written[volume_axes] = {axes_[0].size, axes_[1].size, axes_[2].size};
-  most_slices_ = written[slab_axis_];
+  const int64_t slab_slices = std::min(axes_[slab_axis_].window, written[slab_axis_]);
+  most_slices_ = waits_as_sums() ? slices_at_once : axes_[slab_axis_].padded;
   int64_t slices_bytes = 0;
-  if (output_.data == nullptr) {
-    most_slices_ = std::min(most_slices_, slices_at_once);
+  bool fits = true;
+  if (takes_slices()) {
     written[slab_axis_] = 1;
     strides_ = dense_strides(written);
     const int64_t elements = strides_.channel * written_channels();
     strides_.axis[slab_axis_] = elements;
     slice_bytes_ = elements * element_bytes();
-    slices_bytes = slice_bytes_ * most_slices_;
+    fits = !__builtin_mul_overflow(slice_bytes_, std::min(slab_slices, most_slices_), &slices_bytes);
   } else {
     strides_ = output_.strides != nullptr
                    ? given_strides(output_.strides, volume_->rank, output_.what != ONNXC_VOLUME_LABELS)
                    : dense_strides(written);
   }
-  if (!is_representable || !sums_.reserve(sums_bytes) || !slices_.reserve(slices_bytes)) {
-    error.append("no memory for the %lld bytes of sums of output ", static_cast<long long>(sums_bytes));
+  if (!fits || !lines_.set_up(channels_ + 1, axes_, slab_axis_) || !slices_.reserve(slices_bytes)) {
+    error.append("no memory for the sums of output ");
     error.append_name(name_);
     return ONNXC_OUT_OF_MEMORY;
   }
-  weights_ = reinterpret_cast<float*>(sums_.data()) + channels_ * channel_sums_;
   written_ = output_.data != nullptr ? output_.data : slices_.data();
-  memset(sums_.data(), 0, static_cast<size_t>(sums_bytes));
   return ONNXC_OK;
 }
 
-int64_t Blend::sum_offset(int64_t i0, int64_t i1, int64_t i2) const {
-  int64_t places[] = {i0, i1, i2};
-  places[slab_axis_] %= extents_[slab_axis_];
-  return (places[0] * extents_[1] + places[1]) * extents_[2] + places[2];
+void Blend::begin(const Window& window) {
+  Box box;
+  for (int32_t a = 0; a < volume_axes; ++a) {
+    box.first[a] = axes_[a].starts[window.places[a]];
+    box.end[a] = box.first[a] + axes_[a].window;
+  }
+  lines_.begin(box);
 }
 
 // A task is a plane of one channel's window; the channel after the last is the weights.
@@ -166,84 +159,76 @@ void Blend::add(const Window& window, int64_t first_task, int64_t end_task) {
     return (window.mirrored >> axis & 1) != 0 ? axes_[axis].window - 1 - place : place;
   };
   const bool is_mirrored = (window.mirrored >> 2 & 1) != 0;
-  // Along the last axis the ring may begin anew within a window.
-  const int64_t first_count = slab_axis_ == 2 ? std::min(n2, n2 - start2 % n2) : n2;
   const float* importance = axes_[2].importance.data();
   for (int64_t task = first_task; task < end_task; ++task) {
     const int64_t channel = task / n0, i0 = task % n0;
     const bool is_weight = channel == channels_;
     if (is_weight && !window.has_weight) return;
-    float* sums = is_weight ? weights_ : reinterpret_cast<float*>(sums_.data()) + channel * channel_sums_;
     for (int64_t i1 = 0; i1 < n1; ++i1) {
       const float outer = axes_[0].importance[i0] * axes_[1].importance[i1];
       const float* values =
           is_weight ? nullptr : window.data + ((channel * n0 + mirror(0, i0)) * n1 + mirror(1, i1)) * n2 + mirror(2, 0);
-      for (int64_t begin = 0; begin < n2; begin += first_count) {
-        const int64_t count = begin == 0 ? first_count : n2 - begin;
-        float* place = sums + sum_offset(start0 + i0, start1 + i1, start2 + begin);
+      for (int64_t begin = 0, count = 0; begin < n2; begin += count) {
+        count = std::min(n2 - begin, lines_.run_length(start2 + begin));
+        float* sums = lines_.at(start0 + i0, start1 + i1, start2 + begin) + channel * lines_.channel_stride();
         if (is_weight) {
-          add_weights(place, importance + begin, count, outer, least_importance_);
+          add_weights(sums, importance + begin, count, outer, least_importance_);
         } else {
-          add_run(place, is_mirrored ? values - begin : values + begin, importance + begin, count, outer,
+          add_run(sums, is_mirrored ? values - begin : values + begin, importance + begin, count, outer,
                   least_importance_, is_mirrored);
         }
-        if (begin > 0) break;
       }
     }
   }
 }
 
-void Blend::final_slices(int64_t place, int64_t& first, int64_t& end) const {
-  const OutputAxis& axis = axes_[slab_axis_];
-  first = axis.starts[place];
-  end = place + 1 < axis.starts.size() ? axis.starts[place + 1] : axis.padded;
+Box Blend::final_box(int64_t slab, int64_t first_row, int64_t end_row) const {
+  const auto start = [&](int32_t a, int64_t place) {
+    const OutputAxis& axis = axes_[a];
+    return place < axis.starts.size() ? axis.starts[place] : axis.padded;
+  };
+  Box box{{0, 0, 0}, {axes_[0].padded, axes_[1].padded, axes_[2].padded}};
+  box.first[slab_axis_] = start(slab_axis_, slab);
+  box.end[slab_axis_] = start(slab_axis_, slab + 1);
+  box.first[lines_.row_axis()] = start(lines_.row_axis(), first_row);
+  box.end[lines_.row_axis()] = start(lines_.row_axis(), end_row);
+  return box;
 }
 
 // A task is a row along the last axis.
-int64_t Blend::finish_tasks(int64_t first, int64_t end) const {
-  int64_t rows[] = {extents_[0], extents_[1], 1};
-  rows[slab_axis_] = slab_axis_ == 2 ? 1 : end - first;
-  return rows[0] * rows[1];
+int64_t Blend::finish_tasks(const Box& box) const { return (box.end[0] - box.first[0]) * (box.end[1] - box.first[1]); }
+
+void Blend::finish(const Box& box, int64_t times, int64_t first_task, int64_t end_task) {
+  const int64_t rows1 = box.end[1] - box.first[1];
+  for (int64_t task = first_task; task < end_task; ++task)
+    finish_row(box, box.first[0] + task / rows1, box.first[1] + task % rows1, static_cast<float>(times));
 }
 
-void Blend::finish(int64_t first, int64_t end, int64_t times, int64_t first_task, int64_t end_task) {
-  const int64_t rows1 = slab_axis_ == 1 ? end - first : extents_[1];
-  for (int64_t task = first_task; task < end_task; ++task) {
-    const int64_t i0 = task / rows1 + (slab_axis_ == 0 ? first : 0), i1 = task % rows1 + (slab_axis_ == 1 ? first : 0);
-    const int64_t first2 = slab_axis_ == 2 ? first : 0, end2 = slab_axis_ == 2 ? end : axes_[2].padded;
-    finish_row(i0, i1, first2, end2, output_.data == nullptr ? first : 0, static_cast<float>(times));
-  }
-}
-
-// Writes what is inside of the padding, and makes the sums zero. Where slices are handed over, `slice_base` is the
-// first one that slices_ holds, else 0.
-void Blend::finish_row(int64_t i0, int64_t i1, int64_t first2, int64_t end2, int64_t slice_base, float times) {
+// Writes what is inside of the padding, and makes the sums zero.
+void Blend::finish_row(const Box& box, int64_t i0, int64_t i1, float times) {
   const auto is_kept = [&](int32_t axis, int64_t place) {
     return place >= axes_[axis].first && place < axes_[axis].first + axes_[axis].size;
   };
   const bool has_kept = is_kept(0, i0) && is_kept(1, i1);
-  const float* sums = reinterpret_cast<const float*>(sums_.data());
-  for (int64_t i2 = first2; i2 < end2;) {
-    int64_t count = end2 - i2;
-    if (slab_axis_ == 2) count = std::min(count, extents_[2] - i2 % extents_[2]);
-    const int64_t first = std::max(i2, axes_[2].first), end = std::min(i2 + count, axes_[2].first + axes_[2].size);
-    for (int64_t begin = first; has_kept && begin < end; begin += chunk) {
-      const int64_t offset = sum_offset(i0, i1, begin);
-      Run run{sums + offset,
-              weights_ + offset,
-              std::min(chunk, end - begin),
-              {i0 - axes_[0].first, i1 - axes_[1].first, begin - axes_[2].first},
+  const int64_t first_kept = axes_[2].first, end_kept = axes_[2].first + axes_[2].size;
+  // Slices that are handed over lie from the first one of the box on.
+  const int64_t slice_base = takes_slices() ? std::max<int64_t>(box.first[slab_axis_] - axes_[slab_axis_].first, 0) : 0;
+  for (int64_t i2 = box.first[2], count = 0; i2 < box.end[2]; i2 += count) {
+    count = std::min(chunk, std::min(box.end[2] - i2, lines_.run_length(i2)));
+    float* sums = lines_.at(i0, i1, i2);
+    const int64_t first = std::max(i2, first_kept), end = std::min(i2 + count, end_kept);
+    if (has_kept && first < end) {
+      const float* kept = sums + (first - i2);
+      Run run{kept,
+              kept + channels_ * lines_.channel_stride(),
+              end - first,
+              {i0 - axes_[0].first, i1 - axes_[1].first, first - first_kept},
               times};
-      // Slices that are handed over begin at the first of their block.
-      const int64_t base = slice_base - axes_[slab_axis_].first;
-      if (output_.data == nullptr) run.place[slab_axis_] -= std::max<int64_t>(base, 0);
+      run.place[slab_axis_] -= slice_base;
       write_run(run);
     }
-    const int64_t offset = sum_offset(i0, i1, i2);
     for (int64_t c = 0; c <= channels_; ++c)
-      memset(reinterpret_cast<float*>(sums_.data()) + c * channel_sums_ + offset, 0,
-             static_cast<size_t>(count) * sizeof(float));
-    i2 += count;
+      memset(sums + c * lines_.channel_stride(), 0, static_cast<size_t>(count) * sizeof(float));
   }
 }
 
@@ -270,7 +255,7 @@ void Blend::write_labels(const Run& run) {
     label[i] = channels_ == 1 && best[i] > 0 ? 1 : 0;
   }
   for (int64_t c = 1; c < channels_; ++c) {
-    const float* sums = run.sums + c * channel_sums_;
+    const float* sums = run.sums + c * lines_.channel_stride();
     for (int64_t i = 0; i < run.count; ++i) {
       const float value = sums[i] / divisor[i];
       const bool is_better = value > best[i] || (value != value && best[i] == best[i]);
@@ -290,7 +275,7 @@ void Blend::write_values(const Run& run) {
                  run.place[2] * stride;
   const bool is_sigmoid = output_.what == ONNXC_VOLUME_SIGMOID;
   for (int64_t c = 0; c < channels_; ++c, place += strides_.channel) {
-    const float* sums = run.sums + c * channel_sums_;
+    const float* sums = run.sums + c * lines_.channel_stride();
     for (int64_t i = 0; i < run.count; ++i) {
       const float value = sums[i] / (run.weights[i] * run.times);
       place[i * stride] = is_sigmoid ? 1 / (1 + expf(-value)) : value;
@@ -305,7 +290,7 @@ void Blend::write_softmax(const Run& run) {
   float* first = static_cast<float*>(written_) + run.place[0] * strides_.axis[0] + run.place[1] * strides_.axis[1] +
                  run.place[2] * stride;
   for (int64_t c = 0; c < channels_; ++c) {
-    const float* sums = run.sums + c * channel_sums_;
+    const float* sums = run.sums + c * lines_.channel_stride();
     for (int64_t i = 0; i < run.count; ++i) {
       const float value = sums[i] / (run.weights[i] * run.times);
       first[c * strides_.channel + i * stride] = value;
@@ -326,10 +311,11 @@ void Blend::write_softmax(const Run& run) {
   }
 }
 
-onnxc_status Blend::hand_over(int64_t first, int64_t end, ErrorText& error) {
-  if (output_.data != nullptr) return ONNXC_OK;
+onnxc_status Blend::hand_over(const Box& box, ErrorText& error) {
+  if (!takes_slices()) return ONNXC_OK;
   const OutputAxis& axis = axes_[slab_axis_];
-  const int64_t kept_first = std::max(first, axis.first), kept_end = std::min(end, axis.first + axis.size);
+  const int64_t kept_first = std::max(box.first[slab_axis_], axis.first),
+                kept_end = std::min(box.end[slab_axis_], axis.first + axis.size);
   for (int64_t slice = kept_first; slice < kept_end; ++slice) {
     const char* data = slices_.data() + (slice - kept_first) * slice_bytes_;
     if (output_.write(output_.write_context, slice - axis.first, data) == 0) continue;

@@ -1,8 +1,8 @@
 // The weighted sums of one output over the slab that is in flight, and what is written of them.
 //
-// Method: sums[channels, axes] and weights[axes], where the slab axis has one window's extent and is a ring: slice i
-// lies at place i % window. A window is added element by element; when no later window covers a slice, its values are
-// sum / weight, written as the caller wants them, and the ring is zero there again.
+// Method: sums for each channel, and weights, in lines that have memory while windows cover them (sum_lines.h). A
+// window is added element by element. What no later window covers is finished: its values are sum / weight, written as
+// the caller wants them, and the sums are zero there again.
 //
 // What bounds it: memory, 12 bytes for each element of a window's output.
 #pragma once
@@ -10,6 +10,7 @@
 #include "host/arena.h"
 #include "volume/geometry.h"
 #include "volume/strides.h"
+#include "volume/sum_lines.h"
 
 namespace onnxc::runtime {
 
@@ -21,7 +22,7 @@ class Blend {
                       const VolumeGeometry& geometry, const int64_t* dims, const Array<float>* const* importance,
                       int32_t slab_axis, ErrorText& error);
 
-  // Checks the memory of the caller's, and makes that for the sums, all zero.
+  // Checks the memory of the caller's, and makes that for the sums.
   onnxc_status make_room(ErrorText& error);
 
   // A window's output, to be added at the windows' places on each axis.
@@ -31,31 +32,38 @@ class Blend {
     bool has_weight;    // the weights too are added, once for each window
     const float* data;
   };
+  void begin(const Window& window);  // before its tasks
   int64_t add_tasks() const { return (channels_ + 1) * axes_[0].window; }
   void add(const Window& window, int64_t first_task, int64_t end_task);
 
-  // The slices that become final when the windows at place `place` of the slab axis are done: [first, end).
-  void final_slices(int64_t place, int64_t& first, int64_t& end) const;
-  // How many of them one call of finish takes.
+  // What becomes final with the windows at places [first_row, end_row) of the row axis and place `slab` of the slab
+  // axis.
+  Box final_box(int64_t slab, int64_t first_row, int64_t end_row) const;
+  // Slices that the caller takes one by one wait for their last row. Labels wait where they are small, in memory for
+  // slices; values, as large as the sums, wait as sums.
+  bool waits_as_sums() const { return takes_slices() && output_.what != ONNXC_VOLUME_LABELS; }
+  // The slices of a box that finish is called with, at most.
   int64_t most_slices() const { return most_slices_; }
-  // Writes slices [first, end), whose windows' values were added `times` times each, into the caller's memory, or into
-  // this object's for hand_over.
-  int64_t finish_tasks(int64_t first, int64_t end) const;
-  void finish(int64_t first, int64_t end, int64_t times, int64_t first_task, int64_t end_task);
-  onnxc_status hand_over(int64_t first, int64_t end, ErrorText& error);
+  // Writes a box, whose windows' values were added `times` times each, into the caller's memory, or into this object's
+  // for hand_over.
+  int64_t finish_tasks(const Box& box) const;
+  void finish(const Box& box, int64_t times, int64_t first_task, int64_t end_task);
+  void give_back(const Box& box) { lines_.give_back(box); }  // after these tasks
+  // The slices of the box, all of whose rows are finished, where the caller takes slices.
+  onnxc_status hand_over(const Box& box, ErrorText& error);
 
   const OutputAxis& axis(int32_t index) const { return axes_[index]; }
   int64_t channels() const { return channels_; }
   // Channels of what is written: labels have one.
   int64_t written_channels() const { return output_.what == ONNXC_VOLUME_LABELS ? 1 : channels_; }
-  int64_t working_bytes() const { return sums_.capacity() + slices_.capacity(); }
+  int64_t working_bytes() const { return lines_.used_bytes() + slices_.capacity(); }
   // Elements of one channel of sums if the slab axis were this one; for choosing it.
   static int64_t sums_elements(const VolumeGeometry& geometry, int32_t slab_axis);
 
  private:
   // A run of elements along the last axis, all of them final.
   struct Run {
-    const float* sums;  // of channel 0; the others follow at channel_sums_
+    const float* sums;  // of channel 0; the others follow
     const float* weights;
     int64_t count;
     int64_t place[volume_axes];  // of its first element in what is written
@@ -63,8 +71,9 @@ class Blend {
   };
   onnxc_status check(ErrorText& error);
   int64_t element_bytes() const;
-  int64_t sum_offset(int64_t i0, int64_t i1, int64_t i2) const;
-  void finish_row(int64_t i0, int64_t i1, int64_t first2, int64_t end2, int64_t slice_base, float times);
+  bool takes_slices() const { return output_.data == nullptr; }
+  void finish_row(const Box& box, int64_t i0, int64_t i1, float times);
+  onnxc_status hand_over(int64_t first, int64_t end, ErrorText& error);
   void write_run(const Run& run);
   template <class T>
   void write_labels(const Run& run);
@@ -79,10 +88,7 @@ class Blend {
   OutputAxis axes_[volume_axes];
   float least_importance_ = 0;
 
-  int64_t extents_[volume_axes] = {};  // of the sums
-  int64_t channel_sums_ = 0;           // elements of one channel
-  Arena sums_;
-  float* weights_ = nullptr;
+  SumLines lines_;
 
   void* written_ = nullptr;  // where element 0 of the caller's array is, or of slices_
   VolumeStrides strides_;

@@ -75,7 +75,7 @@ onnxc_status VolumeRun::walk() {
     for (int64_t i = 0; i < rows * columns; ++i) {
       places[others[0]] = i / columns;
       places[others[1]] = i % columns;
-      const onnxc_status status = add_to_batch(places, i + 1 == rows * columns);
+      const onnxc_status status = add_to_batch(places, (i + 1) / columns, i + 1 == rows * columns);
       if (status != ONNXC_OK) return status;
     }
   }
@@ -84,14 +84,15 @@ onnxc_status VolumeRun::walk() {
   return status;
 }
 
-onnxc_status VolumeRun::add_to_batch(const int64_t (&places)[volume_axes], bool ends_slab) {
+// With this window, `whole_rows` rows of windows of its slab are whole.
+onnxc_status VolumeRun::add_to_batch(const int64_t (&places)[volume_axes], int64_t whole_rows, bool ends_slab) {
   int64_t* place = batch_places_[batch_slot_].data() + batched_ * volume_axes;
   std::copy(places, places + volume_axes, place);
   ++batched_;
-  return ends_slab || batched_ == batch_ ? run_batch(ends_slab ? places[slab_axis_] : -1) : ONNXC_OK;
+  return ends_slab || batched_ == batch_ ? run_batch(places[slab_axis_], whole_rows) : ONNXC_OK;
 }
 
-onnxc_status VolumeRun::run_batch(int64_t ended_slab) {
+onnxc_status VolumeRun::run_batch(int64_t slab, int64_t whole_rows) {
   // Every subset of the mirrored axes, the empty one first and all of them last.
   const uint32_t allowed = volume_.mirrored_axes << geometry_.first_axis;
   for (uint32_t mirrored = 0; mirrored <= allowed; ++mirrored) {
@@ -99,8 +100,7 @@ onnxc_status VolumeRun::run_batch(int64_t ended_slab) {
     onnxc_status status = read_batch(mirrored);
     for (int64_t member = -1; member < volume_.member_count && status == ONNXC_OK; ++member) {
       const bool is_last = mirrored == allowed && member + 1 == volume_.member_count;
-      status =
-          start({batch_places_[batch_slot_].data(), batched_, mirrored, member, is_last, is_last ? ended_slab : -1});
+      status = start({batch_places_[batch_slot_].data(), batched_, mirrored, member, is_last, slab, whole_rows});
     }
     if (status != ONNXC_OK) return status;
   }
@@ -194,7 +194,7 @@ onnxc_status VolumeRun::finish_oldest() {
   if (volume_.progress != nullptr &&
       volume_.progress(volume_.progress_context, windows_done_, geometry_.windows()) != 0)
     return instance_.refuse(ONNXC_STOPPED, "stopped by the progress function");
-  return run.ended_slab >= 0 ? finish_slab(run.ended_slab) : ONNXC_OK;
+  return finish_rows(run.slab, run.whole_rows);
 }
 
 onnxc_status VolumeRun::blend(const ModelRun& run, int32_t slot) {
@@ -211,6 +211,7 @@ onnxc_status VolumeRun::blend(const ModelRun& run, int32_t slot) {
       const int64_t* places = run.window_places + b * volume_axes;
       const float* data = values_.host_data(slot, model.input_count + i) + b * elements;
       const Context context{blend, {{places[0], places[1], places[2]}, run.mirrored, has_weight, data}};
+      blend.begin(context.window);
       const auto body = [](const void* given, int64_t begin, int64_t end, int) {
         const Context& work = *static_cast<const Context*>(given);
         work.blend.add(work.window, begin, end);
@@ -222,29 +223,40 @@ onnxc_status VolumeRun::blend(const ModelRun& run, int32_t slot) {
   return ONNXC_OK;
 }
 
-onnxc_status VolumeRun::finish_slab(int64_t place) {
-  struct Context {
-    Blend& blend;
-    int64_t first, end, times;
-  };
-  const int64_t times = (volume_.member_count + 1) << __builtin_popcount(volume_.mirrored_axes);
+// Writes what the slab's first `whole_rows` rows of windows have made final.
+onnxc_status VolumeRun::finish_rows(int64_t slab, int64_t whole_rows) {
+  const bool ends_slab = whole_rows == geometry_.axes[slab_axis_ == 0 ? 1 : 0].starts.size();
   for (int32_t i = 0; i < model.output_count; ++i) {
     if (!is_written(i)) continue;
     Blend& blend = blends_[i];
-    int64_t first, end;
-    blend.final_slices(place, first, end);
-    for (int64_t begin = first; begin < end; begin += blend.most_slices()) {
-      const Context context{blend, begin, std::min(end, begin + blend.most_slices()), times};
-      const auto body = [](const void* given, int64_t first_task, int64_t end_task, int) {
-        const Context& work = *static_cast<const Context*>(given);
-        work.blend.finish(work.first, work.end, work.times, first_task, end_task);
-      };
-      onnxc_status status = run_tasks(blend.finish_tasks(context.first, context.end), body, &context);
-      if (status == ONNXC_OK) status = blend.hand_over(context.first, context.end, error_);
+    if (blend.waits_as_sums() && !ends_slab) continue;
+    const Box box = blend.final_box(slab, blend.waits_as_sums() ? 0 : finished_rows_, whole_rows);
+    const int64_t end = box.end[slab_axis_];
+    for (Box part = box; part.first[slab_axis_] < end; part.first[slab_axis_] = part.end[slab_axis_]) {
+      part.end[slab_axis_] = std::min(end, part.first[slab_axis_] + blend.most_slices());
+      onnxc_status status = finish(blend, part);
+      if (status == ONNXC_OK && ends_slab) status = blend.hand_over(part, error_);
       if (status != ONNXC_OK) return status;
     }
   }
+  finished_rows_ = ends_slab ? 0 : whole_rows;
   return ONNXC_OK;
+}
+
+onnxc_status VolumeRun::finish(Blend& blend, const Box& box) {
+  struct Context {
+    Blend& blend;
+    const Box& box;
+    int64_t times;
+  };
+  const Context context{blend, box, (volume_.member_count + 1) << __builtin_popcount(volume_.mirrored_axes)};
+  const auto body = [](const void* given, int64_t first_task, int64_t end_task, int) {
+    const Context& work = *static_cast<const Context*>(given);
+    work.blend.finish(work.box, work.times, first_task, end_task);
+  };
+  const onnxc_status status = run_tasks(blend.finish_tasks(box), body, &context);
+  if (status == ONNXC_OK) blend.give_back(box);
+  return status;
 }
 
 int64_t VolumeRun::working_bytes() const {

@@ -56,17 +56,19 @@ class VolumeRun {
     uint32_t mirrored;
     int64_t member;      // -1: the model itself
     bool ends_batch;     // it is the last one of these windows
-    int64_t ended_slab;  // the place of the slab axis whose last run this is; else -1
+    int64_t slab;        // their place on the slab axis
+    int64_t whole_rows;  // of this slab's rows of windows, those that are whole with these
   };
   onnxc_status walk();
-  onnxc_status add_to_batch(const int64_t (&places)[volume_axes], bool ends_slab);
-  onnxc_status run_batch(int64_t ended_slab);
+  onnxc_status add_to_batch(const int64_t (&places)[volume_axes], int64_t whole_rows, bool ends_slab);
+  onnxc_status run_batch(int64_t slab, int64_t whole_rows);
   onnxc_status read_batch(uint32_t mirrored);
   onnxc_status start(const ModelRun& run);
   onnxc_status call_model(const ModelRun& run, const onnxc_value* inputs, const onnxc_value* outputs);
   onnxc_status finish_oldest();
   onnxc_status blend(const ModelRun& run, int32_t slot);
-  onnxc_status finish_slab(int64_t place);
+  onnxc_status finish_rows(int64_t slab, int64_t whole_rows);
+  onnxc_status finish(Blend& blend, const Box& box);
   onnxc_status run_tasks(int64_t tasks, ParallelBody body, const void* context);
 
   bool is_windowed(int32_t input) const { return volume_.inputs[input].fixed == nullptr; }
@@ -91,6 +93,7 @@ class VolumeRun {
   int32_t input_slot_ = 0;  // of the windows that were read last
   ModelRun runs_[DeviceWindows::slots] = {};
   int64_t started_ = 0, finished_ = 0;
+  int64_t finished_rows_ = 0;  // of the slab whose windows are being blended
   int64_t windows_done_ = 0, windows_run_ = 0;
   double network_seconds_ = 0;
 };

@@ -209,15 +209,16 @@ def test_a_volume_of_which_only_slabs_are_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_eight_gigabytes_are_segmented_in_bounded_memory(tmp_path: Path) -> None:
-    """2048^3 voxels of uint8, a sparse file; labels streamed. Sums of 16 slices of 2 classes take 0.8 GB."""
+    """2048^3 voxels of uint8, a sparse file; labels streamed. Sums are those of a row of windows, 50 MB, and 16 slices of
+    labels, 67 MB, wait for their last row; of the scan 256 MB are mapped before they are given back."""
     size = (2048, 2048, 2048)
     values = sparse_scan(tmp_path / "x.raw", size)
     printed = passes(constant_network(tmp_path / "n.onnx"), "--volume", tmp_path / "x.raw", "--raw",
                      "2048x2048x2048:uint8", "--window", "16x128x256", "--overlap", "0", "--labels", "--json",
                      "--output", tmp_path / "y.raw")  # fmt: skip
     summary = json.loads(printed)
-    assert summary["peak_bytes"] < 2e9
-    assert summary["working_bytes"] < 1e9
+    assert summary["peak_bytes"] < 6e8
+    assert summary["working_bytes"] < 2e8
     labels = np.memmap(tmp_path / "y.raw", np.uint8, "r", shape=size)
     for place, value in values.items():
         assert labels[place] == (0 if value >= 2 else 1)

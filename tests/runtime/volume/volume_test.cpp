@@ -47,6 +47,32 @@ TEST_F(Volume, BlendsWindowsOfEachSlabAxis) {
     }
 }
 
+// What a window needs, and sums of two classes and the weights in lines of which 64 get their memory at once.
+int64_t bytes_of(const std::array<int64_t, 3>& window, int64_t lines, int64_t line_floats) {
+  return 3 * window[0] * window[1] * window[2] * 4 + (lines + 63) / 64 * 64 * 3 * line_floats * 4;
+}
+
+// Rows of windows that are whole leave before their slab is: of 8 slices of 64 rows, 4 are over all rows, and 4 over
+// those of one row of windows.
+TEST(VolumeMemory, SumsAreThoseOfOneRowOfWindowsAndOfTheOverlap) {
+  LoadedModel model("fake_volume_model.so");
+  onnxc_instance* instance = model.create(2);
+  for (const auto& [axis, size] : {std::pair{0, std::array<int64_t, 3>{24, 64, 8}}, {1, {64, 24, 8}}}) {
+    ScanVolume scan(size, {8, 8, 8});
+    scan.volume.slab_axis = axis;
+    ASSERT_EQ(model->run_volume(instance, &scan.volume, &scan.result), ONNXC_OK) << model->last_error(instance);
+    scan.expect_values();
+    EXPECT_EQ(scan.result.working_bytes, bytes_of(scan.window, 4 * 64 + 4 * 8, 8)) << axis;
+  }
+  // Along the last axis lines have 16 slices, here on 24 rows each.
+  ScanVolume scan({64, 24, 112}, {8, 8, 32});
+  scan.volume.slab_axis = 2;
+  ASSERT_EQ(model->run_volume(instance, &scan.volume, &scan.result), ONNXC_OK) << model->last_error(instance);
+  scan.expect_values();
+  EXPECT_EQ(scan.result.working_bytes, bytes_of(scan.window, 64 + 8, 24 * 16));
+  model->destroy(instance);
+}
+
 TEST_F(Volume, PaddedAxesAreCutOff) {
   for (int axis = 0; axis < 3; ++axis) {
     window[0] = 4, window[1] = 5, window[2] = 8;
@@ -112,6 +138,45 @@ TEST_F(Volume, ReadsAndWritesSlices) {
       EXPECT_EQ(written_slices, all);
       window[axis] = axis == 2 ? 8 : 4;
     }
+}
+
+TEST_F(Volume, HandsOverLabelsInSlices) {
+  output.what = ONNXC_VOLUME_LABELS;
+  output.dtype = ONNXC_UINT8;
+  output.data = nullptr;
+  const int64_t extents[] = {depth, height, width}, strides[] = {height * width, width, 1};
+  for (int axis = 0; axis < 3; ++axis)
+    for (double part : {0.0, 0.5, 0.9})
+      for (int64_t batch : {1, 4, -16}) {  // and a window that is larger than the volume
+        std::fill(overlap, overlap + 3, part);
+        window = {4, 5, 8};
+        if (batch < 0) window[static_cast<size_t>(axis)] = -batch;
+        volume.slab_axis = axis;
+        volume.batch = std::max<int64_t>(batch, 1);
+        struct Context {
+          std::vector<uint8_t> labels;
+          int64_t slice_voxels;
+        } context{{}, voxels / extents[axis]};
+        output.write_context = &context;
+        output.write = [](void* given, int64_t slice, const void* data) {
+          Context& c = *static_cast<Context*>(given);
+          EXPECT_EQ(slice * c.slice_voxels, static_cast<int64_t>(c.labels.size()));
+          const uint8_t* labels = static_cast<const uint8_t*>(data);
+          c.labels.insert(c.labels.end(), labels, labels + c.slice_voxels);
+          return 0;
+        };
+        ASSERT_EQ(run(), ONNXC_OK) << error();
+        ASSERT_EQ(context.labels.size(), scan.size());
+        const int others[] = {axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+        size_t next = 0;
+        for (int64_t i = 0; i < extents[axis]; ++i)
+          for (int64_t j = 0; j < extents[others[0]]; ++j)
+            for (int64_t l = 0; l < extents[others[1]]; ++l) {
+              const int16_t x =
+                  scan[static_cast<size_t>(i * strides[axis] + j * strides[others[0]] + l * strides[others[1]])];
+              ASSERT_EQ(context.labels[next++], k - x > x ? 1 : 0) << axis << " " << part << " " << i;
+            }
+      }
 }
 
 TEST_F(Volume, SlicesThatFailEndTheRun) {

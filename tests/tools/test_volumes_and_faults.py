@@ -209,8 +209,8 @@ def test_a_volume_of_which_only_slabs_are_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_eight_gigabytes_are_segmented_in_bounded_memory(tmp_path: Path) -> None:
-    """2048^3 voxels of uint8, a sparse file; labels streamed. Sums are those of a row of windows, 50 MB, and 16 slices of
-    labels, 67 MB, wait for their last row; of the scan 256 MB are mapped before they are given back."""
+    """2048^3 voxels of uint8, a sparse file; labels streamed. Sums are those of a row of windows, 50 MB, and 16
+    slices of labels, 67 MB, wait for their last row; of the scan 256 MB are mapped before they are given back."""
     size = (2048, 2048, 2048)
     values = sparse_scan(tmp_path / "x.raw", size)
     printed = passes(constant_network(tmp_path / "n.onnx"), "--volume", tmp_path / "x.raw", "--raw",

@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-ray setup-bench setup-wheel build demo test test-all suite suite-peers asan tsan fuzz bench microbench picture install wheel format check-format clean
+.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs build demo test test-all suite suite-peers asan tsan fuzz bench microbench picture install wheel docs format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -21,6 +21,7 @@ help:
 	@echo 'make picture  draw the README'"'"'s picture again'
 	@echo 'make install  both commands, the header, the runtime and a CMake package, under PREFIX ($(PREFIX))'
 	@echo 'make wheel    dist/onnxc-*.whl, for pip install on any Linux with glibc 2.28 or newer'
+	@echo 'make docs     build-docs/: the pages of docs/ as a site with a search; fails where an option has no entry'
 	@echo 'make format   format every source file'
 
 setup:
@@ -37,6 +38,9 @@ setup-bench:
 
 setup-wheel:
 	@scripts/setup.sh wheel
+
+setup-docs:
+	@scripts/setup.sh docs
 
 build: setup
 	@scripts/build.sh release onnxc onnxc_compiler_shared onnxc-run run_model
@@ -81,6 +85,9 @@ install: build
 wheel: setup-wheel
 	@scripts/wheel.sh
 
+docs: setup-docs build
+	@scripts/docs.sh
+
 format: setup-test
 	@$(ENVIRONMENT) && git ls-files $(SOURCES) | xargs clang-format-19 -i && $$ONNXC_TEST_VENV/bin/ruff format -q .
 
@@ -90,4 +97,4 @@ check-format: setup-test
 	  $$ONNXC_TEST_VENV/bin/mypy --no-error-summary
 
 clean:
-	rm -rf build build-asan build-tsan build-fuzz build-debug build-wheel dist
+	rm -rf build build-asan build-tsan build-fuzz build-debug build-wheel build-docs dist

@@ -5,6 +5,7 @@
 #   scripts/setup.sh build   packages and ONNX's C++ library (make build, make demo)
 #   scripts/setup.sh test    the same, and a Python environment with PyTorch and onnxruntime (make test)
 #   scripts/setup.sh wheel   packages, ONNX's C++ library and what makes a wheel (make wheel)
+#   scripts/setup.sh docs    as for test, and MkDocs in an environment of its own (make docs)
 #   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
 #   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
 #
@@ -95,12 +96,15 @@ if [ ! -e "$ONNXC_ONNX_PREFIX/.complete" ]; then
   rm -rf "$work"
 fi
 
-if [ "$goal" = test ] || [ "$goal" = bench ] || [ "$goal" = ray ]; then
+if [ "$goal" = test ] || [ "$goal" = bench ] || [ "$goal" = ray ] || [ "$goal" = docs ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-test.txt
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-nnunet.txt --no-deps
 fi
 if [ "$goal" = ray ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-ray.txt
+fi
+if [ "$goal" = docs ]; then
+  make_venv "$ONNXC_DOCS_VENV" scripts/requirements-docs.txt
 fi
 if [ "$goal" = wheel ]; then
   make_venv "$ONNXC_WHEEL_VENV" scripts/requirements-wheel.txt

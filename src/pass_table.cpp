@@ -9,7 +9,7 @@
 #include "passes/graph/recognize_operators.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/trim_kernels.h"
-#include "passes/graph/use_integer_convolutions.h"
+#include "passes/graph/use_integer_products.h"
 #include "passes/program/drop_roundings.h"
 #include "passes/program/eliminate_copies.h"
 #include "passes/program/fuse_epilogues.h"
@@ -48,7 +48,7 @@ constexpr std::array shape_rows = {
 
 constexpr std::array graph_rows = {
     // Before constants are folded: weights would no longer be integers. A GPU has no kernel for their sums.
-    GraphPass{"use_integer_convolutions", When::optimizing_for_cpu, within_any_limits<use_integer_convolutions>},
+    GraphPass{"use_integer_products", When::optimizing_for_cpu, within_any_limits<use_integer_products>},
     GraphPass{"fold_constants", When::always, fold_all_constants},
     GraphPass{"simplify", When::always, within_any_limits<simplify>},
     GraphPass{"recognize_operators", When::optimizing, within_any_limits<recognize_operators>},

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 PASSES = [
     "infer_shapes",
     "apply_size_rules",
-    "use_integer_convolutions",
+    "use_integer_products",
     "fold_constants",
     "simplify",
     "recognize_operators",

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ir/interpreter/symbolic_evaluation.h"
+#include "ops/algebra/product_spec.h"
 #include "ops/control/control_flow.h"
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
@@ -19,11 +20,12 @@ bool is_small(const Value& value) {
 
 bool is_whole_number(const Value& value) { return is_integer(value.dtype) || value.dtype == DType::boolean; }
 
-// Weights of a quantised convolution: no shape depends on their values, and use_integer_convolutions wants the
+// Weights of a quantised convolution or product: no shape depends on their values, and use_integer_products wants the
 // integers.
 bool dequantizes_weights(const Node& node) {
-  return is_operator(&node, "DequantizeLinear") &&
-         std::ranges::all_of(node.outputs[0]->uses, [](const Use& use) { return is_operator(use.node, "Conv"); });
+  return is_operator(&node, "DequantizeLinear") && std::ranges::all_of(node.outputs[0]->uses, [](const Use& use) {
+           return is_operator(use.node, "Conv") || is_matrix_product(*use.node);
+         });
 }
 
 // Small outputs of constant inputs become constants: shapes may depend on their values, whatever their type.

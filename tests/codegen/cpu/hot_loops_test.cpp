@@ -29,6 +29,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/conv/conv_pooled.h"
 #include "kernels/cpu/conv_int8/conv_int8.h"
 #include "kernels/cpu/conv_int8_winograd/conv_int8_winograd.h"
+#include "kernels/cpu/matmul_int8/matmul_int8.h"
 #include "kernels/cpu/conv_nchw/conv_stem.h"
 #include "kernels/cpu/conv_nchw/conv_stem_winograd.h"
 #include "kernels/cpu/conv_nchw/conv_to_rows.h"
@@ -174,6 +175,12 @@ template <int64_t inputs, int64_t outputs, Axes tile>
 constexpr BytesCall of_bytes_by_winograd = &call<Int8WinogradConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, uint8_t, int32_t, OfIntegers, tile>, OfIntegers>;
 extern const BytesCall convolutions_of_bytes[];
 const BytesCall convolutions_of_bytes[] = {of_bytes<64, 128, {3, 3, 3}, {2, 2, 2}>, of_bytes<54, lanes, {1, 3, 3}, {1, 1, 1}>, of_bytes_by_winograd<64, 64, {2, 4, 4}>, of_bytes_by_winograd<128, 3 * lanes, {2, 2, 2}>};
+struct OfIntegerRows {
+  vec_int32 operator()(vec_int32 sum, const MatrixPosition&) const { return sum; }
+};
+using ByteMatricesCall = void (*)(const ByteMatmulArguments<uint8_t, int32_t>&, const OfIntegerRows&, int64_t, int64_t, void*);
+extern const ByteMatricesCall products_of_bytes[];
+const ByteMatricesCall products_of_bytes[] = {&call<ByteMatrixProduct<uint8_t, int32_t, OfIntegerRows>, OfIntegerRows>};
 
 // More accumulators than there are registers: the check must find it.
 [[gnu::used]] void too_large(const float* v, const float* u, float* m) { winograd_multiply<20, 2>(v, 16, u, u, 64, 64, m); }

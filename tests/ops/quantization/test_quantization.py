@@ -215,6 +215,9 @@ def matmul_cases() -> list[Case]:
     cases += [
         case("MatMulInteger", x, Constant(w), rows, Constant(columns), opset=10, name="by row and column",
              expected=[wide]),
+        case("MatMulInteger", batch, Constant(other[0, 0]), batch[0, 0, 0, :1], opset=10,
+             name="zero point that a run gives",
+             expected=[(batch.astype(np.int32) - int(batch[0, 0, 0, 0])) @ other[0, 0]]),
         case("MatMulInteger", batch, other, Constant(batch[0, 0, 0, 0]), Constant(other[0, 0, 0, 0]), opset=10,
              name="batches"),
         case("MatMulInteger", batch, other, batch_rows, other_columns, opset=10, name="batches by row and column",

@@ -43,6 +43,7 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
 void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_matmul_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_softmax(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 
 // Of two offers with equal cost the first is taken.
@@ -71,6 +72,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"normalization", offer_normalization},
     // row-major
     {"matmul", offer_matmul},
+    {"matmul_int8", offer_matmul_int8},
     {"softmax", offer_softmax},
 };
 

@@ -74,6 +74,13 @@ template <class T>
   store(reinterpret_cast<uint8_t*>(destination), value);
 }
 
+template <class T>
+[[gnu::always_inline]] inline void store_partial(T* destination, vec_int32 value, int64_t count) {
+  T converted[lanes];
+  store(converted, value);
+  __builtin_memcpy(destination, converted, static_cast<size_t>(count) * sizeof(T));
+}
+
 // Wrapping around, as on integers (kernels/shared/scalar.h).
 [[gnu::always_inline]] inline vec_int32 add(vec_int32 a, vec_int32 b) {
   return __builtin_bit_cast(vec_int32, __builtin_bit_cast(vec_uint32, a) + __builtin_bit_cast(vec_uint32, b));

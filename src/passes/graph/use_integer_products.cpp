@@ -1,0 +1,200 @@
+#include "passes/graph/use_integer_products.h"
+
+#include <algorithm>
+
+#include "ops/algebra/product_spec.h"
+#include "ops/node_reader.h"
+#include "ops/op.h"
+
+namespace onnxc {
+namespace {
+
+constexpr int version = 21;
+// Products of bytes are made four input channels at a time: of one or two a float32 kernel for few channels is faster.
+// A patch embedding of one channel was by 13 times, on Zen 4.
+constexpr int64_t least_input_channels = 3;
+
+// The integers, scales and zero point of a DequantizeLinear.
+struct Quantized {
+  Value* integers;
+  std::vector<float> scales;
+  Value* zero_point;  // null for 0
+};
+
+bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
+
+// With a scale each, it is one for each element of `axis`.
+std::optional<Quantized> as_quantized(const Value& value, size_t axis) {
+  const Node* node = value.producer;
+  if (!is_operator(node, "DequantizeLinear") || value.dtype != DType::float32) return std::nullopt;
+  const NodeReader reader(*node);
+  if (!is_byte(reader.dtype(0)) || reader.integer("block_size", 0) != 0) return std::nullopt;
+  const Tensor* scales = reader.constant(1);
+  if (scales == nullptr || scales->dtype() != DType::float32 || scales->dims().size() > 1) return std::nullopt;
+  if (reader.has_input(2) && reader.constant(2) == nullptr) return std::nullopt;
+  if (scales->size() > 1 && reader.axis(reader.integer("axis", 1), reader.rank(0)) != axis) return std::nullopt;
+  const std::span<const float> values = scales->values<float>();
+  return Quantized{node->inputs[0], {values.begin(), values.end()}, reader.has_input(2) ? node->inputs[2] : nullptr};
+}
+
+// Puts nodes in front of a convolution or product; all have its name.
+class Replacement {
+ public:
+  // The output channels have so many axes behind them.
+  Replacement(Graph& graph, Node* product, size_t axes_behind)
+      : graph_(graph), product_(product), axes_behind_(axes_behind) {}
+
+  // The output has the product's shape.
+  Value* add(std::string_view type, DType dtype, std::vector<Value*> inputs, std::vector<NamedAttribute> attributes) {
+    auto node = std::make_unique<Node>();
+    node->op = find_op("", type, version);
+    node->origin = product_->origin;
+    node->origin.type = type;
+    node->origin.version = version;
+    node->branch = product_->branch;
+    node->condition = product_->condition;
+    node->inputs = std::move(inputs);
+    node->attributes = std::move(attributes);
+    Value* result = graph_.add_value(fmt::format("{}/{}", product_->outputs[0]->name, type));
+    result->dtype = dtype;
+    result->shape = product_->outputs[0]->shape;
+    node->outputs = {result};
+    graph_.insert(std::move(node), product_);
+    return result;
+  }
+
+  // A number for each output channel, or one for all.
+  Value* by_channel(std::string_view role, const std::vector<float>& values) {
+    std::vector<int64_t> dims(axes_behind_ + 1, 1);
+    dims[0] = std::ssize(values);
+    return graph_.add_constant(fmt::format("{}/{}", product_->origin.name, role),
+                               Tensor::of(DType::float32, dims, values));
+  }
+
+ private:
+  Graph& graph_;
+  Node* product_;
+  size_t axes_behind_;
+};
+
+// The bias as numbers; none where there is none, nothing where a run gives it.
+std::optional<std::vector<float>> constant_bias(const Node& product) {
+  if (product.inputs.size() < 3 || product.inputs[2] == nullptr) return std::vector<float>();
+  const Value& bias = *product.inputs[2];
+  if (bias.constant && bias.dtype == DType::float32) {
+    const std::span<const float> values = bias.constant->values<float>();
+    return std::vector<float>(values.begin(), values.end());
+  }
+  // Quantised in 32 bits, by the product of both scales, with no zero point.
+  const Node* node = bias.producer;
+  if (!is_operator(node, "DequantizeLinear")) return std::nullopt;
+  const NodeReader reader(*node);
+  const Tensor *integers = reader.constant(0), *scales = reader.constant(1);
+  if (reader.dtype(0) != DType::int32 || integers == nullptr || scales == nullptr) return std::nullopt;
+  if (scales->dtype() != DType::float32) return std::nullopt;
+  const std::span<const float> scale = scales->values<float>();
+  const std::vector<int64_t> values = integers->as_int64();
+  if (reader.has_input(2)) {
+    if (reader.constant(2) == nullptr) return std::nullopt;
+    const std::vector<int64_t> zeros = reader.constant(2)->as_int64();
+    if (std::ranges::any_of(zeros, [](int64_t zero) { return zero != 0; })) return std::nullopt;
+  }
+  std::vector<float> result;
+  for (size_t i = 0; i < values.size(); ++i)
+    result.push_back(static_cast<float>(values[i]) * scale[scale.size() == 1 ? 0 : i]);
+  return result;
+}
+
+// Whether weights less their zero point are int8.
+bool has_signed_bytes(const Quantized& weights) {
+  if (!weights.integers->constant) return false;
+  const bool is_signed = weights.integers->dtype == DType::int8;
+  if (weights.zero_point == nullptr) return is_signed;
+  const std::vector<int64_t> zeros = weights.zero_point->constant->as_int64();
+  return std::ranges::all_of(zeros, [&](int64_t zero) { return zero == (is_signed ? 0 : 128); });
+}
+
+// The operands of a convolution or product whose sums may be integers.
+struct Operands {
+  Quantized x, w;
+  std::vector<float> bias;
+};
+
+// `channel_axis` is that of the weights' output channels.
+std::optional<Operands> operands_of(const Node& product, size_t channel_axis) {
+  const std::optional<Quantized> x = as_quantized(*product.inputs[0], 0);
+  const std::optional<Quantized> w = as_quantized(*product.inputs[1], channel_axis);
+  if (!x || !w || x->scales.size() != 1 || !has_signed_bytes(*w)) return std::nullopt;
+  std::optional<std::vector<float>> bias = constant_bias(product);
+  if (!bias) return std::nullopt;
+  return Operands{*x, *w, *std::move(bias)};
+}
+
+void replace(Graph& graph, Node* product, const Operands& operands, Replacement& put, Value* sum) {
+  std::vector<float> scales;
+  for (const float scale : operands.w.scales) scales.push_back(operands.x.scales[0] * scale);
+  Value* number = put.add("Cast", DType::float32, {sum}, {{"to", static_cast<int64_t>(DType::float32)}});
+  Value* result = put.add("Mul", DType::float32, {number, put.by_channel("scale", scales)}, {});
+  if (!operands.bias.empty())
+    result = put.add("Add", DType::float32, {result, put.by_channel("bias", operands.bias)}, {});
+  graph.replace_uses(product->outputs[0], result);
+}
+
+void replace_convolution(Graph& graph, Node* convolution) {
+  const NodeReader reader(*convolution);
+  if (reader.integer("group", 1) != 1 || reader.rank(0) < 3 || reader.rank(0) > 5) return;
+  if (reader.shape(1)[1].constant().value_or(0) < least_input_channels) return;
+  const std::optional<Operands> operands = operands_of(*convolution, 0);
+  if (!operands) return;
+  const auto& [x, w, bias] = *operands;
+  Replacement put(graph, convolution, reader.rank(0) - 2);
+  Value* sum = put.add("ConvInteger", DType::int32, {x.integers, w.integers, x.zero_point, w.zero_point},
+                       convolution->attributes);
+  replace(graph, convolution, *operands, put, sum);
+}
+
+// Rows become columns.
+Tensor transposed(const Tensor& matrix) {
+  const int64_t rows = matrix.dims()[0], columns = matrix.dims()[1];
+  Tensor result = Tensor::zeros(matrix.dtype(), {columns, rows});
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      result.mutable_bytes()[column * rows + row] = matrix.bytes()[row * columns + column];
+  return result;
+}
+
+void replace_matrix_product(Graph& graph, Node* product) {
+  const NodeReader reader(*product);
+  const ProductSpec spec = resolve_product(reader);
+  if (spec.a_is_transposed || spec.alpha != 1 || spec.beta != 1 || reader.rank(0) < 2 || reader.rank(1) != 2) return;
+  const size_t channel_axis = spec.b_column_axis();
+  const std::optional<Operands> operands = operands_of(*product, channel_axis);
+  if (!operands) return;
+  const auto& [x, w, bias] = *operands;
+  const std::optional<int64_t> columns = reader.shape(1)[channel_axis].constant();
+  if (bias.size() > 1 && std::ssize(bias) != columns) return;  // a matrix of addends
+  Replacement put(graph, product, 0);
+  Value* matrix = w.integers;
+  if (spec.b_is_transposed)
+    matrix = graph.add_constant(fmt::format("{}/transposed", matrix->name), transposed(*matrix->constant));
+  Value* sum = put.add("MatMulInteger", DType::int32, {x.integers, matrix, x.zero_point, w.zero_point}, {});
+  replace(graph, product, *operands, put, sum);
+}
+
+}  // namespace
+
+void use_integer_products(Graph& graph) {
+  std::vector<Node*> products;
+  for (const auto& node : graph.nodes())
+    if (is_operator(node.get(), "Conv") || is_matrix_product(*node)) products.push_back(node.get());
+  for (Node* product : products) {
+    if (graph.is_output(product->outputs[0])) continue;
+    if (is_matrix_product(*product))
+      replace_matrix_product(graph, product);
+    else
+      replace_convolution(graph, product);
+  }
+  graph.erase_unused();
+}
+
+}  // namespace onnxc

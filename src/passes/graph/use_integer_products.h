@@ -1,0 +1,19 @@
+// Convolutions and matrix products of dequantised numbers by products of the integers themselves.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace onnxc {
+
+// Before: Conv(DequantizeLinear(x), DequantizeLinear(w), bias), with x and w of 8 bits, one constant scale for x, and
+// constant w with one scale or one an output channel. After:
+// Add(Mul(Cast(ConvInteger(x, w)), x_scale * w_scale), bias), the same number with fewer roundings: the sum of products
+// is exact. MatMul and Gemm become MatMulInteger in the same way; the scales of w are one or one a column. What
+// quantises the result, and activations between, stay as they are and become the kernel's epilogue.
+//
+// Limits: one group and three input channels or more; weights whose differences from their zero point are int8; a Gemm
+// without factors that transposes no activations. To be run before constants are folded, since the weights would then
+// be numbers; and only for a CPU, which has kernels for their sums.
+void use_integer_products(Graph& graph);
+
+}  // namespace onnxc

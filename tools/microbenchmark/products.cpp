@@ -1,7 +1,11 @@
 // Matrix products, softmax and attention.
+#include <cstring>
+
 #include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/conv_int8/conv_int8_packing.h"
 #include "kernels/cpu/matmul/matmul.h"
 #include "kernels/cpu/matmul/matmul_packing.h"
+#include "kernels/cpu/matmul_int8/matmul_int8.h"
 #include "kernels/cpu/memory_bound/softmax.h"
 #include "measurement.h"
 
@@ -44,6 +48,36 @@ void matmul(benchmark::State& state) {
   const Amount amount =
       product.rows == 1 ? Amount{.bytes = 4.0 * static_cast<double>(b_size)} : Amount{.operations = operations};
   measure(state, output, amount, [&] { Kernel::run(arguments, {}, 0, work.tasks, scratch.data()); });
+}
+
+// As the compiler makes it of a product between DequantizeLinear and QuantizeLinear.
+struct ScaleAndRound {
+  [[gnu::always_inline]] vec_int32 operator()(vec_int32 sum, const MatrixPosition&) const {
+    return saturated<uint8_t>(to_float(sum) * splat(0.001f));
+  }
+};
+
+template <Product product>
+void matmul_int8(benchmark::State& state) {
+  using Kernel = ByteMatrixProduct<uint8_t, uint8_t, ScaleAndRound>;
+  const auto [batch, rows, depth, columns] = product;
+  const MatmulSizes sizes{{1, 1, 1, batch}, rows, columns, depth};
+  const std::vector<int8_t> ones(static_cast<size_t>(depth * columns), 1);
+  const std::vector<uint8_t> packed =
+      pack_int8_weights(byte_matrix_packing(depth, columns, lanes).shape, lanes, 1, ones);
+  const KernelWork work = Kernel::work(sizes);
+  Floats a(batch * rows * depth / 4 + 1, 1.0f), b(std::ssize(packed) / 4 + 1, 0.0f),
+      output(batch * rows * columns / 4 + 1, 0.0f), scratch(work.scratch_bytes / 4 + 1, 0.0f);
+  std::memcpy(b.data(), packed.data(), packed.size());
+  const typename Kernel::Arguments arguments{reinterpret_cast<const uint8_t*>(a.data()),
+                                             reinterpret_cast<const uint8_t*>(b.data()),
+                                             reinterpret_cast<uint8_t*>(output.data()),
+                                             sizes,
+                                             {{0, 0, 0, rows * depth}, depth, 1},
+                                             {{0, 0, 0, rows * columns}, columns, 1},
+                                             128};
+  measure(state, output, {.operations = 2.0 * static_cast<double>(batch * rows * depth) * static_cast<double>(columns)},
+          [&] { Kernel::run(arguments, {}, 0, work.tasks, scratch.data()); });
 }
 
 template <int64_t rows, int64_t columns>
@@ -94,6 +128,8 @@ void add_products() {
   add("matmul/SwinUNETR 343x48->144, 8 windows", matmul<{1, 8 * 343, 48, 144}, packed>);
   add("matmul/SwinUNETR scores 343x16x343, 24 heads", matmul<{24, 343, 16, 343}, transposed>);
   add("matmul/SwinUNETR values 343x343x16, 24 heads", matmul<{24, 343, 343, 16}, rows>);
+  add("matmul_int8/UNETR 216x768->3072", matmul_int8<{1, 216, 768, 3072}>);
+  add("matmul_int8/ViT 24x768->192", matmul_int8<{1, 24, 768, 192}>);
   add("softmax/SwinUNETR 343, 24 heads", softmax<24 * 343, 343>);
   add("softmax/UNETR 216, 12 heads", softmax<12 * 216, 216>);
   add("attention/SwinUNETR 343x4, 24 heads", attention<24, 343, 4>);

@@ -103,3 +103,18 @@ def test_an_input_of_nan_costs_no_more_than_three_times_an_ordinary_one(model: P
                 least[name] = min(least[name], time.process_time() - start)
     assert least["all"] < 3 * least["ordinary"]
     assert least["half"] < 3 * least["ordinary"]
+
+
+def test_a_block_of_nan_in_a_window_costs_no_more_than_three_times_an_ordinary_one(model: Path) -> None:
+    """16^3 voxels, across tiles' edges, in a window of 48^3; what is measured is 1.4 times (5x5x5: 1.01)."""
+    ordinary = np.random.default_rng(1).standard_normal((1, CHANNELS, 48, 48, 48)).astype(np.float32)
+    masked = ordinary.copy()
+    masked[:, :, 15:31, 14:30, 13:29] = np.nan
+    least = {"ordinary": np.inf, "masked": np.inf}
+    with onnxc.InferenceSession(model.with_suffix(".so"), threads=1) as session:
+        for _ in range(5):
+            for name, x in (("ordinary", ordinary), ("masked", masked)):
+                start = time.process_time()
+                session.run(None, {"x": x})
+                least[name] = min(least[name], time.process_time() - start)
+    assert least["masked"] < 3 * least["ordinary"], least

@@ -31,6 +31,9 @@ const std::vector<AssemblyKernel> kernels = {
     {"nothing", ""},
     {"matrix", "v_mov_b32 v1, 0\ns_nop 4\n" + repeat("v_mfma_f32_32x32x2_f32 a[0:15], v1, v1, 0\n", 100)},
     {"vector", "v_mov_b32 v1, 0\n" + repeat("v_add_u32 v1, v1, v1\n", 100)},
+    {"half_matrix", "v_mov_b32 v2, 0\nv_mov_b32 v3, 0\ns_nop 4\n" +
+                        repeat("v_mfma_f32_32x32x8_f16 a[0:15], v[2:3], v[2:3], 0\n", 100)},
+    {"scalar", "s_mov_b32 s4, 0\n" + repeat("s_add_u32 s4, s4, 1\n", 99)},
     {"load", prologue + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)"},
     {"load_twice", prologue + "global_load_dword v2, v1, s[4:5]\nglobal_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(0)"},
     {"loads_in_turn", prologue + "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\n"
@@ -81,6 +84,8 @@ TEST_F(Counting, CacheLines) {
   EXPECT_EQ(twice.load_lines, 8U);
   EXPECT_EQ(twice.l1_misses, 4U);
   EXPECT_EQ(twice.different_loaded_lines, 2U);
+  EXPECT_EQ(twice.lines_of_l2, 4U);                // of two dies
+  EXPECT_EQ(run("load_twice", 9).lines_of_l2, 16U);  // the ninth group is on the first again
   const Counts scattered = run("scattered");
   EXPECT_EQ(scattered.load_lines, 64U);
   EXPECT_EQ(scattered.different_loaded_lines, 64U);
@@ -89,8 +94,8 @@ TEST_F(Counting, CacheLines) {
 }
 
 TEST_F(Counting, BankConflicts) {
-  // The write of 16 bytes a lane takes eight phases, and so does the read.
-  EXPECT_EQ(run("lds_free").lds_cycles, 16U);
+  // The read of 16 bytes a lane takes eight phases, and so would the write, but for its addresses on the way in.
+  EXPECT_EQ(run("lds_free").lds_cycles, 8U + 10);
   EXPECT_EQ(run("lds_free").lds_conflict_cycles, 0U);
   EXPECT_EQ(run("lds_padded_rows").lds_conflict_cycles, 0U);
   // Eight lanes 128 bytes apart meet in the same four banks.
@@ -135,6 +140,26 @@ TEST_F(Counting, ModelledTimeIsTheLargestBound) {
   EXPECT_DOUBLE_EQ(many.total_cycles(), 8 * (100 * 64 + 4));
   EXPECT_DOUBLE_EQ(many.microseconds(), many.total_cycles() / 2100);
   EXPECT_EQ(modelled_time(launch("vector", 304 * 8, 256), run("vector", 304 * 8, 256)).bound, Bound::vector);
+}
+
+TEST_F(Counting, AllSimdsOfAUnitShareOneScalarInstructionACycle) {
+  // One wave issues an instruction each four cycles, and thirty-two one a cycle.
+  const ModelledTime alone = modelled_time(launch("scalar"), run("scalar"));
+  EXPECT_EQ(alone.bound, Bound::latency);
+  const ModelledTime many = modelled_time(launch("scalar", 304 * 8, 256), run("scalar", 304 * 8, 256));
+  EXPECT_EQ(many.bound, Bound::scalar);
+  EXPECT_DOUBLE_EQ(many.total_cycles(), 100 * 4 * 8);
+}
+
+TEST_F(Counting, PowerLimitsProductsOf16BitsOnAllUnits) {
+  const ModelledTime few = modelled_time(launch("half_matrix", 100, 256), run("half_matrix", 100, 256));
+  EXPECT_GE(few.cycles[static_cast<int>(Bound::matrix)], 100 * 32);
+  EXPECT_LT(few.cycles[static_cast<int>(Bound::power)], 100 * 32);
+  const ModelledTime all = modelled_time(launch("half_matrix", 304 * 8, 256), run("half_matrix", 304 * 8, 256));
+  EXPECT_EQ(all.bound, Bound::power);
+  EXPECT_DOUBLE_EQ(all.total_cycles(), 8 * 100 * 32 / 0.6);
+  const ModelledTime of_float32 = modelled_time(launch("matrix", 304 * 8, 256), run("matrix", 304 * 8, 256));
+  EXPECT_EQ(of_float32.cycles[static_cast<int>(Bound::power)], 0);
 }
 
 TEST_F(Counting, DoesNotDependOnThreads) {

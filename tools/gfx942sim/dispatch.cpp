@@ -188,6 +188,7 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   first_fault.rethrow();
   total.l1_misses = traffic.l1_misses();
   total.different_loaded_lines = traffic.different_loaded_lines();
+  total.lines_of_l2 = traffic.lines_of_l2();
   total.different_stored_lines = traffic.different_stored_lines();
   return total;
 }

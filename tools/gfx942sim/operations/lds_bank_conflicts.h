@@ -1,5 +1,9 @@
 // The cycles that an access of a wave keeps LDS busy. 32 banks of 4 bytes each give 128 bytes a cycle; a wave's access
 // is done in phases of lanes, and a phase takes as many cycles as its busiest bank has different words to give.
+//
+// Addresses and data come in through two ports, each of 64 bytes a cycle, one for every two SIMDs: a store of 4 bytes a
+// lane takes a port 8 cycles, one of 16 bytes 20 (ROCm Compute Profiler, "Pipeline descriptions"). Of all waves
+// together, that is half of it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +16,7 @@ namespace gfx942sim {
 
 struct LdsCycles {
   uint64_t total = 0;
-  uint64_t conflicts = 0;  // beyond one cycle a phase
+  uint64_t conflicts = 0;  // of banks: beyond one cycle a phase
 };
 
 namespace bank_details {
@@ -36,6 +40,7 @@ inline LdsCycles lds_cycles(const std::array<uint32_t, wave_size>& addresses, La
   using namespace bank_details;
   const int lanes_in_phase = length <= 4 ? 32 : length <= 8 ? 16 : 8;
   const uint32_t words = (length + 3) / 4;
+  const uint64_t port_cycles = (write ? 4 + 4 * words : 4) / 2;
   LdsCycles cycles;
   for (int begin = 0; begin < wave_size; begin += lanes_in_phase) {
     // The different words that each bank must give; equal words are given once.
@@ -55,6 +60,7 @@ inline LdsCycles lds_cycles(const std::array<uint32_t, wave_size>& addresses, La
     cycles.total += busiest;
     cycles.conflicts += busiest > 1 ? busiest - 1 : 0;
   }
+  cycles.total = std::max(cycles.total, port_cycles);
   return cycles;
 }
 

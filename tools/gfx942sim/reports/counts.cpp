@@ -35,6 +35,7 @@ void Counts::add(const Counts& other) {
   load_lines += other.load_lines;
   store_lines += other.store_lines;
   l1_misses += other.l1_misses;
+  lines_of_l2 += other.lines_of_l2;
   different_loaded_lines += other.different_loaded_lines;
   different_stored_lines += other.different_stored_lines;
   group_cycles += other.group_cycles;

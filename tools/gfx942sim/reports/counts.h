@@ -25,8 +25,10 @@ struct Counts {
   uint64_t load_lines = 0;
   uint64_t store_lines = 0;
 
-  // Loaded lines that the vector unit's L1 does not have, and how many different lines the whole kernel touches.
+  // Loaded lines that the vector unit's L1 does not have; the different ones that each L2 has to be given, of all L2
+  // together; and how many different lines the whole kernel touches.
   uint64_t l1_misses = 0;
+  uint64_t lines_of_l2 = 0;
   uint64_t different_loaded_lines = 0;
   uint64_t different_stored_lines = 0;
 

@@ -38,6 +38,7 @@ std::vector<NamedCount> named_counts(const Counts& counts) {
       {"load_lines", counts.load_lines},
       {"store_lines", counts.store_lines},
       {"l1_misses", counts.l1_misses},
+      {"lines_of_l2", counts.lines_of_l2},
       {"different_loaded_lines", counts.different_loaded_lines},
       {"different_stored_lines", counts.different_stored_lines},
       {"group_cycles", counts.group_cycles},

@@ -14,8 +14,8 @@ struct Occupancy {
 };
 Occupancy occupancy(const Launch& launch);
 
-enum class Bound : uint8_t { matrix, vector, lds, l1, l2, memory, latency };
-inline constexpr int bound_count = 7;
+enum class Bound : uint8_t { matrix, power, vector, scalar, lds, l1, l2, infinity_cache, memory, latency };
+inline constexpr int bound_count = 10;
 const char* to_text(Bound bound);
 
 struct ModelledTime {

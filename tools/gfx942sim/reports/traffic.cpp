@@ -71,14 +71,26 @@ LineSource Traffic::load(uint64_t line) {
   if (hits_l1(line)) return LineSource::l1;
   ++l1_misses_;
   if (!of_group_.insert(line)) return LineSource::l2;
-  loaded_.insert(line);
+  l2_->insert(line);
   return LineSource::shared_cache;
 }
 
 void Traffic::add(const Traffic& other) {
   l1_misses_ += other.l1_misses_;
-  loaded_.add(other.loaded_);
+  for (size_t i = 0; i < loaded_.size(); ++i) loaded_[i].add(other.loaded_[i]);
   stored_.add(other.stored_);
+}
+
+uint64_t Traffic::different_loaded_lines() const {
+  LineSet all;
+  for (const LineSet& lines : loaded_) all.add(lines);
+  return all.count();
+}
+
+uint64_t Traffic::lines_of_l2() const {
+  uint64_t sum = 0;
+  for (const LineSet& lines : loaded_) sum += lines.count();
+  return sum;
 }
 
 }  // namespace gfx942sim

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "machine/gpu_machine.h"
+
 namespace gfx942sim {
 
 inline constexpr uint64_t line_bytes = 128;
@@ -58,9 +60,11 @@ enum class LineSource : uint8_t { l1, l2, shared_cache };
 
 class Traffic {
  public:
-  void begin_group() {
+  // Groups are dealt in turn to the dies that have an L2 of their own.
+  void begin_group(uint64_t number) {
     l1_ = {};
     of_group_.clear();
+    l2_ = &loaded_[number % loaded_.size()];
   }
   // Where a loaded line comes from: L1, or what all compute units share where the group has not had it before.
   LineSource load(uint64_t line);
@@ -68,7 +72,9 @@ class Traffic {
   void add(const Traffic& other);
 
   uint64_t l1_misses() const { return l1_misses_; }
-  uint64_t different_loaded_lines() const { return loaded_.count(); }
+  uint64_t different_loaded_lines() const;
+  // The different lines that each L2 has to be given, of all of them together.
+  uint64_t lines_of_l2() const;
   uint64_t different_stored_lines() const { return stored_.count(); }
 
  private:
@@ -82,7 +88,9 @@ class Traffic {
 
   Cache l1_;
   uint64_t l1_misses_ = 0;
-  LineSet loaded_, stored_;
+  std::array<LineSet, onnxc::machine::gfx942.xcds> loaded_;  // by each die
+  LineSet* l2_ = loaded_.data();                             // of the group's die
+  LineSet stored_;
   GroupLines of_group_;
 };
 

@@ -71,7 +71,7 @@ void WorkGroup::run(std::array<uint32_t, 3> id) {
   for (auto& operations : lds_operations_) operations.clear();
   loads_into_lds_ = false;
   counts.waves += waves_.size();
-  traffic.begin_group();
+  traffic.begin_group(number_of_group());
 
   while (true) {
     for (Wave& wave : waves_)

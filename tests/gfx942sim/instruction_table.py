@@ -349,6 +349,12 @@ def more_float_rows() -> list[Row]:
     ]
 
 
+def clamped(kind: Any, sum_of: Callable[..., Values]) -> Callable[..., Values]:
+    """A sum or difference held within a type of at most 32 bits."""
+    limits = np.iinfo(kind)
+    return lambda a, b: np.clip(sum_of(a.astype(np.int64), b.astype(np.int64)), limits.min, limits.max).astype(kind)
+
+
 def integer_rows() -> list[Row]:
     one, two, three = "u32", "u32 u32", "u32 u32 u32"
     return [
@@ -356,6 +362,15 @@ def integer_rows() -> list[Row]:
         Row("v_sub_u32 {d}, {0}, {1}", "u32", two, lambda a, b: a - b),
         Row("v_subrev_u32 {d}, {0}, {1}", "u32", two, lambda a, b: b - a),
         Row("v_add_u32 {d}, -16, {0}", "u32", one, lambda a: a - np.uint32(16)),
+        Row("v_add_u32_e64 {d}, {0}, {1} clamp", "u32", two, clamped(np.uint32, np.add)),
+        Row("v_sub_u32_e64 {d}, {0}, {1} clamp", "u32", two, clamped(np.uint32, np.subtract)),
+        Row("v_subrev_u32_e64 {d}, {1}, {0} clamp", "u32", two, clamped(np.uint32, np.subtract)),
+        Row("v_add_i32 {d}, {0}, {1} clamp", "i32", "i32 i32", clamped(np.int32, np.add)),
+        Row("v_sub_i32 {d}, {0}, {1} clamp", "i32", "i32 i32", clamped(np.int32, np.subtract)),
+        Row("v_add_u16_e64 {d}, {0}, {1} clamp", "u16", "u16 u16", clamped(np.uint16, np.add)),
+        Row("v_sub_u16_e64 {d}, {0}, {1} clamp", "u16", "u16 u16", clamped(np.uint16, np.subtract)),
+        Row("v_add_i16 {d}, {0}, {1} clamp", "i16", "i16 i16", clamped(np.int16, np.add)),
+        Row("v_sub_i16 {d}, {0}, {1} clamp", "i16", "i16 i16", clamped(np.int16, np.subtract)),
         Row(
             "v_add_co_u32_e64 {d}, {f}, {0}, {1}",
             "u32",

@@ -47,11 +47,11 @@ u32 sum_of_differences(u32 a, u32 b, u32 addend) {
 }
 
 void add_arithmetic(Operations& rows) {
-  add_vector(rows, "v_add_u32", [](u32 a, u32 b) { return a + b; });
-  add_vector(rows, "v_sub_u32", [](u32 a, u32 b) { return a - b; });
-  add_vector(rows, "v_subrev_u32", [](u32 a, u32 b) { return b - a; });
-  add_vector(rows, "v_add_i32", [](u32 a, u32 b) { return a + b; });
-  add_vector(rows, "v_sub_i32", [](u32 a, u32 b) { return a - b; });
+  add_vector(rows, "v_add_u32", [](u32 a, u32 b) { return ExactSum<u32>{i64{a} + b}; });
+  add_vector(rows, "v_sub_u32", [](u32 a, u32 b) { return ExactSum<u32>{i64{a} - b}; });
+  add_vector(rows, "v_subrev_u32", [](u32 a, u32 b) { return ExactSum<u32>{i64{b} - a}; });
+  add_vector(rows, "v_add_i32", [](i32 a, i32 b) { return ExactSum<i32>{i64{a} + b}; });
+  add_vector(rows, "v_sub_i32", [](i32 a, i32 b) { return ExactSum<i32>{i64{a} - b}; });
   add_vector(rows, "v_add_co_u32", [](u32 a, u32 b) { return add_with_carry(a, b, 0); });
   add_vector(rows, "v_sub_co_u32", [](u32 a, u32 b) { return subtract_with_borrow(a, b, 0); });
   add_vector(rows, "v_subrev_co_u32", [](u32 a, u32 b) { return subtract_with_borrow(b, a, 0); });
@@ -106,16 +106,16 @@ void add_arithmetic(Operations& rows) {
 }
 
 void add_arithmetic_of_16_bits(Operations& rows) {
-  add_vector(rows, "v_add_u16", [](u16 a, u16 b) { return static_cast<u16>(a + b); });
-  add_vector(rows, "v_sub_u16", [](u16 a, u16 b) { return static_cast<u16>(a - b); });
-  add_vector(rows, "v_subrev_u16", [](u16 a, u16 b) { return static_cast<u16>(b - a); });
+  add_vector(rows, "v_add_u16", [](u16 a, u16 b) { return ExactSum<u16>{i64{a} + b}; });
+  add_vector(rows, "v_sub_u16", [](u16 a, u16 b) { return ExactSum<u16>{i64{a} - b}; });
+  add_vector(rows, "v_subrev_u16", [](u16 a, u16 b) { return ExactSum<u16>{i64{b} - a}; });
   add_vector(rows, "v_mul_lo_u16", [](u16 a, u16 b) { return static_cast<u16>(u32{a} * b); });
   add_vector(rows, "v_min_u16", [](u16 a, u16 b) { return std::min(a, b); });
   add_vector(rows, "v_max_u16", [](u16 a, u16 b) { return std::max(a, b); });
   add_vector(rows, "v_min_i16", [](i16 a, i16 b) { return std::min(a, b); });
   add_vector(rows, "v_max_i16", [](i16 a, i16 b) { return std::max(a, b); });
-  add_vector<preserving_high>(rows, "v_add_i16", [](u16 a, u16 b) { return static_cast<u16>(a + b); });
-  add_vector<preserving_high>(rows, "v_sub_i16", [](u16 a, u16 b) { return static_cast<u16>(a - b); });
+  add_vector<preserving_high>(rows, "v_add_i16", [](i16 a, i16 b) { return ExactSum<i16>{i64{a} + b}; });
+  add_vector<preserving_high>(rows, "v_sub_i16", [](i16 a, i16 b) { return ExactSum<i16>{i64{a} - b}; });
   add_vector<preserving_high>(rows, "v_mad_u16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); });
   add_vector<preserving_high>(rows, "v_mad_i16", [](u16 a, u16 b, u16 c) { return static_cast<u16>(u32{a} * b + c); });
   add_vector<preserving_high>(rows, "v_mad_legacy_u16",

@@ -6,7 +6,9 @@
 // is stored; inactive lanes are computed and thrown away.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -30,6 +32,12 @@ template <class T>
 struct WithFlag {
   T value{};
   bool flag = false;
+};
+
+// A sum of integers before it is cut to T: it wraps around, or is held within T by clamp.
+template <class T>
+struct ExactSum {
+  int64_t value = 0;
 };
 
 template <class T>
@@ -64,13 +72,24 @@ inline constexpr bool is_float_type = std::is_same_v<T, f16> || std::is_same_v<T
 template <class T>
 struct FlaggedTraits {
   using Value = T;
-  static constexpr bool has_flag = false;
+  static constexpr bool has_flag = false, is_exact = false;
 };
 template <class T>
 struct FlaggedTraits<WithFlag<T>> {
   using Value = T;
-  static constexpr bool has_flag = true;
+  static constexpr bool has_flag = true, is_exact = false;
 };
+template <class T>
+struct FlaggedTraits<ExactSum<T>> {
+  using Value = T;
+  static constexpr bool has_flag = false, is_exact = true;
+};
+
+template <class T>
+T cut(ExactSum<T> sum, bool clamp) {
+  using Limits = std::numeric_limits<T>;
+  return static_cast<T>(clamp ? std::clamp<int64_t>(sum.value, Limits::min(), Limits::max()) : sum.value);
+}
 
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};
@@ -166,7 +185,7 @@ void load_source(Wave& wave, const Instruction& instruction, VectorContext& cont
 
 template <class T>
 void store_result(Wave& wave, const Instruction& instruction, const VectorContext& context, LaneValues<T>& values,
-                  bool preserves_high) {
+                  bool preserves_high, bool is_clamped = false) {
   const Operand& destination = instruction.operands[0];
   if constexpr (std::is_same_v<T, LaneFlag>) {
     uint64_t mask = 0;
@@ -179,7 +198,7 @@ void store_result(Wave& wave, const Instruction& instruction, const VectorContex
         for (T& value : values) value = static_cast<T>(modify_result(instruction, static_cast<double>(value)));
       if (flushes_denormals<T>(wave))
         for (T& value : values) value = flush_denormal(value);
-    } else if (instruction.clamp) {
+    } else if (instruction.clamp && !is_clamped) {
       wave.fail(-1, "clamps an integer, which is not known to the simulator");
     }
     LaneWords words;
@@ -233,12 +252,14 @@ void execute_vector(Wave& wave, const Instruction& instruction) {
       if constexpr (Flagged::has_flag) {
         values[lane] = result.value;
         flags |= uint64_t{result.flag} << lane;
+      } else if constexpr (Flagged::is_exact) {
+        values[lane] = cut(result, instruction.clamp);
       } else {
         values[lane] = result;
       }
     }
   }(std::make_index_sequence<Call::count>());
-  store_result(wave, instruction, context, values, traits.preserves_high);
+  store_result(wave, instruction, context, values, traits.preserves_high, Flagged::is_exact);
   if constexpr (Flagged::has_flag) wave.write_uniform_pair(instruction.operands[1], flags & context.lanes);
   if constexpr (traits.copies) {
     if (context.unwritten)

@@ -65,6 +65,7 @@ void DeviceInstance::give_back(const HipLibrary& hip) {
     ignore(hip.stream_synchronize(own_stream_));
     ignore(hip.stream_destroy(own_stream_));
   }
+  if (staging_) staging_->destroy();
   graphs_.destroy(hip);
   for (int32_t level = 0; level < levels_.size(); ++level) {
     if (levels_[level].arena != nullptr) ignore(hip.free(levels_[level].arena));
@@ -78,6 +79,7 @@ onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& err
   onnxc_status status;
   module_ = DeviceModule::acquire(program_, options.device_index, status, error);
   if (module_ == nullptr) return status;
+  staging_.emplace(module_->hip());
   status = make_streams(error);
   if (status != ONNXC_OK) return status;
   const int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
@@ -228,11 +230,20 @@ onnxc_status DeviceInstance::place(int32_t level, const DeviceRun& run, ErrorTex
   return poison_ ? place_apart(level, run, error) : place_buffers(level, run, error);
 }
 
+bool DeviceInstance::is_staged(int32_t buffer) const {
+  return buffer_bytes_[buffer] >= HostStaging::smallest && !is_being_captured_;
+}
+
 onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const onnxc_value* value = host_value(run, program_.buffers[i]);
     if (value == nullptr || program_.buffers[i].kind != BufferKind::input || buffer_bytes_[i] == 0) continue;
+    if (is_staged(i)) {
+      const onnxc_status status = staging_->send(buffers_[i], value->data, buffer_bytes_[i], stream, error);
+      if (status != ONNXC_OK) return status;
+      continue;
+    }
     const hipError_t result = hip.memcpy_async(buffers_[i], value->data, static_cast<size_t>(buffer_bytes_[i]),
                                                hipMemcpyHostToDevice, stream);
     if (!succeeded(hip, result, "hipMemcpyAsync of an input", error)) return status_of(result);
@@ -245,8 +256,14 @@ onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stre
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
     if (host_value(run, buffer) == nullptr || buffer.kind != BufferKind::output || buffer_bytes_[i] == 0) continue;
-    const hipError_t result = hip.memcpy_async(run.output_data[buffer.index], buffers_[i],
-                                               static_cast<size_t>(buffer_bytes_[i]), hipMemcpyDeviceToHost, stream);
+    void* const data = run.output_data[buffer.index];
+    if (is_staged(i)) {
+      const onnxc_status status = staging_->fetch(data, buffers_[i], buffer_bytes_[i], stream, error);
+      if (status != ONNXC_OK) return status;
+      continue;
+    }
+    const hipError_t result =
+        hip.memcpy_async(data, buffers_[i], static_cast<size_t>(buffer_bytes_[i]), hipMemcpyDeviceToHost, stream);
     if (!succeeded(hip, result, "hipMemcpyAsync of an output", error)) return status_of(result);
   }
   return ONNXC_OK;
@@ -439,7 +456,8 @@ onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& erro
   if (status == ONNXC_OK) status = copy_outputs(run, stream, error);
   if (status == ONNXC_OK) status = end_run(run, stream, error);
   if (status == ONNXC_OK) return status;
-  ignore(hip.stream_synchronize(stream));  // nothing of a run that failed is left running
+  staging_->wait();  // nothing of a run that failed is left running
+  ignore(hip.stream_synchronize(stream));
   return status;
 }
 

@@ -1,10 +1,13 @@
 // One executor of the model on a GPU: its plan, its memory there and its stream.
 #pragma once
 
+#include <optional>
+
 #include "hip/backend.h"
 #include "hip/captured_graphs.h"
 #include "hip/current_device.h"
 #include "hip/device_module.h"
+#include "hip/host_staging.h"
 #include "host/memory_plan.h"
 
 namespace onnxc::runtime {
@@ -34,6 +37,7 @@ class DeviceInstance {
   void free_apart(int32_t level);
   onnxc_status place_buffers(int32_t level, const DeviceRun& run, ErrorText& error);
   onnxc_status place(int32_t level, const DeviceRun& run, ErrorText& error);
+  bool is_staged(int32_t buffer) const;
   onnxc_status copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
   onnxc_status read_for_host(const StepDescription& step, ErrorText& error);
   onnxc_status run_step(int32_t step, const DeviceRun& run, ErrorText& error);
@@ -57,6 +61,7 @@ class DeviceInstance {
   bool captures_graphs_ = false;
   DeviceModule* module_ = nullptr;
   hipStream_t own_stream_ = nullptr;
+  std::optional<HostStaging> staging_;  // from the set-up on
 
   // Where a run was enqueued and nobody has waited for it, this event is behind it.
   hipEvent_t run_end_ = nullptr;

@@ -32,12 +32,12 @@ WindowTransfers::~WindowTransfers() {
   ErrorText unheard;
   CurrentDevice current(hip_, device_);
   current.enter(unheard);  // also of a device that is lost all is given back
-  for (const hipStream_t one : {up_, model_, down_}) {
-    if (one == nullptr) continue;
-    ignore(hip_.stream_synchronize(one));
-    ignore(hip_.stream_destroy(one));
+  copies_.destroy();
+  if (model_ != nullptr) {
+    ignore(hip_.stream_synchronize(model_));
+    ignore(hip_.stream_destroy(model_));
   }
-  for (const hipEvent_t event : {sent_, computed_, fetched_[0], fetched_[1]})
+  for (const hipEvent_t event : fetched_)
     if (event != nullptr) ignore(hip_.event_destroy(event));
   for (int32_t slot = 0; slot < slots; ++slot) {
     for (void* memory : memory_[slot])
@@ -55,13 +55,12 @@ onnxc_status WindowTransfers::set_up(const Array<WindowBuffer>& buffers, ErrorTe
 }
 
 onnxc_status WindowTransfers::make_streams(ErrorText& error) {
-  for (hipStream_t* one : {&up_, &model_, &down_}) {
-    const hipError_t result = hip_.stream_create(one, hipStreamNonBlocking);
-    if (!succeeded(hip_, result, "hipStreamCreateWithFlags", error)) return status_of(result);
-  }
+  if (const onnxc_status status = copies_.make(error); status != ONNXC_OK) return status;
+  hipError_t result = hip_.stream_create(&model_, hipStreamNonBlocking);
+  if (!succeeded(hip_, result, "hipStreamCreateWithFlags", error)) return status_of(result);
   stream = model_;
-  for (hipEvent_t* event : {&sent_, &computed_, &fetched_[0], &fetched_[1]}) {
-    const hipError_t result = hip_.event_create(event, hipEventDisableTiming);
+  for (hipEvent_t& event : fetched_) {
+    result = hip_.event_create(&event, hipEventDisableTiming);
     if (!succeeded(hip_, result, "hipEventCreateWithFlags", error)) return status_of(result);
   }
   return ONNXC_OK;
@@ -99,7 +98,7 @@ onnxc_status WindowTransfers::allocate(const WindowBuffer& buffer, int32_t slot,
   if (!succeeded(hip_, result, "hipMalloc for windows", error)) return status_of(result);
   value.data = memory_[slot][index];
   if (is_fixed) {
-    result = hip_.memcpy_async(value.data, buffer.value.data, bytes, hipMemcpyHostToDevice, up_);
+    result = hip_.memcpy_async(value.data, buffer.value.data, bytes, hipMemcpyHostToDevice, copies_.up);
     if (!succeeded(hip_, result, "hipMemcpyAsync of a fixed input", error)) return status_of(result);
   }
   if (buffer.use != WindowUse::sent && buffer.use != WindowUse::fetched) return ONNXC_OK;
@@ -114,9 +113,9 @@ onnxc_status WindowTransfers::copy(WindowUse use, int32_t slot, int64_t count, E
     if (uses_[i] != use) continue;
     const onnxc_value& value = values[slot][i];
     const auto bytes = static_cast<size_t>(value.bytes / batch_ * count);
-    const hipError_t result = goes_up
-                                  ? hip_.memcpy_async(value.data, host[slot][i], bytes, hipMemcpyHostToDevice, up_)
-                                  : hip_.memcpy_async(host[slot][i], value.data, bytes, hipMemcpyDeviceToHost, down_);
+    const hipError_t result =
+        goes_up ? hip_.memcpy_async(value.data, host[slot][i], bytes, hipMemcpyHostToDevice, copies_.up)
+                : hip_.memcpy_async(host[slot][i], value.data, bytes, hipMemcpyDeviceToHost, copies_.down);
     if (!succeeded(hip_, result, goes_up ? "hipMemcpyAsync of windows" : "hipMemcpyAsync of results", error))
       return status_of(result);
   }
@@ -128,23 +127,16 @@ onnxc_status WindowTransfers::send(int32_t slot, int64_t count, ErrorText& error
   onnxc_status status = current.enter(error);
   if (status == ONNXC_OK) status = copy(WindowUse::sent, slot, count, error);
   if (status != ONNXC_OK) return status;
-  hipError_t result = hip_.event_record(sent_, up_);
-  if (!succeeded(hip_, result, "hipEventRecord", error)) return status_of(result);
-  result = hip_.stream_wait_event(model_, sent_, 0);
-  return succeeded(hip_, result, "hipStreamWaitEvent", error) ? ONNXC_OK : status_of(result);
+  return copies_.order(copies_.up, model_, error);
 }
 
 onnxc_status WindowTransfers::fetch(int32_t slot, int64_t count, ErrorText& error) {
   CurrentDevice current(hip_, device_);
   onnxc_status status = current.enter(error);
+  if (status == ONNXC_OK) status = copies_.order(model_, copies_.down, error);
+  if (status == ONNXC_OK) status = copy(WindowUse::fetched, slot, count, error);
   if (status != ONNXC_OK) return status;
-  hipError_t result = hip_.event_record(computed_, model_);
-  if (!succeeded(hip_, result, "hipEventRecord", error)) return status_of(result);
-  result = hip_.stream_wait_event(down_, computed_, 0);
-  if (!succeeded(hip_, result, "hipStreamWaitEvent", error)) return status_of(result);
-  status = copy(WindowUse::fetched, slot, count, error);
-  if (status != ONNXC_OK) return status;
-  result = hip_.event_record(fetched_[slot], down_);
+  const hipError_t result = hip_.event_record(fetched_[slot], copies_.down);
   return succeeded(hip_, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);
 }
 

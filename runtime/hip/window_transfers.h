@@ -11,6 +11,7 @@
 #pragma once
 
 #include "hip/backend.h"
+#include "hip/copy_streams.h"
 #include "hip/device_module.h"
 
 namespace onnxc::runtime {
@@ -28,7 +29,7 @@ class WindowTransfers : public DeviceWindows {
 
  private:
   WindowTransfers(const DeviceModule& module, int64_t batch)
-      : hip_(module.hip()), device_(module.device()), batch_(batch) {}
+      : hip_(module.hip()), device_(module.device()), batch_(batch), copies_(module.hip()) {}
   ~WindowTransfers();
 
   onnxc_status set_up(const Array<WindowBuffer>& buffers, ErrorText& error);
@@ -42,9 +43,9 @@ class WindowTransfers : public DeviceWindows {
   int64_t batch_;
   Array<WindowUse> uses_;
   Array<void*> memory_[slots];  // on the GPU, of this object's own
-  hipStream_t up_ = nullptr, model_ = nullptr, down_ = nullptr;
-  // Behind the last send and the last run; and behind the last fetch of each slot.
-  hipEvent_t sent_ = nullptr, computed_ = nullptr, fetched_[slots] = {};
+  CopyStreams copies_;
+  hipStream_t model_ = nullptr;
+  hipEvent_t fetched_[slots] = {};  // behind the last fetch of each
 };
 
 }  // namespace onnxc::runtime

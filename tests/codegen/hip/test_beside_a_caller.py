@@ -145,6 +145,19 @@ def test_what_the_null_stream_has_just_produced_is_waited_for(caller: Caller, in
 
 
 @pytest.mark.usefixtures("order")
+def test_large_tensors_of_the_host_go_through_more_pieces_than_there_are(tmp_path: Path) -> None:
+    """Pinned pieces are used again, by the input and then by the output, and working memory by runs of other sizes."""
+    model = '<ir_version: 9, opset_import: ["" : 18]>m (float[N] x, float[1] w) => (y) { y = Mul (x, w) }'
+    onnx.save(parse_model(model), tmp_path / "model.onnx")
+    file = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so", "--target", "hip")
+    with InferenceSession(file, device="hip") as session:
+        for count in (5 << 20, 100, (1 << 20) + 1):
+            x = random(count, seed=count)
+            (y,) = session.run(None, {"x": x, "w": np.array([2], np.float32)})
+            np.testing.assert_array_equal(y, 2 * x)
+
+
+@pytest.mark.usefixtures("order")
 def test_a_named_stream_is_run_in_and_the_weights_are_there(caller: Caller, instance: Any) -> None:
     values, stream = Values(caller), caller.stream()
     values.produce(stream)

@@ -71,11 +71,12 @@ TEST_F(Device, RunsWithDimsThatChangeAndGivesEverythingBack) {
 }
 
 int Device::expect_failures_to_be_told(uint32_t flags) {
+  constexpr int64_t staged = 5000;  // large enough for pinned memory
   for (int call = 0;; ++call) {
     hip.reset(call);
     onnxc_status status = create(flags);
     if (status == ONNXC_OK) status = run(5);
-    if (status == ONNXC_OK) status = run(70);
+    if (status == ONNXC_OK) status = run(staged);
     const std::string failed = hip.failed_call();
     if (failed.empty()) {
       EXPECT_EQ(status, ONNXC_OK) << error;
@@ -95,7 +96,7 @@ int Device::expect_failures_to_be_told(uint32_t flags) {
     if (instance != nullptr) {
       hip.reset(-1);
       expect_right(5);
-      expect_right(70);
+      expect_right(staged);
     }
     destroy();
     EXPECT_EQ(hip.alive(), 0) << failed;
@@ -103,13 +104,13 @@ int Device::expect_failures_to_be_told(uint32_t flags) {
 }
 
 TEST_F(Device, TellsOfEachCallThatFailsAndGivesEverythingBack) {
-  // Of init, the module, its functions, memory, copies, launches and the stream.
-  EXPECT_GE(expect_failures_to_be_told(0), 23);
+  // Of init, the module, its functions, memory, copies, launches and the streams, those of copies among them.
+  EXPECT_GE(expect_failures_to_be_told(0), 45);
 }
 
 TEST_F(Device, TellsOfEachCallThatFailsWithGraphs) {
   // And of beginning and ending a capture, making its graph and launching it, twice.
-  EXPECT_GE(expect_failures_to_be_told(ONNXC_HIP_GRAPH), 23 + 8);
+  EXPECT_GE(expect_failures_to_be_told(ONNXC_HIP_GRAPH), 45 + 8);
 }
 
 TEST_F(Device, ReplaysAGraphWhileDimsAndPointersStay) {
@@ -295,6 +296,27 @@ TEST_F(Device, RunsInTheStreamThatItIsGivenAndWaitsThereForTheWeights) {
   // Nothing to put in order with the caller's work.
   EXPECT_EQ(history_of(ONNXC_CPU, nullptr), "wait for own; launch in own; launch in own; wait for own; ");
   destroy();
+}
+
+// What must wait for what, the simulator's streams show (tests/codegen/hip/test_beside_a_caller.py).
+TEST_F(Device, LargeTensorsOfTheHostPassInPiecesAndInStreamsOfTheirOwn) {
+  hip.reset(-1);
+  int callers = 0;
+  const onnxc_run_options named = in_stream(&callers);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  constexpr int64_t piece_rows = (4 << 20) / 16;
+  for (const int64_t rows : {int64_t{4095}, int64_t{4096}, 5 * piece_rows, 2 * piece_rows + 1}) {
+    hip.reset(-1);
+    ASSERT_EQ(run(rows, &named), ONNXC_OK) << error;
+    EXPECT_EQ(y, expected) << rows;
+    EXPECT_THAT(hip.history(), ::testing::HasSubstr("launch in callers; launch in callers; "));
+  }
+  EXPECT_EQ(hip.copies(),
+            "4194304 in own; 4194304 in own; 16 in own; 16 in callers; 4194304 in own; 4194304 in own; 16 in own; ");
+  ASSERT_EQ(run(4096 - 1, &named), ONNXC_OK) << error;
+  EXPECT_THAT(hip.copies(), ::testing::EndsWith("65520 in callers; 16 in callers; 65520 in callers; "));
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
 }
 
 TEST_F(Device, ARunInAnotherStreamWaitsForTheRunBefore) {

@@ -23,7 +23,7 @@ bool is_lost = false;
 constexpr int devices = 2;
 thread_local int current_device = 0;
 int used_devices = 0;
-std::string history;
+std::string history, copies;
 int own_streams = 0;
 
 std::string name_of(const void* stream) {
@@ -103,6 +103,7 @@ void fake_hip_reset(int call_that_fails, const char* gpu) {
   failed_call.clear();
   used_devices = 0;
   history.clear();
+  copies.clear();
   is_lost = false;
 }
 // A device of the caller's own choice, on this thread.
@@ -112,6 +113,8 @@ int fake_hip_chosen_device() { return current_device; }
 int fake_hip_used_devices() { return used_devices; }
 // The streams that kernels were launched in and events were waited for in, one after the other.
 const char* fake_hip_history() { return history.c_str(); }
+// The streams in which memory was copied, and how much.
+const char* fake_hip_copies() { return copies.c_str(); }
 // Every call fails from now on.
 void fake_hip_lose_device() { is_lost = true; }
 int fake_hip_alive() { return alive + (captured != nullptr ? 1 : 0); }
@@ -190,8 +193,9 @@ int hipHostMalloc(void** pointer, size_t bytes, unsigned) {
   return 0;
 }
 int hipHostFree(void* pointer) { return hipFree(pointer); }
-int hipMemcpyAsync(void* to, const void* from, size_t bytes, int, void*) {
+int hipMemcpyAsync(void* to, const void* from, size_t bytes, int, void* stream) {
   if (const int error = enter_outside("hipMemcpyAsync")) return error;
+  copies += std::to_string(bytes) + " in " + name_of(stream) + "; ";
   memcpy(to, from, bytes);
   return 0;
 }

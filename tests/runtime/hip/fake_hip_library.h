@@ -37,6 +37,7 @@ class FakeHip {
   int chosen_device() { return symbol<int (*)()>("fake_hip_chosen_device")(); }
   int used_devices() { return symbol<int (*)()>("fake_hip_used_devices")(); }
   std::string history() { return symbol<const char* (*)()>("fake_hip_history")(); }
+  std::string copies() { return symbol<const char* (*)()>("fake_hip_copies")(); }
   void lose_device() { symbol<void (*)()>("fake_hip_lose_device")(); }
   int alive() { return symbol<int (*)()>("fake_hip_alive")(); }
   std::string failed_call() { return symbol<const char* (*)()>("fake_hip_failed_call")(); }

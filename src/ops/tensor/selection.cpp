@@ -1,13 +1,14 @@
 // Operators that choose elements by their values, so that only a run knows how many: NonZero, Compress, Unique, TopK.
 //
-// The places of what is chosen come from running counts, and the order of a sort from counting the elements that stand
-// before each: loops as all others, whose result does not depend on threads. Limit: Unique and TopK compare each
-// element with each other one of its line, so their time grows with the square of its length.
+// The places of what is chosen come from running counts, and the order of short lines from counting the elements that
+// stand before each; long lines are sorted (sorting.h). Limit: slices that Unique compares, and lines whose length only
+// a run knows, are compared each with each other, so that the time grows with the square of their number.
 #include <algorithm>
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/tensor/running_count.h"
+#include "ops/tensor/sorting.h"
 
 namespace onnxc {
 namespace {
@@ -103,6 +104,10 @@ Scalar ascending(const Scalar& a, const Scalar& b) {
   auto is_nan = [](const Scalar& x) { return scalar::unary(ScalarOp::is_nan, x); };
   return any_of(less_than(a, b), both(is_nan(b), negated(is_nan(a))));
 }
+
+// Longer lines are sorted: up to here two nests that compare each element with each other one are faster.
+constexpr int64_t longest_compared = 8192;
+bool is_long(const Expr& extent) { return extent.constant().value_or(0) > longest_compared; }
 
 // The input as slices along an axis: [outer, extent, inner], of which slice i is all [_, i, _].
 struct Slices {
@@ -215,16 +220,71 @@ Operand places_in_result(DefineContext& c, const Slices& slices, const SliceOrde
   return places;
 }
 
-void define_unique(DefineContext& c) {
-  const Slices slices = slices_of(c);
-  const SliceOrder order(c, slices);
-  Operand firsts = first_equals(c, slices, order);
-  auto is_first = [&](const Expr& i) { return equal_to(firsts({i}), scalar::index(i)); };
-  Operand counts = running_count(c, slices.count(), is_first);
+// Binds the number of unique slices, which the first of the outputs that have it says.
+void bind_unique_count(DefineContext& c, const Operand& counts) {
   const size_t known_by = c.has_output(0) ? 0 : c.has_output(1) ? 1 : 3;
   const Expr count = known_by == 0 ? c.out(0).shape[chosen_axis(c).value_or(0)] : c.out(known_by).shape[0];
   c.bind({count}, {total(counts)});
-  Operand places = places_in_result(c, slices, order, firsts, counts);
+}
+
+// Of each slice the first that equals it, and its place among the unique ones.
+struct UniquePlaces {
+  Operand firsts, places;
+  Scalar is_first(const Expr& i) const { return equal_to(firsts({i}), scalar::index(i)); }
+};
+
+UniquePlaces compared_places(DefineContext& c, const Slices& slices) {
+  const SliceOrder order(c, slices);
+  UniquePlaces unique{first_equals(c, slices, order), {}};
+  Operand counts = running_count(c, slices.count(), [&](const Expr& i) { return unique.is_first(i); });
+  bind_unique_count(c, counts);
+  unique.places = places_in_result(c, slices, order, unique.firsts, counts);
+  return unique;
+}
+
+// The same of elements that are sorted: equal ones stand behind each other then, the first of them first.
+UniquePlaces sorted_places(DefineContext& c, const Operand& x) {
+  const Expr extent = x.shape[0];
+  const SortedLines sorted = sort_lines(c, x, 0, ascending);
+  auto begins = [&](const Expr& i) {
+    return any_of(less(i, 1), negated(equal_to(sorted.values.compute({max(i - 1, 0)}), sorted.values.compute({i}))));
+  };
+  Operand groups = running_count(c, extent, begins);
+  bind_unique_count(c, groups);
+
+  Operand first_of_group = c.temporary("first_of_group", DType::int64, {extent});
+  {
+    NestBuilder nest("first_of_group");
+    Expr i = nest.parallel(extent), group = place_of(nest, groups, i);
+    nest.store(first_of_group, {group}, sorted.positions({i}), StoreKind::assign, begins(i));
+    c.emit(std::move(nest));
+  }
+  UniquePlaces unique{c.temporary("first_equal", DType::int64, {extent}),
+                      c.temporary("places", DType::int64, {extent})};
+  {
+    NestBuilder nest("unique_places");
+    Expr i = nest.parallel(extent), group = place_of(nest, groups, i), to = nest.let(sorted.positions({i}));
+    nest.store(unique.firsts, {to}, first_of_group({group}));
+    nest.store(unique.places, {to}, scalar::index(group));
+    c.emit(std::move(nest));
+  }
+  if (c.integer("sorted", 1) != 0) return unique;
+  Operand counts = running_count(c, extent, [&](const Expr& i) { return unique.is_first(i); });
+  NestBuilder nest("places");
+  Expr i = nest.parallel(extent);
+  nest.store(unique.places, {i}, counts({nest.let(unique.firsts({i}))}) - whole(1));
+  c.emit(std::move(nest));
+  return unique;
+}
+
+void define_unique(DefineContext& c) {
+  const Slices slices = slices_of(c);
+  const bool are_elements = slices.data.shape[0].is_constant(1) && slices.data.shape[2].is_constant(1);
+  const UniquePlaces unique = are_elements && is_long(slices.count())
+                                  ? sorted_places(c, c.reshaped(c.in(0), {slices.count()}))
+                                  : compared_places(c, slices);
+  const Operand& places = unique.places;
+  auto is_first = [&](const Expr& i) { return unique.is_first(i); };
 
   if (c.has_output(0)) {
     Operand y = c.out(0);
@@ -272,20 +332,29 @@ void infer_top_k(InferContext& c) {
   c.output(1, DType::int64, shape);
 }
 
+void define_long_top_k(DefineContext& c, size_t axis, const Precedes& precedes) {
+  const SortedLines sorted = sort_lines(c, c.in(0), axis, precedes);
+  for (size_t output : {0, 1})
+    if (c.has_output(output))
+      c.elementwise([&](const std::vector<Expr>& at) { return output == 0 ? sorted.values(at) : sorted.positions(at); },
+                    output);
+}
+
 // The place of each element in its line: how many come before it. Of equal ones the first comes first, and NaN counts
 // as the largest.
 void define_top_k(DefineContext& c) {
   Operand x = c.in(0);
   const size_t axis = top_axis(c);
   const bool largest = c.integer("largest", 1) != 0;
+  auto precedes = [&](const Scalar& a, const Scalar& b) { return largest ? ascending(b, a) : ascending(a, b); };
+  if (is_long(x.shape[axis])) return define_long_top_k(c, axis, precedes);
   Operand places = c.temporary("places", DType::int64, x.shape);
   {
     NestBuilder nest("places");
     std::vector<Expr> at = nest.parallel(x.shape), other = at;
     other[axis] = nest.reduce(x.shape[axis]);
     Scalar a = x.compute(other), b = x.compute(at);
-    Scalar before = largest ? ascending(b, a) : ascending(a, b), after = largest ? ascending(a, b) : ascending(b, a);
-    Scalar comes_before = any_of(before, both(negated(after), less(other[axis], at[axis])));
+    Scalar comes_before = any_of(precedes(a, b), both(negated(precedes(b, a)), less(other[axis], at[axis])));
     nest.store(places, at, nest.accumulate(ReduceKind::sum, as_count(comes_before)));
     c.emit(std::move(nest));
   }

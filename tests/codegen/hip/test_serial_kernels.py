@@ -1,4 +1,5 @@
-"""No kernel leaves the work to one thread: of each row of a table of operators, what its longest thread does."""
+"""No kernel leaves the work to one thread: of each row of a table of operators, what its longest thread does, and that
+the modelled time is near a good kernel's."""
 
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import onnxruntime
 import pytest
 
 from tests.codegen.hip.gpu_model import expect
-from tests.codegen.hip.serial_table import MOST_STEPS, ROWS, Row, measure
+from tests.codegen.hip.serial_table import MOST_STEPS, MOST_TIMES, ROWS, Row, measure
 from tests.onnxc_commands import ENVIRONMENT
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -23,3 +24,4 @@ def test_right_and_in_parallel(row: Row, tmp_path: Path, monkeypatch: pytest.Mon
         else:
             np.testing.assert_array_equal(found.outputs[name], expected)
     assert found.steps <= MOST_STEPS, found.kernels
+    assert found.microseconds <= MOST_TIMES * row.should_us, found.microseconds

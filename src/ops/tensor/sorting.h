@@ -1,0 +1,24 @@
+// Sorting the lines of a tensor along an axis of known extent.
+#pragma once
+
+#include <functional>
+
+#include "ops/define_context.h"
+
+namespace onnxc {
+
+// Whether a stands before b in the order; neither before the other where they are equal.
+using Precedes = std::function<Scalar(const Scalar& a, const Scalar& b)>;
+
+// The lines of x in order, and where each element stood; of x's shape. Equal elements keep their order.
+struct SortedLines {
+  Operand values;
+  Operand positions;  // int64, along the axis
+};
+
+// Method: merge sort by places. In chunks of 256 an element's place is the number of those that stand before it; after
+// that an element's place among two runs is its own and how many of the other run stand before it, which a binary
+// search finds. All elements move at once, one nest a level: n log^2 n, and no loop over a line.
+SortedLines sort_lines(DefineContext& c, const Operand& x, size_t axis, const Precedes& precedes);
+
+}  // namespace onnxc

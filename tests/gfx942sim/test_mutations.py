@@ -56,7 +56,8 @@ class Mutation:
     assembly: bool = False  # the text is in the assembly of the convolution's kernel
 
 
-GEMM, BLOCK, TILE = "gemm/implicit_gemm.h", "gemm/gemm_block.h", "gemm/gemm_tile.h"
+GEMM, LOADS = "gemm/implicit_gemm.h", "gemm/gemm_loads.h"
+BLOCK, TILE = "gemm/gemm_block.h", "gemm/gemm_tile.h"
 
 MUTATIONS = [
     Mutation(
@@ -181,7 +182,7 @@ MUTATIONS = [
     ),
     Mutation(
         "load of the padding unguarded",
-        [Change("is_inside(i, tap) & is_real ? inside : outside", "inside", GEMM)],
+        [Change("is_inside(i, tap) & is_real ? inside : outside", "inside", LOADS)],
         "bytes at",
     ),
     Mutation(

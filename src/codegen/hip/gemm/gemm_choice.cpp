@@ -21,9 +21,16 @@ constexpr double tile_overhead_cycles = 3000;
 // Of a step, while the block is alone on its unit: from fetching through LDS to the first product.
 constexpr double exposed_cycles = 420;
 
+constexpr int64_t narrowest_columns = 32;  // of a tile
+
 // Two blocks share a compute unit: one works while the other waits.
 bool fits_limits(const GemmTile& tile) {
   return kernels::blocks_a_unit(tile) >= 2 && kernels::nest_threads <= gpu.threads_of_block;
+}
+
+// A tile of twice the columns that there are would compute nothing in half of them.
+bool is_too_wide(const GemmTile& tile, int64_t columns) {
+  return tile.columns >= 2 * columns && tile.columns > narrowest_columns;
 }
 
 }  // namespace
@@ -96,7 +103,7 @@ GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given) {
     best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, workspace, estimate};
   };
   for (const GemmTile& tile : kernels::gemm_tiles) {
-    if (!fits_limits(tile)) continue;
+    if (!fits_limits(tile) || is_too_wide(tile, plan.shape.group_output_channels())) continue;
     plan.tile = tile;
     plan.is_split = true;
     const bool may_have_parts = plan.steps() / plan.residues() >= 2 * kernels::least_part_steps;

@@ -10,294 +10,25 @@
 // Method: a block of 256 threads has a tile of rows (voxels) x columns (output channels), see gemm_tile.h. Threads load
 // a step of the reduction into registers, 16 bytes of a row a load, while the products of the two steps before it run
 // out of LDS. The ways from tap to tap are a table in the lanes of a wavefront.
-// What lies outside the input is read from a row of zeros instead: padding is index arithmetic, needs no branch and
-// sets no limit to sizes (a buffer descriptor's range would: 2 GiB).
+// gemm_loads.h says how they are read.
 //
-// Limits: the input orders `elements` and `planar` (NCHW) take one load an element. A group of few output channels
-// leaves columns of its tile unused.
+// Limits: a group of few output channels leaves columns of its tile unused.
 #pragma once
 
-#include "kernels/hip/gemm/gemm_block.h"
+#include "kernels/hip/gemm/gemm_loads.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The taps along one axis that a block visits: for i of 0 .. count - 1, tap `first + i * step` reads `offset + i *
-// delta` further than the row's own position.
-struct AxisTaps {
-  int32_t first, step, count, offset, delta;
-};
-
-__device__ inline AxisTaps every_tap(int64_t kernel, int64_t dilation) {
-  return {0, 1, static_cast<int32_t>(kernel), 0, static_cast<int32_t>(dilation)};
-}
-
-// The taps of a transposed convolution for outputs q * stride + residue: they read input q + (residue + pad - tap *
-// dilation) / stride, for the taps that leave no remainder.
-__device__ inline AxisTaps transposed_taps(int32_t kernel, int32_t stride, int32_t dilation, int32_t position) {
-  // Taps recur with the smallest step whose way is a multiple of the stride.
-  int32_t step = 1;
-  while (step * dilation % stride != 0) ++step;
-  // The first of them: the last that is tried is none.
-  int32_t first = 0;
-  while (first < step && (position - first * dilation) % stride != 0) ++first;
-  const bool has_taps = first < step && first < kernel;
-  return {first, step, has_taps ? (kernel - 1 - first) / step + 1 : 0, (position - first * dilation) / stride,
-          -(step * dilation / stride)};
-}
-
 template <GemmPlan plan, class Input, class Weight, class Output>
-struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
-  using Block = GemmBlock<plan, Input, Weight, Output>;
-  using typename Block::Product, Block::arguments, Block::first_column, Block::group, Block::image, Block::place_of,
-      Block::shape, Block::tile, Block::residue, Block::part;
-  static constexpr int rows_a_load = nest_threads / 4;  // a thread loads one of the four chunks of a row
-  static constexpr int row_loads = tile.rows / rows_a_load, column_loads = lds_columns(tile) / rows_a_load;
-  static constexpr bool is_planar = plan.input_order == InputOrder::planar;
-  static constexpr int own_rows = is_planar ? 1 : row_loads;
-  static constexpr int column_chunks = tile.columns * 4;
-  static constexpr bool has_cursor = plan.input_order == InputOrder::blocks && plan.pairs_blocks();
-  static constexpr int chunk_elements = static_cast<int>(plan.depth()) / 4;
-  // Steps whose loads are under way at once. An element a load takes the registers that a second would need, and with
-  // the sums of a larger tile they would cost a wavefront.
-  static constexpr int ahead = plan.input_order == InputOrder::blocks && tile.rows * tile.columns <= 64 * 64 ? 2 : 1;
-
-  using Shared = typename Product::Shared;
-
-  Shared& shared;
-  Product product;
-  AxisTaps taps_d, taps_h, taps_w;
-
-  // The rows that this thread loads: the input position of tap 0, its offset, and along each axis the taps at which the
-  // row reads an element of the input, one a bit where these fit.
-  static constexpr int64_t mask_bits = shape.kernel.d + shape.kernel.h + shape.kernel.w;
-  static constexpr bool has_masks = mask_bits < 32;
-  int32_t row_d[own_rows], row_h[own_rows], row_w[own_rows];
-  uint32_t row_mask[own_rows];
-  const Input* row[own_rows];
-  Chunk fetched_rows[ahead][row_loads], fetched_columns[ahead][column_loads];
-
-  __device__ ImplicitGemm(const GemmArguments<Input, Weight, Output>& arguments_, int64_t which, Shared& shared_)
-      : Block(arguments_, which), shared(shared_), product(shared_) {
-    if constexpr (plan.transposed) {
-      const Axes& pads = arguments.sizes.begin_pads;
-      taps_d =
-          transposed_taps(shape.kernel.d, shape.stride.d, shape.dilation.d, static_cast<int32_t>(residue.d + pads.d));
-      taps_h =
-          transposed_taps(shape.kernel.h, shape.stride.h, shape.dilation.h, static_cast<int32_t>(residue.h + pads.h));
-      taps_w =
-          transposed_taps(shape.kernel.w, shape.stride.w, shape.dilation.w, static_cast<int32_t>(residue.w + pads.w));
-    } else {
-      taps_d = every_tap(shape.kernel.d, shape.dilation.d);
-      taps_h = every_tap(shape.kernel.h, shape.dilation.h);
-      taps_w = every_tap(shape.kernel.w, shape.dilation.w);
-    }
-    locate_rows();
-  }
-
-  // The rows and chunks of a step that a thread loads. Four threads have the chunks of some rows; in NCHW a wavefront
-  // has 64 rows, and a thread some chunks of one row.
-  static constexpr int row_of_load(int i) { return is_planar ? 0 : i; }
-  __device__ static int first_row_of_loads() {
-    return is_planar ? wave_index() % row_loads * 64 + thread_index() % 64 : thread_index() / 4;
-  }
-  static constexpr int chunk_step = is_planar ? 4 / row_loads : 0;
-  __device__ static int first_chunk() { return is_planar ? wave_index() / row_loads : thread_index() % 4; }
-
-  __device__ void locate_rows() {
-    const GemmView& view = arguments.input_view;
-    const Axes& pads = arguments.sizes.begin_pads;
-    const Input* const input = arguments.input + image * view.batch + group * view.group;
-#pragma clang loop unroll(full)
-    for (int i = 0; i < own_rows; ++i) {
-      const RowPlace place = place_of(first_row_of_loads() + i * rows_a_load);
-      if constexpr (plan.transposed) {
-        row_d[i] = place.d;
-        row_h[i] = place.h;
-        row_w[i] = place.w;
-      } else {
-        row_d[i] = static_cast<int32_t>(place.d * shape.stride.d - pads.d);
-        row_h[i] = static_cast<int32_t>(place.h * shape.stride.h - pads.h);
-        row_w[i] = static_cast<int32_t>(place.w * shape.stride.w - pads.w);
-      }
-      row[i] = input + Block::offset_of(row_d[i], row_h[i], row_w[i], view);
-      // A row outside of the output reads outside of the input at every tap.
-      if (!place.is_inside) row_d[i] = INT32_MIN / 2;
-      if constexpr (has_masks) {
-        const Axes& size = arguments.sizes.input;
-        const Axes &kernel = shape.kernel, &dilation = shape.dilation;
-        row_mask[i] = taps_inside(taps_d, kernel.d, dilation.d, row_d[i], size.d) |
-                      taps_inside(taps_h, kernel.h, dilation.h, row_h[i], size.h) << kernel.d |
-                      taps_inside(taps_w, kernel.w, dilation.w, row_w[i], size.w) << (kernel.d + kernel.h);
-      }
-    }
-  }
-  // A bit for each tap of an axis.
-  __device__ static uint32_t taps_inside(const AxisTaps& taps, int32_t kernel, int64_t dilation, int32_t position,
-                                         int64_t size) {
-    if (!plan.transposed && dilation == 1 && kernel > 1) {
-      // The taps from the first inside to the one where the input ends.
-      const auto within = [&](int32_t tap) { return tap < 0 ? 0 : tap < kernel ? tap : kernel; };
-      return (1u << within(static_cast<int32_t>(size) - position)) - (1u << within(-position));
-    }
-    uint32_t mask = 0;
-    position += taps.offset;
-    for (int32_t i = 0; i < kernel; ++i) {
-      mask |= static_cast<uint32_t>(static_cast<uint32_t>(position) < static_cast<uint32_t>(size)) << i;
-      position += taps.delta;
-    }
-    return mask;
-  }
-
-  // ---- fetching
-
-  // A tap: its offset from a row's own position, its number, and its bits in `row_mask`.
-  struct Tap {
-    int32_t d, h, w, index;
-    uint32_t mask;
-  };
-  __device__ static uint32_t mask_of(int32_t d, int32_t h, int32_t w) {
-    return has_masks ? 1u << d | 1u << (shape.kernel.d + h) | 1u << (shape.kernel.d + shape.kernel.h + w) : 0u;
-  }
-  __device__ static Tap tap_of(int32_t index) {
-    constexpr auto width = static_cast<uint32_t>(shape.kernel.w), height = static_cast<uint32_t>(shape.kernel.h);
-    const auto tap = static_cast<uint32_t>(index);
-    const auto d = static_cast<int32_t>(tap / (width * height)), h = static_cast<int32_t>(tap / width % height),
-               w = static_cast<int32_t>(tap % width);
-    return {d * static_cast<int32_t>(shape.dilation.d), h * static_cast<int32_t>(shape.dilation.h),
-            w * static_cast<int32_t>(shape.dilation.w), index, mask_of(d, h, w)};
-  }
-
-  __device__ bool is_inside(int i, const Tap& tap) const {
-    if constexpr (has_masks) return (row_mask[i] & tap.mask) == tap.mask;
-    const Axes& size = arguments.sizes.input;
-    return (static_cast<uint32_t>(row_d[i] + tap.d) < static_cast<uint32_t>(size.d)) &
-           (static_cast<uint32_t>(row_h[i] + tap.h) < static_cast<uint32_t>(size.h)) &
-           (static_cast<uint32_t>(row_w[i] + tap.w) < static_cast<uint32_t>(size.w));
-  }
-  __device__ int64_t offset_of(const Tap& tap) const {
-    return Block::offset_of(tap.d, tap.h, tap.w, arguments.input_view);
-  }
-
-  // The elements of the reduction at one tap.
-  __device__ int32_t depth() const {
-    return plan.has_run_time_depth ? arguments.depth : static_cast<int32_t>(shape.group_input_channels());
-  }
-
-  // Makes the compiler compute a number here, where it would otherwise branch around that.
-  __device__ static int64_t computed(int64_t offset) {
-    __asm__("" : "+v"(offset));
-    return offset;
-  }
-
-  // 16 bytes of 16 channels that lie next to each other, `offset` further than a row's own position.
-  __device__ void fetch_blocks(int set, const Tap& tap, int64_t offset, bool is_real) {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < row_loads; ++i) {
-      const Input* const inside = row[i] + offset;
-      const auto* const outside = static_cast<const Input*>(arguments.zeros);
-      fetched_rows[set][i] = *reinterpret_cast<const Chunk*>(is_inside(i, tap) & is_real ? inside : outside);
-    }
-  }
-  // Where a thread's chunk begins in the channels of a step, and in their block.
-  __device__ static int32_t first_element() { return thread_index() % 4 * chunk_elements; }
-  __device__ static int32_t first_lane() { return first_element() % static_cast<int32_t>(block_channels); }
-  __device__ static int32_t segment() { return first_element() / static_cast<int32_t>(block_channels); }
-
-  // Element `k` of a step: its offset from a row's own position. Where all lanes have the same one, the compiler
-  // computes with scalars.
-  struct Element {
-    Tap tap;
-    int64_t offset;
-    bool is_real;
-  };
-  __device__ Element element_at(int32_t step, int k) const {
-    constexpr auto lanes = static_cast<uint32_t>(plan.input_lanes);
-    const GemmPlan::Place at = plan.place(step, k);
-    const auto channel = static_cast<uint32_t>(at.channel) + (plan.matrix_product ? 0u : static_cast<uint32_t>(group)) *
-                                                                 static_cast<uint32_t>(shape.group_input_channels());
-    const Tap tap = tap_of(at.tap);
-    const int64_t offset = offset_of(tap) + (channel / lanes * arguments.input_view.block + channel % lanes);
-    const bool is_real = plan.has_run_time_depth ? at.channel < depth() : plan.is_inside(at);
-    return {tap, is_planar ? offset : computed(offset), is_real};
-  }
-  __device__ void fetch_elements(int set, int32_t step) {
-    if constexpr (is_planar && has_few_steps) {
-      // Behind a branch on the chunk its taps are constants.
-#pragma clang loop unroll(full)
-      for (int chunk = 0; chunk < chunk_step; ++chunk)
-        if (first_chunk() == chunk) fetch_chunks(set, step, chunk);
-    } else {
-      fetch_chunks(set, step, first_chunk());
-    }
-  }
-  __device__ void fetch_chunks(int set, int32_t step, int first) {
-    ChunkOf<Input> chunks[row_loads];
-#pragma clang loop unroll(full)
-    for (int e = 0; e < chunk_elements; ++e) {
-      Element element;
-#pragma clang loop unroll(full)
-      for (int i = 0; i < row_loads; ++i) {
-        if (is_planar || i == 0) element = element_at(step, (first + i * chunk_step) * chunk_elements + e);
-        const int own = row_of_load(i);
-        const Input* const inside = row[own] + element.offset;
-        const auto* const outside = static_cast<const Input*>(arguments.zeros);
-        chunks[i].elements[e] = *(is_inside(own, element.tap) & element.is_real ? inside : outside);
-      }
-    }
-#pragma clang loop unroll(full)
-    for (int i = 0; i < row_loads; ++i) fetched_rows[set][i] = __builtin_bit_cast(Chunk, chunks[i]);
-  }
-
-  __device__ void fetch_packed(int set, const Weight* weights) {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < column_loads; ++i)
-      fetched_columns[set][i] =
-          reinterpret_cast<const Chunk*>(weights)[(thread_index() + i * nest_threads) % column_chunks];
-  }
-
-  // A matrix that was made at run time: element [k, column] of the group's.
-  __device__ void fetch_strided(int set, int32_t step) {
-    const WeightView& view = arguments.weight_view;
-    const Weight* const matrix = arguments.weights + image * view.batch + group * view.group;
-    ChunkOf<Weight> chunks[column_loads];
-#pragma clang loop unroll(full)
-    for (int e = 0; e < chunk_elements; ++e) {
-      const int32_t k = plan.place(step, thread_index() % 4 * chunk_elements + e).channel;
-      const int64_t row_offset = computed(k * view.k);
-#pragma clang loop unroll(full)
-      for (int i = 0; i < column_loads; ++i) {
-        const int32_t column =
-            first_column + (thread_index() / 4 + i * rows_a_load) % static_cast<int32_t>(tile.columns);
-        const bool is_inside = (k < depth()) & (column < static_cast<int32_t>(shape.group_output_channels()));
-        const Weight* const inside = matrix + computed(column * view.column) + row_offset;
-        chunks[i].elements[e] = *(is_inside ? inside : static_cast<const Weight*>(arguments.zeros));
-      }
-    }
-#pragma clang loop unroll(full)
-    for (int i = 0; i < column_loads; ++i) fetched_columns[set][i] = __builtin_bit_cast(Chunk, chunks[i]);
-  }
-
-  __device__ void fetch_weights(int set, int32_t step) {
-    if constexpr (plan.weight_order == WeightOrder::packed)
-      fetch_packed(set, arguments.weights + plan.weight_offset(group, step, first_column));
-    else
-      fetch_strided(set, step);
-  }
-
-  __device__ void store_to_lds(int set) {
-    const int first = thread_index() / 4, chunk = thread_index() % 4;
-#pragma clang loop unroll(full)
-    for (int i = 0; i < row_loads; ++i)
-      Product::store_chunk(shared.rows, first_row_of_loads() + row_of_load(i) * rows_a_load,
-                           first_chunk() + i * chunk_step, fetched_rows[set][i]);
-#pragma clang loop unroll(full)
-    for (int i = 0; i < column_loads; ++i) {
-      if constexpr (plan.weight_order == WeightOrder::packed)
-        Product::store_packed(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
-      else
-        Product::store_chunk(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
-    }
-  }
+struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
+  using Loads = GemmLoads<plan, Input, Weight, Output>;
+  using Loads::ahead, Loads::has_cursor, Loads::has_few_steps, Loads::has_masks, Loads::own_rows, Loads::row;
+  using Loads::fetch, Loads::fetch_blocks, Loads::fetch_packed, Loads::fetch_strided, Loads::store_to_lds;
+  using Loads::Loads, Loads::arguments, Loads::first_column, Loads::group, Loads::part, Loads::shape, Loads::product;
+  using Loads::place_of;
+  using Loads::taps_d, Loads::taps_h, Loads::taps_w, Loads::mask_of, Loads::of_lane, Loads::offset_of,
+      Loads::first_lane, Loads::segment, Loads::depth;
+  using typename Loads::Product, typename Loads::Tap;
 
   // ---- the reduction
 
@@ -357,12 +88,6 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
 #pragma clang loop unroll(full)
     for (int i = 0; i < own_rows; ++i)
       row[i] = reinterpret_cast<const Input*>(reinterpret_cast<const char*>(row[i]) + bytes);
-  }
-  __device__ static int32_t of_lane(int32_t value, int32_t lane) { return __builtin_amdgcn_readlane(value, lane); }
-  __device__ static int64_t of_lane(int64_t value, int32_t lane) {
-    const int32_t low = of_lane(static_cast<int32_t>(value), lane),
-                  high = of_lane(static_cast<int32_t>(value >> 32), lane);
-    return static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 | static_cast<uint32_t>(low));
   }
   // Where all taps are visited weights lie in their order: 1, but 0 at the end. As a comparison it would be a vector
   // instruction.
@@ -433,19 +158,6 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     at.lane = at.left <= 0 ? end_lane : at.lane;
   }
 
-  // The steps where each thread finds its own tap.
-  __device__ void fetch(int set, int32_t step) {
-    if constexpr (plan.input_order != InputOrder::blocks) {
-      fetch_elements(set, step);
-    } else {
-      const GemmPlan::Place at = plan.place(step, segment() * static_cast<int32_t>(block_channels));
-      const Tap tap = tap_of(at.tap);
-      const int64_t block = at.channel / static_cast<int32_t>(block_channels) * arguments.input_view.block;
-      fetch_blocks(set, tap, offset_of(tap) + block + first_lane(), plan.is_inside(at));
-    }
-    fetch_weights(set, step);
-  }
-
   // `next(set)` fetches the next step into a set of registers.
   template <class Next>
   __device__ void reduce_step(int set, Next next) {
@@ -470,8 +182,7 @@ struct ImplicitGemm : GemmBlock<plan, Input, Weight, Output> {
     if (ahead == 2 && count % 2 == 1) reduce_step(0, next);
   }
 
-  // A reduction of few steps without a loop: nothing is fetched behind the last.
-  static constexpr bool has_few_steps = !has_cursor && !plan.is_split && !plan.has_run_time_depth && plan.steps() <= 3;
+  // Without a loop: nothing is fetched behind the last.
   __device__ void reduce_few_steps() {
     fetch(0, 0);
 #pragma clang loop unroll(full)

@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from tests.gfx942sim.hip_host import LIBRARY, Hip
+from tests.models import tensor_files
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 Array = NDArray[np.float32]
@@ -104,27 +106,40 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 # --- onnxc ----------------------------------------------------------------------------------------------------------
 
 
-def run_onnxc(layer: Layer, data: Data, folder: Path) -> tuple[Array, list[dict[str, Any]]]:
+def model_of(layer: Layer, data: Data, dtype: Any = np.float32) -> onnx.ModelProto:
+    """The layer as a model whose input, weights and output are of that type."""
     node = helper.make_node("Conv", ["x", "w", "b"], ["y"], pads=[*layer.pads, *layer.pads], strides=list(layer.stride))
     output_shape = [1, layer.channels_out, *layer.output_size]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = helper.make_graph(
         [node],
         "layer",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, list(data.x.shape))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, output_shape)],
-        [numpy_helper.from_array(data.weights, "w"), numpy_helper.from_array(data.bias, "b")],
+        [helper.make_tensor_value_info("x", kind, list(data.x.shape))],
+        [helper.make_tensor_value_info("y", kind, output_shape)],
+        [
+            numpy_helper.from_array(data.weights.astype(dtype), "w"),
+            numpy_helper.from_array(data.bias.astype(dtype), "b"),
+        ],
     )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "layer.onnx"))
-    np.save(folder / "x.npy", data.x)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)])
+
+
+def run_onnxc(
+    layer: Layer, data: Data, folder: Path, dtype: Any = np.float32, options: Sequence[str] = ()
+) -> tuple[Array, list[dict[str, Any]]]:
+    """The result, and the log of each launch; `options` go to the compiler."""
+    onnx.save(model_of(layer, data, dtype), str(folder / "layer.onnx"))
+    file = tensor_files.save(data.x.astype(dtype), folder / "x")
     binaries = LIBRARY.parents[1] / "bin"
     log = folder / "onnxc.log"
     environment = {**os.environ, "ONNXC_HIP_LIBRARY": str(LIBRARY), "GFX942SIM_LOG": str(log)}
     for command in (
-        ["onnxc", "layer.onnx", "-o", "layer.so", "--target", "hip"],
-        ["onnxc-run", "layer.so", "--device", "hip", "--input", "x=x.npy", "--output", "out"],
+        ["onnxc", "layer.onnx", "-o", "layer.so", "--target", "hip", *options],
+        ["onnxc-run", "layer.so", "--device", "hip", "--input", f"x={file.name}", "--output", "out"],
     ):
         subprocess.run([str(binaries / command[0]), *command[1:]], cwd=folder, env=environment, check=True)
-    return np.load(folder / "out" / "y.npy"), read_log(log)
+    (result,) = (folder / "out").iterdir()
+    return tensor_files.load(result).astype(np.float32), read_log(log)
 
 
 # --- IREE -----------------------------------------------------------------------------------------------------------
@@ -333,6 +348,11 @@ class Times:
     iree: float
 
 
+def time_alone(launches: list[dict[str, Any]]) -> float:
+    """Without the loops that reorder layouts: onnxc names kernels of loops "nest" and those of templates "kernel"."""
+    return sum(float(launch["modelled_us"]) for launch in launches if not launch["kernel"].startswith("nest"))
+
+
 def compare(layer: Layer, iree: Path) -> tuple[str, Times]:
     """The counts of a layer as text, and its modelled times."""
     data = make_data(layer)
@@ -343,8 +363,7 @@ def compare(layer: Layer, iree: Path) -> tuple[str, Times]:
     if not np.array_equal(ours, theirs):
         raise RuntimeError(f"{layer.name}: the results differ by up to {np.abs(ours - theirs).max()}")
     times = [sum(launch["modelled_us"] for launch in launches) for launches in (our_launches, their_launches)]
-    # onnxc names kernels of loops "nest" and those of templates "kernel".
-    alone = sum(launch["modelled_us"] for launch in our_launches if not launch["kernel"].startswith("nest"))
+    alone = time_alone(our_launches)
     rate = ", ".join(
         f"{engine} {layer.operations / time * 1e-6:.1f}" for engine, time in zip(("onnxc", "IREE"), times, strict=True)
     )

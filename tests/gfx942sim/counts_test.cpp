@@ -84,7 +84,7 @@ TEST_F(Counting, CacheLines) {
   EXPECT_EQ(twice.load_lines, 8U);
   EXPECT_EQ(twice.l1_misses, 4U);
   EXPECT_EQ(twice.different_loaded_lines, 2U);
-  EXPECT_EQ(twice.lines_of_l2, 4U);                // of two dies
+  EXPECT_EQ(twice.lines_of_l2, 4U);                  // of two dies
   EXPECT_EQ(run("load_twice", 9).lines_of_l2, 16U);  // the ninth group is on the first again
   const Counts scattered = run("scattered");
   EXPECT_EQ(scattered.load_lines, 64U);

@@ -20,8 +20,8 @@ constexpr double l1_rate = gfx942.l1_bytes_a_cycle, l2_rate = gfx942.xcds * gfx9
 // What was measured, in bytes a cycle. The Infinity Cache: Chips and Cheese, "Testing AMD's Giant MI300X" (11.9 TB/s of
 // 17.2). Memory: Copy of BabelStream, as AMD's system acceptance asks for it of an MI300X (of 5.3 TB/s).
 constexpr double infinity_cache_rate = bytes_a_cycle(11.9e12), memory_rate = bytes_a_cycle(4.177285e12);
-// What power leaves of the peak rate of products of 16 and 8 bits, when all compute units make them: hipBLASLt's best in
-// HipKittens' analysis/bf16_gemm/mi325x, 785 of 1,307 TFLOP/s.
+// What power leaves of the peak rate of products of 16 and 8 bits, when all compute units make them: hipBLASLt's best
+// in HipKittens' analysis/bf16_gemm/mi325x, 785 of 1,307 TFLOP/s.
 constexpr double sustained_share = 0.6;
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }

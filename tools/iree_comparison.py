@@ -348,9 +348,9 @@ class Times:
     iree: float
 
 
-def time_alone(launches: list[dict[str, Any]]) -> float:
+def without_reorderings(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without the loops that reorder layouts: onnxc names kernels of loops "nest" and those of templates "kernel"."""
-    return sum(float(launch["modelled_us"]) for launch in launches if not launch["kernel"].startswith("nest"))
+    return [launch for launch in launches if not launch["kernel"].startswith("nest")]
 
 
 def compare(layer: Layer, iree: Path) -> tuple[str, Times]:
@@ -363,7 +363,7 @@ def compare(layer: Layer, iree: Path) -> tuple[str, Times]:
     if not np.array_equal(ours, theirs):
         raise RuntimeError(f"{layer.name}: the results differ by up to {np.abs(ours - theirs).max()}")
     times = [sum(launch["modelled_us"] for launch in launches) for launches in (our_launches, their_launches)]
-    alone = time_alone(our_launches)
+    alone = sum(launch["modelled_us"] for launch in without_reorderings(our_launches))
     rate = ", ".join(
         f"{engine} {layer.operations / time * 1e-6:.1f}" for engine, time in zip(("onnxc", "IREE"), times, strict=True)
     )

@@ -90,6 +90,25 @@ def broadcasts(count: int) -> onnx.ModelProto:
     return built
 
 
+def attentions(count: int) -> onnx.ModelProto:
+    """Layers whose query, keys and mask have batches and lengths of their own: each may broadcast with any other."""
+    nodes = []
+    for i in range(count):
+        query, keys = ("x", "k") if i == 0 else (f"h{i - 1}", f"h{i - 1}")
+        nodes += [
+            helper.make_node("Transpose", [keys], [f"t{i}"], perm=[0, 2, 1]),
+            helper.make_node("MatMul", [query, f"t{i}"], [f"s{i}"]),
+            helper.make_node("Add", [f"s{i}", "m"], [f"z{i}"]),
+            helper.make_node("Softmax", [f"z{i}"], [f"p{i}"]),
+            helper.make_node("MatMul", [f"p{i}", keys], [f"o{i}"]),
+            helper.make_node("Add", [f"o{i}", query], ["y" if i == count - 1 else f"h{i}"]),
+        ]
+    built = model(nodes, ["B", "S", "E"])
+    for name, dims in {"k": ["C", "S2", "E"], "m": ["D", "S3", "S4"]}.items():
+        built.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+    return built
+
+
 # What comes first, an option or what the error says; the model; and the exit codes that are right.
 CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, bytes]] = {
     "relu": (lambda: chain("Relu", 10_000), ("--dump-shapes",), 0, b""),
@@ -107,6 +126,7 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, byte
     "remainders": (lambda: model([helper.make_node("Relu", ["x"], ["y"])], ["*".join(["((N//2)%3)"] * 12)]),
                    ("--dump-shapes",), 0, b""),
     "broadcasts": (lambda: broadcasts(100), ("--emit", "ir", "-o", "out"), 0, b""),
+    "attentions": (lambda: attentions(24), ("--emit", "ir", "-o", "out"), 0, b""),
     "auto_pad": (lambda: model([helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="A" * 3_000_000)], [1, 1, 4],
                                {"w": np.ones((1, 1, 1), np.float32)}), ("-o", "out"), 1, b"auto_pad 'AAA"),
     "perm": (

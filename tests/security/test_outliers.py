@@ -1,0 +1,48 @@
+"""One large value among usual ones: what Winograd's transforms carry to outputs that do not read it is bounded."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+from tests import onnxc_commands
+
+pytestmark = pytest.mark.usefixtures("commands")
+OUTLIER = 1e6
+# docs/numerics.md: of the outlier, for weights whose products sum to about 1; 7e-8 was seen.
+BOUND = 2e-7
+FARTHEST = 8  # no tile is larger
+
+
+@pytest.mark.parametrize("spatial", [(37, 43), (18, 22, 27)])
+def test_an_outlier_spoils_its_surroundings_by_little(tmp_path: Path, spatial: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(spatial))
+    channels, rank = 64, len(spatial)
+    weights = (rng.standard_normal((channels, channels, *[3] * rank)) / np.sqrt(channels * 3**rank)).astype(np.float32)
+    x = rng.standard_normal((1, channels, *spatial)).astype(np.float32)
+    place = tuple(size // 2 for size in spatial)
+    x[(0, 5, *place)] = OUTLIER
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 2 * rank)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, list(x.shape))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), model)
+    report = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report"]).stdout
+    assert "winograd" in report.lower(), report
+    shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so")
+    found = onnxc_commands.run_arrays(shared_object, {"x": x}, ["y"], tmp_path)["y"]
+    convolution = torch.conv2d if rank == 2 else torch.conv3d
+    expected = convolution(torch.from_numpy(x).double(), torch.from_numpy(weights).double(), padding=1).numpy()
+    away = [np.abs(np.arange(size) - at) for size, at in zip(spatial, place, strict=True)]
+    distance = np.max(np.meshgrid(*away, indexing="ij"), axis=0)
+    error = np.abs(found.astype(np.float64) - expected).max(axis=(0, 1))
+    assert error[distance <= 1].max() <= BOUND * OUTLIER
+    assert error[(distance > 1) & (distance < FARTHEST)].max() <= BOUND * OUTLIER
+    assert error[distance >= FARTHEST].max() <= 1e-5  # beyond its tiles nothing is spoilt

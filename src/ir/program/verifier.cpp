@@ -308,6 +308,49 @@ void check_loops(const Program& program) {
   check(open == 0, "a loop does not end");
 }
 
+// The storages that hold something at a step. Behind a loop that may have no round these are the ones from before it,
+// and what has no element then.
+class Written {
+ public:
+  explicit Written(const Program& program) : program_(program) {
+    for (size_t i = 0; i < program.buffers.size(); ++i)
+      if (program.buffers[i].kind == BufferKind::input || program.buffers[i].kind == BufferKind::constant)
+        storages_.insert(static_cast<BufferId>(i));
+  }
+
+  bool contains(BufferId id) const { return storages_.contains(program_.storage(id)); }
+
+  void add_step(const Step& step) {
+    if (const auto* loop = std::get_if<LoopBegin>(&step.work)) loops_.push_back({loop, storages_});
+    for (BufferId id : writes(step)) storages_.insert(program_.storage(id));
+    if (!std::holds_alternative<LoopEnd>(step.work)) return;
+    const Loop loop = std::move(loops_.back());
+    loops_.pop_back();
+    if (loop.begin->condition < 0 && proven_at_least(loop.begin->count, 1)) return;
+    std::erase_if(storages_,
+                  [&](BufferId id) { return !loop.before.contains(id) && !varies_with_rounds(id, *loop.begin); });
+  }
+
+ private:
+  struct Loop {
+    const LoopBegin* begin;
+    std::set<BufferId> before;
+  };
+
+  bool varies_with_rounds(BufferId id, const LoopBegin& loop) const {
+    const std::set<Symbol> counted = loop.count.symbols();
+    return std::ranges::any_of(program_.buffer(id).shape, [&](const Expr& extent) {
+      const std::set<Symbol> symbols = extent.symbols();
+      return symbols.contains(loop.round) ||
+             std::ranges::any_of(symbols, [&](const Symbol& symbol) { return counted.contains(symbol); });
+    });
+  }
+
+  const Program& program_;
+  std::set<BufferId> storages_;
+  std::vector<Loop> loops_;
+};
+
 void check_binding(const Program& program, const SymbolBinding& binding) {
   const Buffer& buffer = program.buffer(binding.buffer);
   const std::optional<std::vector<int64_t>> dims = constant_dims(buffer.shape);
@@ -323,10 +366,7 @@ void verify(const Program& program) {
   check_loops(program);
   const std::map<Symbol, size_t> bound_by = binding_steps(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) check_buffer(program, static_cast<BufferId>(i));
-  std::set<BufferId> written;  // storages that hold something
-  for (size_t i = 0; i < program.buffers.size(); ++i)
-    if (program.buffers[i].kind == BufferKind::input || program.buffers[i].kind == BufferKind::constant)
-      written.insert(static_cast<BufferId>(i));
+  Written written(program);
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
     if (!bound_by.empty())
@@ -341,11 +381,10 @@ void verify(const Program& program) {
       check_memory(program, *nest);
     }
     if (const auto* call = std::get_if<KernelCall>(&step.work)) CallChecker(program, *call).run();
-    std::vector<BufferId> read = reads(step), stored = writes(step);
-    for (BufferId id : stored) written.insert(program.storage(id));
-    for (BufferId id : read) check(written.contains(program.storage(id)), "b{} is read before it is written", id);
+    written.add_step(step);
+    for (BufferId id : reads(step)) check(written.contains(id), "b{} is read before it is written", id);
   }
-  for (BufferId id : program.outputs) check(written.contains(program.storage(id)), "output b{} is never written", id);
+  for (BufferId id : program.outputs) check(written.contains(id), "output b{} is never written", id);
 }
 
 }  // namespace onnxc

@@ -72,6 +72,25 @@ TEST_F(FaultyProgram, TooFewIndices) {
   EXPECT_THAT([&] { verify(builder.program); }, fails_with("0 indices into b0, which has rank 1"));
 }
 
+// A loop that may have no round leaves what it alone writes as it was; what has no element then may be read behind it.
+TEST_F(FaultyProgram, TemporaryWrittenInALoopAndReadBehindIt) {
+  const auto program = [&](const Expr& count, const Shape& shape) {
+    ProgramBuilder built;
+    const Operand in = built.input(DType::float32, {4});
+    const Operand t = built.temporary(DType::float32, shape), out = built.output(DType::float32, {4});
+    built.program.steps.push_back(
+        {LoopBegin{.round = Symbol::dim("round"), .count = count, .condition = -1, .carried = {}}, {}});
+    built.elementwise("inside", t, [&](const auto&) { return in({0}); });
+    built.program.steps.push_back({LoopEnd{}, {}});
+    built.elementwise("behind", out, [&](const auto&) { return t({0}); });
+    return built.program;
+  };
+  const Expr n = Symbol::dim("n");
+  EXPECT_NO_THROW(verify(program(3, {4})));
+  EXPECT_NO_THROW(verify(program(n, {n})));
+  EXPECT_THAT([&] { verify(program(n, {4})); }, fails_with("is read before it is written"));
+}
+
 TEST_F(FaultyProgram, TemporaryReadBeforeItIsWritten) {
   Operand t = builder.temporary(DType::float32, {4});
   builder.elementwise("copy", y, [&](const auto& i) { return t(i); });

@@ -271,7 +271,7 @@ inputs b0
 outputs b4
 nest begin  axes i<4, j<4
   b1[i, j] = b0[i, j]
-loop round < N carries b1
+loop round < 2 carries b1
 kernel matmul  b2 = b1, b0
   epilogue [i, j] acc0
 nest next_state  axes i<4, j<4

@@ -368,14 +368,14 @@ nest collect  axes i<4
 end loop
 )";
 
-// After the loop it would be another value, and with no round there is none.
+// What a round computes stays in the loop.
 constexpr const char* computed_in_a_loop = R"(dim round ..
 b0 input float32 [4] "x"
 b1 temporary float32 [4] "t"
 b2 output float32 [4] "y"
 inputs b0
 outputs b2
-loop round < N
+loop round < 2
 nest exp  axes i<4
   b1[i] = exp(b0[i])
 end loop

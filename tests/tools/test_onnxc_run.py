@@ -277,7 +277,12 @@ def test_wrong_files(tmp_path: Path) -> None:
 
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_text("hello")
-    assert "is no shared object" in run(model=tmp_path / "a.so", code=1).stderr
+    found = run(model=tmp_path / "a.so", code=1).stderr
+    assert "is no shared object" in found
+    assert "compile the model first, as onnxc model.onnx -o model.so" in found
+    (tmp_path / "a.onnx").write_text("hello")
+    found = run(model=tmp_path / "a.onnx", code=1).stderr
+    assert f"compile it first, as onnxc {tmp_path / 'a.onnx'} -o {tmp_path / 'a.so'}" in found
     whole = Path("/proc/self/exe").resolve().read_bytes()
     for size in (10, 64, 1000, len(whole) - 1):
         (tmp_path / "a.so").write_bytes(whole[:size])

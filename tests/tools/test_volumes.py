@@ -161,6 +161,11 @@ def test_windows_on_a_gpu(tmp_path: Path) -> None:
         (["--window", "12", "--normalize", "zscore:1,0"], "a deviation above 0"),
         (["--window", "12", "--raw", "4x4:int7"], "--raw 4x4:int7: expected DIMS:TYPE"),
         (["--window", "12", "--labels", "--softmax"], "--labels excludes --softmax"),
+        (["--window", "12", "--overlap", "50"], "--overlap 50: expected between 0 and below 1; 50 percent is 0.5"),
+        (["--window", "12", "--overlap", "1"], "--overlap 1: expected between 0 and below 1"),
+        (["--window", "12", "--overlap", "-0.1"], "--overlap -0.1: expected between 0 and below 1"),
+        (["--window", "12", "--overlap", "nan"], "--overlap nan: expected between 0 and below 1"),
+        (["--window", "12", "--step", "0"], "--step 0: expected above 0 and at most 1; half a window is 0.5"),
     ],
 )
 def test_wrong_words(model: Path, tmp_path: Path, words: list[str], text: str) -> None:
@@ -168,6 +173,35 @@ def test_wrong_words(model: Path, tmp_path: Path, words: list[str], text: str) -
     done = execute(model, "--volume", ct, *words, "--output", tmp_path / "seg.nii.gz")
     assert done.returncode == 2
     assert text in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [("seg.mha", "'.mha'"), ("seg.mhd", "'.mhd'"), ("seg.nrrd", "'.nrrd'"), ("seg.dcm", "'.dcm'"),
+     ("seg.mha.gz", "'.gz'"), ("seg.NII", "'.NII'"), ("seg", "no extension")],
+)  # fmt: skip
+def test_results_of_other_formats_are_refused_before_the_run(
+    model: Path, tmp_path: Path, name: str, ending: str
+) -> None:
+    done = execute(model, "--volume", tmp_path / "none.nii", "--window", "12", "--output", tmp_path / name)
+    assert done.returncode == 2
+    assert f"--output '{tmp_path / name}': its name ends in {ending}, and results are written as .nii" in done.stderr
+    assert "give such a name, or a folder as FOLDER/" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_overlap_is_refused_before_the_files_are_read(tmp_path: Path) -> None:
+    done = execute(tmp_path / "none.so", "--volume", tmp_path / "none.nii", "--window", "12", "--overlap", "50",
+                   "--output", tmp_path / "y.npy")  # fmt: skip
+    assert done.returncode == 2
+    assert "--overlap 50: expected between 0 and below 1" in done.stderr
+
+
+def test_a_model_that_is_not_compiled(model: Path, tmp_path: Path) -> None:
+    onnx = model.with_suffix(".onnx")
+    done = execute(onnx, "--volume", tmp_path / "ct.nii", "--window", "12", "--output", tmp_path / "y.npy")
+    assert done.returncode == 1
+    assert f"compile it first, as onnxc {onnx} -o {model}" in done.stderr
 
 
 @pytest.mark.slow

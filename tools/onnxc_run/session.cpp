@@ -97,7 +97,12 @@ namespace {
 void check_whole(const std::filesystem::path& path) {
   const std::shared_ptr<const MappedFile> file = map_file(path);
   const std::string_view text = file->text();
-  user_check(text.starts_with(ELFMAG), "{} is no shared object", quote(path.string()));
+  const bool is_onnx = path.extension() == ".onnx";
+  user_check(text.starts_with(ELFMAG),
+             "{} is no shared object, and onnxc-run takes models that are compiled: compile {} first, as "
+             "onnxc {} -o {}",
+             quote(path.string()), is_onnx ? "it" : "the model", is_onnx ? printable(path.string()) : "model.onnx",
+             is_onnx ? printable(std::filesystem::path(path).replace_extension(".so").string()) : "model.so");
   Elf64_Ehdr header{};
   const bool has_header = text.size() >= sizeof header;
   if (has_header) std::memcpy(&header, text.data(), sizeof header);

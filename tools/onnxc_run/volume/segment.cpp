@@ -38,13 +38,25 @@ struct Targets {
   std::optional<std::filesystem::path> folder = {};  // that they all are in, where the user named one
 };
 
+// A result has the format that its name says, so a name of another format would lie.
+void check_format_of(const std::filesystem::path& output) {
+  if (is_nifti(output) || output.extension() == ".npy" || output.extension() == ".raw") return;
+  throw UsageError(fmt::format(
+      "--output {}: its name ends in {}, and results are written as .nii, .nii.gz, .npy or .raw (bytes without a "
+      "header): give such a name, or a folder as FOLDER/",
+      quote(output.string()), output.has_extension() ? quote(output.extension().string()) : "no extension"));
+}
+
 Targets targets_of(const RunOptions& options) {
   const std::vector<std::filesystem::path>& volumes = options.volume.volumes;
   if (!options.output)
     throw UsageError("--volume: say where the result goes, as --output seg.nii.gz or --output FOLDER");
   const std::filesystem::path& output = *options.output;
   const bool is_folder = volumes.size() > 1 || !output.has_filename() || std::filesystem::is_directory(output);
-  if (!is_folder) return {{output}};
+  if (!is_folder) {
+    check_format_of(output);
+    return {{output}};
+  }
   std::vector<std::filesystem::path> targets;
   for (const std::filesystem::path& volume : volumes) {
     std::filesystem::path target = output / volume.filename();

@@ -76,6 +76,13 @@ void parse_normalization(const std::string& text, VolumeOptions& options) {
     usage_error("--normalize", text, "a deviation above 0, or a range whose second number is larger");
 }
 
+void check_distances(const VolumeOptions& options) {
+  if (options.overlap && !(*options.overlap >= 0 && *options.overlap < 1))
+    usage_error("--overlap", fmt::format("{}", *options.overlap), "between 0 and below 1; 50 percent is 0.5");
+  if (options.step && !(*options.step > 0 && *options.step <= 1))
+    usage_error("--step", fmt::format("{}", *options.step), "above 0 and at most 1; half a window is 0.5");
+}
+
 struct Texts {
   std::string window, mirrored, clip, normalization, raw;
   bool labels = false, softmax = false, sigmoid = false;
@@ -116,6 +123,7 @@ std::function<void()> add_volume_options(CLI::App& app, VolumeOptions& options) 
   const std::vector<CLI::Option*> all = app.get_options();
   for (size_t i = options_before; i < all.size(); ++i) all[i]->group("Whole volumes, in windows (docs/volumes.md)");
   return [texts, &options] {
+    check_distances(options);
     if (!texts->window.empty()) options.window = parse_window(texts->window);
     if (!texts->mirrored.empty()) options.mirrored = parse_axes(texts->mirrored);
     if (!texts->clip.empty()) {

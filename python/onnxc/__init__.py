@@ -22,13 +22,14 @@ from onnxc.compatibility import (
     get_device,
 )
 from onnxc.compiler import compile
-from onnxc.errors import CompileError, OnnxcError, RunError
+from onnxc.errors import ArgumentError, CompileError, OnnxcError, RunError
 from onnxc.session import InferenceSession, ValueInfo
 from onnxc.sliding_window import SlidingWindow
 from onnxc.tensor import Tensor
 from onnxc.version import VERSION as __version__
 
 __all__ = [
+    "ArgumentError",
     "CompileError",
     "ExecutionMode",
     "GraphOptimizationLevel",

@@ -5,6 +5,10 @@ class OnnxcError(Exception):
     """Any error of onnxc."""
 
 
+class ArgumentError(OnnxcError, ValueError):
+    """An argument has a value that cannot be done."""
+
+
 class CompileError(OnnxcError):
     """The compiler ended with an error.
 

@@ -1,18 +1,20 @@
 """A model over whole volumes, in the manner of MONAI's SlidingWindowInferer."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onnxc.errors import OnnxcError
+from onnxc.errors import ArgumentError, OnnxcError
 from onnxc.session import InferenceSession
 from onnxc.volume import VolumeSummary, WindowSettings, run_volume
 
 Array = NDArray[Any]
+Progress = Callable[[int, int], object]
 
 
 class SlidingWindow:
@@ -37,8 +39,15 @@ class SlidingWindow:
     mirror_axes: spatial axes along which every window runs mirrored too, in all combinations, averaged.
     fixed: the inputs that are the same for each window, by name.
     slab_axis: the axis along which finished slices leave memory; by default the one that needs least.
-    progress: called with the windows that are done and their number, for each image.
+    progress: called with the windows that are done and their number, for each image; True: tqdm's bar, where tqdm is
+        installed.
     threads: of sessions that are opened here.
+    sw_device: where windows run, which the sessions decide: None, or their device ("cuda" is PyTorch's name of "hip").
+    device: of the result: None, the input's own, or "cpu".
+    cache_roi_weight_map, cpu_thresh, buffer_steps, buffer_dim: MONAI's, without an effect on the result: none here.
+    with_coord: False, since a compiled model takes no coordinates of windows.
+
+    Raises ArgumentError, a ValueError, for what of these cannot be done.
     """
 
     def __init__(
@@ -56,13 +65,31 @@ class SlidingWindow:
         mirror_axes: Sequence[int] = (),
         fixed: Mapping[str, Array] | None = None,
         slab_axis: int | None = None,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | bool | None = None,
         threads: int = 0,
+        sw_device: Any = None,
+        device: Any = None,
+        cache_roi_weight_map: bool = False,
+        cpu_thresh: int | None = None,
+        buffer_steps: int | None = None,
+        buffer_dim: int = -1,
+        with_coord: bool = False,
     ) -> None:
+        if with_coord:
+            raise ArgumentError(
+                "with_coord is True, and a compiled model takes no coordinates of windows: leave it out"
+            )
+        if device is not None and _kind_and_number(device) != ("cpu", 0):
+            raise ArgumentError(
+                f"device is {str(device)!r}, and results are blended on the CPU: expected 'cpu', or None, which takes "
+                "them to the input's device"
+            )
         models = [model] if isinstance(model, (str, Path, InferenceSession)) else list(model)
         if not models:
             raise OnnxcError("a sliding window needs a model")
         self.sessions = [m if isinstance(m, InferenceSession) else InferenceSession(m, threads=threads) for m in models]
+        _check_sw_device(sw_device, self.sessions)
+        self.device = device
         self.roi_size = roi_size
         self.overlap = overlap
         self.mode = _choice("mode", mode, ("constant", "gaussian"))
@@ -100,19 +127,31 @@ class SlidingWindow:
         volume = _numpy(inputs)
         if volume.ndim < 3 or volume.ndim > 5:
             raise OnnxcError(f"a batch of volumes is [batch, channels, 1 to 3 axes], found the shape {volume.shape}")
+        self._check_axes(volume)
         if volume.shape[0] == 0:
             raise OnnxcError("the batch has no volume")
         settings = self._settings(volume.ndim - 2)
         images = []
         for image in volume:
-            outputs, self.summary = run_volume(self.sessions, image, settings, self.fixed, self.progress)
+            with _told(self.progress) as progress:
+                outputs, self.summary = run_volume(self.sessions, image, settings, self.fixed, progress)
             images.append(outputs)
         results = [
             np.stack([image[name] for image in images]) if len(images) > 1 else images[0][name][None]
             for name in images[0]
         ]
-        converted = [_like(inputs, result) for result in results]
+        converted = [_like(inputs, result, self.device) for result in results]
         return converted[0] if len(converted) == 1 else tuple(converted)
+
+    def _check_axes(self, volume: Array) -> None:
+        for info in self.sessions[0].get_inputs():
+            if info.name in self.fixed or volume.ndim == len(info.shape):
+                continue
+            hint = ": add those that are missing, as array[None, None]" if volume.ndim < len(info.shape) else ""
+            raise OnnxcError(
+                f"the array has the shape {volume.shape}, {volume.ndim} axes, and the model's input {info.name!r} has "
+                f"{len(info.shape)}: expected [batch, channels, axes...] with {len(info.shape) - 2} spatial axes{hint}"
+            )
 
     def _settings(self, rank: int) -> WindowSettings:
         window = [self.roi_size] * rank if isinstance(self.roi_size, int) else list(self.roi_size)
@@ -131,6 +170,43 @@ class SlidingWindow:
             slab_axis=-1 if self.slab_axis is None else self.slab_axis,
             written=self.output,
         )
+
+
+def _kind_and_number(device: Any) -> tuple[str, int]:
+    """Of "cpu", "hip:1" or a torch.device, where AMD's GPUs are called "cuda"."""
+    kind, _, number = str(device).partition(":")
+    return "hip" if kind == "cuda" else kind, int(number) if number.isdigit() else 0
+
+
+def _check_sw_device(sw_device: Any, sessions: Sequence[InferenceSession]) -> None:
+    for session in sessions:
+        found = ("cpu", 0) if session.device_index is None else ("hip", session.device_index)
+        if sw_device is not None and _kind_and_number(sw_device) != found:
+            name = "cpu" if session.device_index is None else f"hip:{session.device_index}"
+            raise ArgumentError(
+                f"sw_device is {str(sw_device)!r}, and the model runs on {name!r}: leave sw_device out, or give the "
+                'model as onnxc.InferenceSession(model, device="hip")'
+            )
+
+
+@contextmanager
+def _told(progress: Progress | bool | None) -> Iterator[Progress | None]:
+    """What is called after each run of windows of one image."""
+    if not isinstance(progress, bool) or not progress:
+        yield progress or None
+        return
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield None
+        return
+    with tqdm(unit="window") as bar:
+
+        def tell(done: int, windows: int) -> None:
+            bar.total = windows
+            bar.update(done - bar.n)
+
+        yield tell
 
 
 def _choice(name: str, value: str, known: tuple[str, ...]) -> str:
@@ -154,12 +230,12 @@ def _numpy(values: Any) -> Array:
     return array
 
 
-def _like(values: Any, result: Array) -> Any:
-    """The result as torch and MONAI have it, where `values` is theirs."""
+def _like(values: Any, result: Array, device: Any) -> Any:
+    """The result as torch and MONAI have it, where `values` is theirs; on the device of `values` if it is None."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(values, torch.Tensor):
         return result
-    tensor = torch.from_numpy(result).to(values.device)
+    tensor = torch.from_numpy(result).to(values.device if device is None else device)
     if hasattr(values, "copy_meta_from"):
         tensor = type(values)(tensor)
         tensor.copy_meta_from(values, copy_attr=False)

@@ -1,5 +1,7 @@
 """SlidingWindow against MONAI's own SlidingWindowInferer with onnxruntime as its network."""
 
+import inspect
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -230,6 +232,48 @@ def test_progress_and_stopping(networks: dict[str, Path]) -> None:
     np.testing.assert_array_equal(window(x), expected)
 
 
+def test_takes_the_arguments_of_monai(networks: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    x = torch.from_numpy(volume((1, 2, 16, 8, 24)))
+    arguments: dict[str, Any] = {
+        "roi_size": (8, 8, 8), "sw_batch_size": 2, "overlap": 0.0, "mode": "gaussian", "sigma_scale": 0.2,
+        "padding_mode": "constant", "cval": 0.0, "sw_device": torch.device("cpu"), "device": "cpu", "progress": True,
+        "cache_roi_weight_map": True, "cpu_thresh": 1000, "buffer_steps": None, "buffer_dim": -1, "with_coord": False,
+    }  # fmt: skip
+    assert set(arguments) == set(inspect.signature(SlidingWindowInferer.__init__).parameters) - {"self"}
+    expected = SlidingWindowInferer(**arguments)(x, predictor(networks["full"]))
+    capsys.readouterr()
+    found = onnxc.SlidingWindow(networks["full"].with_suffix(".so"), **arguments)(x)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    assert "100%" in (bar := capsys.readouterr().err)
+    assert "6/6" in bar
+
+
+def test_no_bar_where_none_is_asked_for_or_tqdm_is_missing(
+    networks: dict[str, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = volume((1, 2, 16, 8, 24))
+    model = networks["full"].with_suffix(".so")
+    expected = onnxc.SlidingWindow(model, 8, progress=False)(x)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    np.testing.assert_array_equal(onnxc.SlidingWindow(model, 8, progress=True)(x), expected)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"sw_device": "cuda:0"}, "sw_device is 'cuda:0', and the model runs on 'cpu': leave sw_device out"),
+        ({"sw_device": torch.device("cuda")}, "sw_device is 'cuda', and the model runs on 'cpu'"),
+        ({"device": "cuda:1"}, "device is 'cuda:1', and results are blended on the CPU: expected 'cpu', or None"),
+        ({"with_coord": True}, "with_coord is True, and a compiled model takes no coordinates"),
+    ],
+)
+def test_refuses_devices_that_are_not_its_own(networks: dict[str, Path], arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text) as raised:
+        onnxc.SlidingWindow(networks["full"].with_suffix(".so"), 8, **arguments)
+    assert isinstance(raised.value, onnxc.OnnxcError)
+
+
 def test_models_are_averaged(networks: dict[str, Path], tmp_path: Path) -> None:
     x = volume((1, 2, 14, 15, 16))
     other = save_network(tmp_path / "other.onnx", ("full",), classes=4)
@@ -247,7 +291,9 @@ REFUSALS: list[tuple[dict[str, Any], tuple[int, ...], str]] = [
     ({"roi_size": (8, 8)}, (1, 2, 9, 9, 9), "window has 2 numbers, and the volume 3 spatial axes"),
     ({"padding_mode": "reflect"}, (1, 2, 4, 9, 9), "axis 0 of the volume has 4 voxels, too few to pad it"),
     ({}, (1, 3, 9, 9, 9), "dim 1 .* 2"),
-    ({}, (1, 2, 9, 9), "windows of a volume with 2 axes are float32 .1. and of rank 4"),
+    ({}, (1, 2, 9, 9), "shape .1, 2, 9, 9., 4 axes, and the model's input 'x' has 5: expected .batch, channels, axes"),
+    ({}, (9, 9, 9), "with 3 spatial axes: add those that are missing, as array.None, None."),
+    ({"roi_size": (8, 8, 8)}, (9, 9, 9), "shape .9, 9, 9., 3 axes, and the model's input 'x' has 5: expected .batch"),
     ({}, (2, 9), "a batch of volumes is .batch, channels, 1 to 3 axes., found the shape"),
     ({}, (0, 2, 9, 9, 9), "the batch has no volume"),
     ({"mirror_axes": [3]}, (1, 2, 9, 9, 9), "mirror_axes are"),

@@ -2,27 +2,19 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/algebra/einsum_spec.h"
 #include "ops/families.h"
 
 namespace onnxc {
 namespace {
-
-// The axes of a term: letters as they are; those that an ellipsis stands for are '0', '1'…, counted from the last axis,
-// so that they align as in broadcasting.
-using Labels = std::string;
-
-struct Equation {
-  std::vector<Labels> inputs;
-  Labels output;
-};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 constexpr size_t maximum_ellipsis_axes = 10;
 
 // `rank` is the tensor's where it is known (the inputs), to tell how many axes the ellipsis stands for.
-Labels read_term(const NodeReader& c, const std::string& term, std::optional<size_t> rank, size_t ellipsis_axes) {
-  Labels labels;
+AxisLabels read_term(const NodeReader& c, const std::string& term, std::optional<size_t> rank, size_t ellipsis_axes) {
+  AxisLabels labels;
   size_t dots = term.find("...");
   size_t letters = static_cast<size_t>(std::count_if(term.begin(), term.end(), is_letter));
   c.check(term.size() == letters + (dots == std::string::npos ? 0 : 3), "the term '{}' of the equation is malformed",
@@ -55,7 +47,9 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-Equation read_equation(const NodeReader& c) {
+}  // namespace
+
+EinsumSpec resolve_einsum(const NodeReader& c) {
   constexpr size_t most_inputs = 64;  // one expression is the product of all
   c.check(c.input_count() <= most_inputs, "{} inputs; at most {} are compiled", c.input_count(), most_inputs);
   std::string text = c.text("equation", "");
@@ -64,7 +58,7 @@ Equation read_equation(const NodeReader& c) {
   std::vector<std::string> terms = split(text.substr(0, arrow), ',');
   c.check(terms.size() == c.input_count(), "the equation '{}' has {} terms for {} inputs", text, terms.size(),
           c.input_count());
-  Equation equation;
+  EinsumSpec equation;
   size_t ellipsis_axes = 0;
   std::map<char, int> counts;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -90,8 +84,10 @@ Equation read_equation(const NodeReader& c) {
   return equation;
 }
 
+namespace {
+
 void infer_einsum(InferContext& c) {
-  Equation equation = read_equation(c);
+  EinsumSpec equation = resolve_einsum(c);
   std::map<char, Expr> extents;
   for (size_t i = 0; i < c.input_count(); ++i) {
     c.check(c.dtype(i) == c.dtype(0), "inputs of one type are expected, found {} and {}", info(c.dtype(0)).name,
@@ -108,7 +104,7 @@ void infer_einsum(InferContext& c) {
 }
 
 // The extent of a named axis, which every input that has it may broadcast along.
-Expr extent_of(const DefineContext& c, const Equation& equation, char label) {
+Expr extent_of(const DefineContext& c, const EinsumSpec& equation, char label) {
   std::vector<Expr> dims;
   for (size_t i = 0; i < c.input_count(); ++i) {
     for (size_t axis = 0; axis < c.rank(i); ++axis) {
@@ -122,7 +118,7 @@ Expr extent_of(const DefineContext& c, const Equation& equation, char label) {
 }
 
 void define_einsum(DefineContext& c) {
-  Equation equation = read_equation(c);
+  EinsumSpec equation = resolve_einsum(c);
   Operand y = c.out(0);
   NestBuilder nest("einsum");
   std::map<char, Expr> loops;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/algebra/einsum_spec.h"
 #include "ops/network/normalization_spec.h"
 #include "ops/op.h"
 
@@ -33,22 +34,30 @@ const Node* only_user(const Graph& graph, const Value& value) {
   return value.uses.size() == 1 && !graph.is_output(&value) ? value.uses.front().node : nullptr;
 }
 
-// Inserts a node that computes `old_result`, the first output of `old`, and replaces its uses.
-void replace(Graph& graph, Node* old, std::string_view type, int version, std::vector<Value*> inputs,
-             std::vector<NamedAttribute> attributes, Value* old_result) {
+// Inserts a node of one output before another, under its condition.
+Value* put(Graph& graph, const Node* before, std::string_view type, int version, std::vector<Value*> inputs,
+           std::vector<NamedAttribute> attributes, std::string name, Shape shape) {
   auto node = std::make_unique<Node>();
   node->op = find_op("", type, version);
-  node->origin = old->origin;
-  node->condition = old->condition;
+  node->origin = before->origin;
+  node->condition = before->condition;
   node->origin.type = type;
   node->origin.version = version;
   node->inputs = std::move(inputs);
   node->attributes = std::move(attributes);
-  Value* result = graph.add_value(old_result->name);
-  result->dtype = old_result->dtype;
-  result->shape = old_result->shape;
+  Value* result = graph.add_value(std::move(name));
+  result->dtype = node->inputs[0]->dtype;
+  result->shape = std::move(shape);
   node->outputs = {result};
-  graph.insert(std::move(node), old);
+  graph.insert(std::move(node), before);
+  return result;
+}
+
+// Inserts a node that computes `old_result`, the first output of `old`, and replaces its uses.
+void replace(Graph& graph, Node* old, std::string_view type, int version, std::vector<Value*> inputs,
+             std::vector<NamedAttribute> attributes, Value* old_result) {
+  Value* result =
+      put(graph, old, type, version, std::move(inputs), std::move(attributes), old_result->name, *old_result->shape);
   graph.replace_uses(old_result, result);
 }
 
@@ -86,20 +95,10 @@ void recognize_group_normalization(Graph& graph, Node* normalization) {
 
 // A Reshape of the value, before a node and under its condition.
 Value* reshape(Graph& graph, Value* value, const std::vector<int64_t>& dims, const Node* before) {
-  const std::vector<int64_t> rank{static_cast<int64_t>(dims.size())};
-  auto node = std::make_unique<Node>();
-  node->op = find_op("", "Reshape", 21);
-  node->origin = before->origin;
-  node->origin.type = "Reshape";
-  node->origin.version = 21;
-  node->condition = before->condition;
-  node->inputs = {value, graph.add_constant(value->name + "/dims", Tensor::of(DType::int64, rank, dims))};
-  Value* result = graph.add_value(value->name + "/reshaped");
-  result->dtype = value->dtype;
-  result->shape = Shape(dims.begin(), dims.end());
-  node->outputs = {result};
-  graph.insert(std::move(node), before);
-  return result;
+  const std::vector<int64_t> rank{std::ssize(dims)};
+  Value* constant = graph.add_constant(value->name + "/dims", Tensor::of(DType::int64, rank, dims));
+  return put(graph, before, "Reshape", 21, {value, constant}, {}, value->name + "/reshaped",
+             Shape(dims.begin(), dims.end()));
 }
 
 void recognize_add_of_view(Graph& graph, Node* add) {
@@ -134,12 +133,72 @@ void recognize_global_average_pool(Graph& graph, Node* mean) {
   replace(graph, mean, "GlobalAveragePool", 22, {mean->inputs[0]}, {}, mean->outputs[0]);
 }
 
+// The axes of an Einsum that is a matrix product: those of the batch, one of rows, of columns, and one that is summed.
+struct NamedProduct {
+  AxisLabels batch, rows, columns, depth;
+};
+
+std::optional<NamedProduct> as_product(const EinsumSpec& spec) {
+  if (spec.inputs.size() != 2) return std::nullopt;
+  const auto &a = spec.inputs[0], &b = spec.inputs[1];
+  const auto holds = [](const AxisLabels& labels, char label) { return labels.find(label) != AxisLabels::npos; };
+  NamedProduct product;
+  for (const char label : spec.output)
+    (holds(a, label) && holds(b, label) ? product.batch : holds(a, label) ? product.rows : product.columns) += label;
+  for (const char label : a) {
+    if (holds(spec.output, label)) continue;
+    if (!holds(b, label)) return std::nullopt;
+    product.depth += label;
+  }
+  // An axis that b alone sums, or one that a term names twice, makes a term longer than its part of the product.
+  const size_t rank = product.batch.size() + 2;
+  const bool is_product = product.rows.size() == 1 && product.columns.size() == 1 && product.depth.size() == 1 &&
+                          a.size() == rank && b.size() == rank;
+  return is_product ? std::optional(product) : std::nullopt;
+}
+
+// The value with its axes in another order.
+Value* arranged(Graph& graph, Value* value, const AxisLabels& from, const AxisLabels& to, const Node* before) {
+  if (from == to) return value;
+  std::vector<int64_t> permutation;
+  Shape shape;
+  for (const char label : to) {
+    permutation.push_back(static_cast<int64_t>(from.find(label)));
+    shape.push_back((*value->shape)[from.find(label)]);
+  }
+  return put(graph, before, "Transpose", 13, {value}, {{"perm", permutation}}, value->name + "/arranged",
+             std::move(shape));
+}
+
+void recognize_matrix_product(Graph& graph, Node* einsum) {
+  const EinsumSpec spec = resolve_einsum(NodeReader(*einsum));
+  const std::optional<NamedProduct> product = as_product(spec);
+  if (!product || !is_floating(einsum->inputs[0]->dtype)) return;
+  Value *a = einsum->inputs[0], *b = einsum->inputs[1], *output = einsum->outputs[0];
+  const auto extent = [&](const Value& value, const AxisLabels& labels, char label) -> const Expr& {
+    return (*value.shape)[labels.find(label)];
+  };
+  // Einsum broadcasts along each axis.
+  for (const char label : product->batch + product->depth)
+    if (!proven_equal(extent(*a, spec.inputs[0], label), extent(*b, spec.inputs[1], label))) return;
+  const auto& [batch, rows, columns, depth] = *product;
+  std::vector<Value*> operands{arranged(graph, a, spec.inputs[0], batch + rows + depth, einsum),
+                               arranged(graph, b, spec.inputs[1], batch + depth + columns, einsum)};
+  const AxisLabels labels = batch + rows + columns;
+  if (labels == spec.output) return replace(graph, einsum, "MatMul", 13, std::move(operands), {}, output);
+  Shape shape;
+  for (const char label : labels) shape.push_back(extent(*output, spec.output, label));
+  Value* result = put(graph, einsum, "MatMul", 13, std::move(operands), {}, output->name + "/product", shape);
+  graph.replace_uses(output, arranged(graph, result, labels, spec.output, einsum));
+}
+
 }  // namespace
 
 void recognize_operators(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (is_operator(node.get(), "InstanceNormalization")) recognize_group_normalization(graph, node.get());
     if (is_operator(node.get(), "Add")) recognize_add_of_view(graph, node.get());
+    if (is_operator(node.get(), "Einsum")) recognize_matrix_product(graph, node.get());
     if (is_operator(node.get(), "ReduceMean")) recognize_global_average_pool(graph, node.get());
   }
   graph.erase_unused();

@@ -12,6 +12,10 @@ namespace onnxc {
 // reshaped to lack those axes. This is the mask of a window attention, added to scores that a view gave one more axis.
 // The operand's dims must be constant.
 //
+// Before: Einsum of two inputs that is a matrix product, such as "bhxd,bhyd->bhxy". After: MatMul, behind a Transpose
+// of each input whose axes stand in another order. For one axis of rows, one of columns and one that is summed, whose
+// extents, and the batch's, are known to be equal in both inputs.
+//
 // Before: ReduceMean over all spatial axes, which are kept as 1. After: GlobalAveragePool.
 void recognize_operators(Graph& graph);
 

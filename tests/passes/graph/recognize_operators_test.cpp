@@ -12,6 +12,7 @@ namespace onnxc {
 namespace {
 
 using testing::FloatNear;
+using testing::HasSubstr;
 using testing::Pointwise;
 
 // What the interpreter makes of the first output.
@@ -51,6 +52,37 @@ constant %bias/repeated: float32[6] = {4, 4, 5, 5, 6, 6}
 %y: float32[2, 6, 3, 5] = Mul(%back, %w)
 output %y
 )");
+}
+
+TEST(RecognizeOperators, AnEinsumOfScoresIsAMatMulOfTransposedKeys) {
+  expect_text(recognized(R"((float[2, 3, 4, 5] x) => (y)
+      { keys = Neg(x)
+        y = Einsum<equation = "blxd,blyd->blxy">(x, keys) })"),
+              R"(input %x: float32[2, 3, 4, 5]
+%keys: float32[2, 3, 4, 5] = Neg(%x)
+%keys/arranged: float32[2, 3, 5, 4] = Transpose(%keys) {perm=[0, 1, 3, 2]}
+%y: float32[2, 3, 4, 4] = MatMul(%x, %keys/arranged)
+output %y
+)");
+}
+
+// Of any order of axes; a product whose result stands otherwise is transposed.
+TEST(RecognizeOperators, AnEinsumThatIsAMatrixProduct) {
+  for (const char* equation :
+       {"abcd,abce->abde", "abcd,abec->aebd", "bacd,baed->bace", "abcd,abed->abec", "...cd,...ed->...ec"})
+    EXPECT_THAT(recognized(std::string("(float[2, 3, 4, 4] x) => (y) { z = Neg(x)\n y = Einsum<equation = \"") +
+                           equation + "\">(x, z) }"),
+                testing::AllOf(HasSubstr("MatMul"), testing::Not(HasSubstr("Einsum"))))
+        << equation;
+}
+
+TEST(RecognizeOperators, AnEinsumThatIsNoneStays) {
+  for (const char* equation :
+       {"abcd,abcd->abcd", "abcd,abcd->abc", "abcc,abdc->abd", "abcd,abef->abcf", "abcd,abcd->ab"})
+    EXPECT_THAT(recognized(std::string("(float[2, 3, 4, 4] x) => (y) { z = Neg(x)\n y = Einsum<equation = \"") +
+                           equation + "\">(x, z) }"),
+                testing::Not(HasSubstr("MatMul")))
+        << equation;
 }
 
 TEST(RecognizeOperators, AMeanOverSpaceIsAGlobalPool) {

@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs build demo test test-all suite suite-peers asan tsan fuzz bench microbench picture install wheel docs format check-format clean
+.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs setup-browser build demo test test-all suite suite-peers asan tsan fuzz bench microbench picture install wheel docs format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -39,6 +39,9 @@ setup-bench:
 setup-wheel:
 	@scripts/setup.sh wheel
 
+setup-browser:
+	@scripts/setup.sh browser
+
 setup-docs:
 	@scripts/setup.sh docs
 
@@ -51,7 +54,7 @@ demo: build
 test: setup-test
 	@scripts/test.sh
 
-test-all: setup-ray setup-wheel
+test-all: setup-ray setup-wheel setup-browser
 	@scripts/test.sh --all
 
 suite: setup-test build

@@ -5,6 +5,7 @@
 #   scripts/setup.sh build   packages and ONNX's C++ library (make build, make demo)
 #   scripts/setup.sh test    the same, and a Python environment with PyTorch and onnxruntime (make test)
 #   scripts/setup.sh wheel   packages, ONNX's C++ library and what makes a wheel (make wheel)
+#   scripts/setup.sh browser as for build, and a browser (make test-all)
 #   scripts/setup.sh docs    as for test, and MkDocs in an environment of its own (make docs)
 #   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
 #   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
@@ -35,7 +36,9 @@ as_root() {
 
 # Debian packages: only the missing ones, so that a complete machine needs no network and no root.
 packages_missing=
-for package in $(grep -v '^#' scripts/packages.txt); do
+package_lists=(scripts/packages.txt)
+[ "$goal" = browser ] && package_lists+=(scripts/packages-browser.txt)
+for package in $(grep -hv '^#' "${package_lists[@]}"); do
   dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || packages_missing+=" $package"
 done
 if [ -n "$packages_missing" ]; then

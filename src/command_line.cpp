@@ -16,22 +16,29 @@
 namespace onnxc {
 namespace {
 
+std::optional<int64_t> parse_number(std::string_view digits) {
+  if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  return std::stoll(std::string(digits));
+}
+
 // N=4 or N=1..8.
 void parse_dim(const std::string& text, std::map<std::string, Bounds>& dims) {
-  size_t equals = text.rfind('=');
-  auto fail = [&] { throw UsageError("--dim " + text + ": NAME=4 or NAME=1..8 is expected"); };
-  if (equals == std::string::npos || equals == 0) fail();
-  auto number = [&](const std::string& digits) -> int64_t {
-    if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) fail();
-    return std::stoll(digits);
-  };
-  std::string value = text.substr(equals + 1);
-  size_t dots = value.find("..");
-  Bounds bounds;
-  bounds.minimum = number(value.substr(0, dots));
-  bounds.maximum = dots == std::string::npos ? bounds.minimum : number(value.substr(dots + 2));
-  if (bounds.minimum > bounds.maximum) fail();
-  dims[text.substr(0, equals)] = bounds;
+  const size_t equals = text.rfind('=');
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const size_t dots = value.find("..");
+  const std::optional<int64_t> minimum = parse_number(value.substr(0, dots));
+  const std::optional<int64_t> maximum = dots == std::string::npos ? minimum : parse_number(value.substr(dots + 2));
+  if (equals == 0 || !minimum || !maximum || *minimum > *maximum)
+    throw UsageError("--dim " + text + ": NAME=4 or NAME=1..8 is expected");
+  dims[text.substr(0, equals)] = {*minimum, *maximum};
+}
+
+// D=96.
+void parse_size(const std::string& text, std::map<std::string, int64_t>& sizes) {
+  const size_t equals = text.rfind('=');
+  const std::optional<int64_t> size = parse_number(equals == std::string::npos ? "" : text.substr(equals + 1));
+  if (equals == 0 || !size) throw UsageError("--at " + text + ": NAME=SIZE is expected, such as D=96");
+  sizes[text.substr(0, equals)] = *size;
 }
 
 const std::map<std::string, Emit> emits{
@@ -74,13 +81,13 @@ std::string version_text() {
 
 // "-" is standard output's.
 constexpr std::array optional_values = {OptionalValue{"--dump-shapes", "-"}, OptionalValue{"--dump-ir", "all"},
-                                        OptionalValue{"--list-operators", "table"}};
+                                        OptionalValue{"--list-operators", "table"}, OptionalValue{"--report", "-"}};
 
 // The options as they are written, before their parts are read.
 struct Words {
   CommandLine& command;
   Options& options = command.options;
-  std::vector<std::string> dims = {};
+  std::vector<std::string> dims = {}, sizes = {};
   std::string emit = "so";
   bool insists_on_sandbox = false, leaves_out_sandbox = false;
 
@@ -165,6 +172,18 @@ struct Words {
         ->default_str("")
         ->option_text("[=FILE.json]")
         ->group(reports);
+    app.add_option(
+           "--node", options.shape_request.nodes,
+           "with --dump-shapes: only nodes of which the name, operator, PyTorch module or source line fits this "
+           "pattern ('*up*'); may be repeated")
+        ->allow_extra_args(false)
+        ->option_text("PATTERN")
+        ->group(reports);
+    app.add_option("--at", sizes, "with --dump-shapes: also each shape for these sizes of the inputs' dims")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->option_text("D=96,H=96")
+        ->group(reports);
     app.add_option("--dump-ir", options.dump_ir,
                    "print the intermediate representation after this pass, or after each (default)")
         ->expected(0, 1)
@@ -182,7 +201,12 @@ struct Words {
         ->check(CLI::IsMember({"table", "json"}))
         ->option_text("[=json]")
         ->group(reports);
-    app.add_flag("--report", options.report, "print what each node became: a kernel, loops, or part of another node's")
+    app.add_option(
+           "--report", options.report,
+           "print what each node became: a kernel, loops, or part of another node's; with =FILE.html write a page")
+        ->expected(0, 1)
+        ->default_str("")
+        ->option_text("[=FILE.html]")
         ->group(reports);
     app.add_flag("--json", options.json, "print --dump-shapes and --report as JSON")->group(reports);
 
@@ -197,12 +221,16 @@ struct Words {
 
   void check() {
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
+    for (const std::string& size : sizes) parse_size(size, options.shape_request.sizes);
     options.emit = emits.at(emit);
     if (insists_on_sandbox && leaves_out_sandbox) throw UsageError("--sandbox and --no-sandbox exclude each other");
     if (insists_on_sandbox || leaves_out_sandbox) options.sandbox = insists_on_sandbox;
     if (options.list_operators) return;
     if (options.model.empty()) throw UsageError("MODEL is required");
     if (options.dump_shapes == "-") options.dump_shapes = "";
+    if (options.report == "-") options.report = "";
+    if ((!options.shape_request.nodes.empty() || !sizes.empty()) && !options.dump_shapes)
+      throw UsageError("--node and --at choose what --dump-shapes shows; give --dump-shapes as well");
     if (!options.keep_float32.empty() && options.precision == "float32")
       throw UsageError("--keep-float32 names exceptions of --precision; give --precision bfloat16 or float16");
     check_gpus(options);

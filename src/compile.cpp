@@ -51,25 +51,38 @@ ImportedModel import(const CompileRequest& request) {
   return model;
 }
 
-void dump_shapes(const CompileRequest& request, const Graph& graph, const std::string& stop) {
+void dump_shapes(const CompileRequest& request, const ShownShapes& shown) {
   const Options& options = request.options;
-  if (!options.dump_shapes) return;
   if (options.dump_shapes->empty())
-    request.messages(MessageKind::output, options.json ? shapes_json(graph, stop) : shapes_table(graph, stop));
+    request.messages(MessageKind::output, options.json ? shapes_json(shown) : shapes_table(shown));
   else
-    write_file(*options.dump_shapes, shapes_json(graph, stop));
+    write_file(*options.dump_shapes, shapes_json(shown));
 }
 
-// A model that cannot be compiled is shown up to the node that stops it.
+// Why a model cannot be compiled: all operators that it lacks, as the import found them, and all other faults.
+std::string reasons_to_stop(const std::string& unsupported, const std::vector<ShapeFaults::Fault>& faults) {
+  std::vector<ShapeFaults::Fault> others;
+  for (const ShapeFaults::Fault& fault : faults)
+    if (fault.node->op != nullptr) others.push_back(fault);
+  if (unsupported.empty() || others.empty()) return unsupported.empty() ? ShapeFaults::text_of(others) : unsupported;
+  return unsupported + "\n" + ShapeFaults::text_of(others);
+}
+
+// A model that cannot be compiled is shown as far as its shapes are known.
 void infer_and_dump_shapes(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
+  const bool dumps = request.options.dump_shapes.has_value();
+  const auto view = [&] { return ShapeView(*model.graph, request.options.shape_request); };
   try {
     for (const GraphPass& pass : shape_passes()) passes.run(pass, *model.graph);
+  } catch (const ShapeFaults& found) {
+    const std::string reasons = reasons_to_stop(model.facts.unsupported, found.faults);
+    if (dumps) dump_shapes(request, {*model.graph, view(), found.faults, reasons});
+    throw UserError(reasons);
   } catch (const UserError& error) {
-    const std::string& unsupported = model.facts.unsupported;
-    dump_shapes(request, *model.graph, unsupported.empty() ? error.what() : unsupported);
+    if (dumps) dump_shapes(request, {*model.graph, view(), {}, error.what()});
     throw;
   }
-  dump_shapes(request, *model.graph, {});
+  if (dumps) dump_shapes(request, {*model.graph, view()});
 }
 
 // A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
@@ -105,10 +118,12 @@ void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
     passes.run("reduce_precision", graph, [&] { reduce_precision(graph, precision_of(options)); });
 }
 
-// Graph to program, and program to program.
-Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target) {
+// Graph to program, and program to program. `report`, where there is one, hears of the choice of kernels.
+Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target,
+                    Report* report) {
   const bool optimizes = options.optimization > 0;
   const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
+  if (report != nullptr) report->add_offers(target.name, graph, choices);
   Program program = passes.lower([&] { return lower(graph, choices); });
   const PassConditions conditions = conditions_of(options, target.name == "hip");
   for (const ProgramPass& pass : program_passes())
@@ -121,7 +136,7 @@ std::vector<CpuLevel> lower_for_further(const Options& options, PassRunner& pass
                                         const std::vector<CpuMachine>& machines) {
   std::vector<CpuLevel> levels;
   for (size_t i = 1; i < machines.size(); ++i)
-    levels.push_back({machines[i], lower_graph(options, passes, graph, cpu_target(machines[i]))});
+    levels.push_back({machines[i], lower_graph(options, passes, graph, cpu_target(machines[i]), nullptr)});
   return levels;
 }
 
@@ -163,6 +178,7 @@ std::string describe(const Options& options, const std::vector<CpuMachine>& mach
 // Nothing that the model consists of is overwritten.
 void check_outputs(const Options& options) {
   if (options.dump_shapes && !options.dump_shapes->empty()) check_not_read(*options.dump_shapes);
+  if (options.report && !options.report->empty()) check_not_read(*options.report);
   if (options.output.empty()) return;
   check_not_read(options.output);
   if (options.emit != Emit::source) return;
@@ -219,10 +235,11 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   const Options& options = request.options;
   check_outputs(options);
   Graph& graph = *model.graph;
-  Report report(options.report, options.json, origins(graph),
+  Report report({options.report, options.json}, "Report of " + options.model.filename().string(), origins(graph),
                 [&](std::string_view text) { request.messages(MessageKind::output, text); });
   // Everything after asks for shapes.
   infer_and_dump_shapes(request, passes, model);
+  report.add_graph(graph);
   warn_of_empty_windows(graph, request.messages);
   warn_of_baked_sizes(graph, request.messages);
   if (only_shows_shapes(options)) return;
@@ -234,9 +251,9 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
 
   // A program for each target, from the same graph, which is not looked at beyond this point.
   std::optional<Program> cpu_program, device_program;
-  if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture));
+  if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture), &report);
   if (options.for_gpu() && (options.emit != Emit::ir || !options.for_cpu()))
-    device_program = lower_graph(options, passes, graph, hip_target(float32_products(options.fp32)));
+    device_program = lower_graph(options, passes, graph, hip_target(float32_products(options.fp32)), &report);
   const std::vector<CpuLevel> further = lower_for_further(options, passes, graph, machines);
   passes.check_dump();
   // What the runtime binds before it asks for a target.

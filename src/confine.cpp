@@ -124,6 +124,7 @@ SandboxRules rules_of(const Options& options) {
   const std::string_view temporary = environment("TMPDIR");
   add(rules.writable, {temporary.empty() ? fs::path("/tmp") : fs::path(temporary), "/dev/null"});
   if (!options.output.empty()) rules.writable.push_back(folder_of(options.output));
+  if (options.report && !options.report->empty()) rules.writable.push_back(folder_of(*options.report));
   if (options.dump_shapes && !options.dump_shapes->empty()) rules.writable.push_back(folder_of(*options.dump_shapes));
   return rules;
 }

@@ -9,6 +9,7 @@
 
 #include "ir/expr/expr.h"
 #include "machine/gpu_machine.h"
+#include "report/shape_view.h"
 #include "support/limits.h"
 #include "toolchain/compiler.h"
 
@@ -31,13 +32,14 @@ struct Options {
   std::vector<std::string> outputs;    // --outputs; empty means all
   int optimization = 3;                // -O0 to -O3
   int jobs = 0;                        // 0: as many as the machine has cores
-  bool report = false;
+  std::optional<std::string> report;   // "" is on stdout; else an HTML file
   bool time_passes = false;
   std::optional<std::string> run_pass;        // one pass alone, on `model`
   std::optional<std::string> list_operators;  // "table" or "json"; needs no model
   bool keep_refused = false;                  // the sources that a compiler refuses
   std::optional<std::string> dump_ir;         // the name of a pass, or "all"
   std::optional<std::string> dump_shapes;     // "" is a table on stdout; else a JSON file
+  ShapeRequest shape_request;                 // what of them is shown
   bool json = false;
   std::optional<bool> sandbox;  // of the command; nothing: as far as the kernel has one
   Limits limits;

@@ -159,6 +159,14 @@ const onnxc_value_info* instance_step_output(onnxc_instance* instance, int32_t s
   return found != nullptr ? &found->tensor : nullptr;
 }
 
+onnxc_status instance_step_source(onnxc_instance* instance, int32_t step, onnxc_step_source* source) {
+  return instance != nullptr && source != nullptr ? from(instance)->step_source(step, *source) : ONNXC_INVALID_ARGUMENT;
+}
+
+int64_t instance_step_bytes(onnxc_instance* instance, int32_t step) {
+  return instance != nullptr ? from(instance)->step_bytes(step) : 0;
+}
+
 int64_t captured_graphs(onnxc_instance* instance) {
   return instance != nullptr ? from(instance)->captured_graphs() : 0;
 }
@@ -220,6 +228,8 @@ onnxc_api make_table() {
       .volume_output_dims = volume_output_dims,
       .run_volume = run_volume,
       .cpu_level = cpu_level,
+      .instance_step_source = instance_step_source,
+      .instance_step_bytes = instance_step_bytes,
   };
 }
 

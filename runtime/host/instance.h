@@ -42,6 +42,9 @@ class Instance {
   int32_t step_count() const;
   const StepDescription* steps() const;
   onnxc_status step_info(int32_t step, onnxc_step_info& info) const;
+  onnxc_status step_source(int32_t step, onnxc_step_source& source) const;
+  // Of temporaries that are alive during a step.
+  int64_t step_bytes(int32_t step) const;
   // Null for an index that is no step, or no output.
   const StepOutput* step_output(int32_t step, int32_t output) const;
   int32_t step_output_count(int32_t step) const;

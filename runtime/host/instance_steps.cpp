@@ -21,6 +21,23 @@ onnxc_status Instance::step_info(int32_t step, onnxc_step_info& info) const {
   return ONNXC_OK;
 }
 
+onnxc_status Instance::step_source(int32_t step, onnxc_step_source& source) const {
+  if (step < 0 || step >= step_count()) return ONNXC_INVALID_ARGUMENT;
+  source = steps()[step].source;
+  return ONNXC_OK;
+}
+
+int64_t Instance::step_bytes(int32_t step) const {
+  int64_t bytes = 0;
+  for (int32_t i = 0; device_ == nullptr && i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
+    const bool is_alive = buffer.kind == BufferKind::temporary && buffer.first_step <= step && step <= buffer.last_step;
+    if (is_alive && levels_[buffer.level].known)
+      bytes += aligned_bytes({buffer_bytes_[i], buffer.first_step, buffer.last_step, 0});
+  }
+  return bytes;
+}
+
 int32_t Instance::step_output_count(int32_t step) const {
   return step >= 0 && step < step_count() ? steps()[step].output_count : 0;
 }

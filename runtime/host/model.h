@@ -76,6 +76,7 @@ struct StepDescription {
   const char* name;                              // "conv_direct 3x3x3 64->64"
   const char* nodes;                             // ONNX names of the nodes it computes, separated by newlines
   const char* operators;                         // their operator types, separated by newlines
+  onnxc_step_source source;                      // where they come from
   void (*run)(const Frame& frame);               // on the CPU
   double (*operations)(const int64_t* symbols);  // floating-point operations, or null
   int32_t output_count;

@@ -181,6 +181,14 @@ typedef struct onnxc_step_info {
   const char* operators;
 } onnxc_step_info;
 
+/* Where the nodes of a step come from in the program that the model was exported from, as far as the file says it. Each
+ * text has a line for each node, in the order of step_nodes, which may be empty; or it is "". */
+typedef struct onnxc_step_source {
+  const char* modules; /* of PyTorch: "skip_layers.upsample" */
+  const char* lines;   /* "monai/networks/blocks/dynunet_block.py:242" */
+  const char* code;    /* of that line: "out = torch.cat((out, skip), dim=1)" */
+} onnxc_step_source;
+
 /* Called on the calling thread before and after each step. It may call the table's step_* functions on this instance,
  * step_output_data for the outputs of this step after it. Another result than 0 ends the run with ONNXC_STOPPED. */
 typedef int32_t (*onnxc_step_hook)(void* context, onnxc_instance* instance, int32_t step, int32_t when);
@@ -314,6 +322,11 @@ typedef struct onnxc_api {
   /* Of the CPUs in `target`, the one whose code an instance made now would run: the last whose features this machine's
    * has, or of several that which the environment variable ONNXC_MARCH names. "x86-64-v4"; null where there is none. */
   const char* (*cpu_level)(void);
+
+  /* Of the steps that a run of this instance executes: where their nodes come from, and the bytes of working memory
+   * that hold tensors during one, for the dims bound last (0 on a GPU). */
+  onnxc_status (*instance_step_source)(onnxc_instance* instance, int32_t step, onnxc_step_source* source);
+  int64_t (*instance_step_bytes)(onnxc_instance* instance, int32_t step);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

@@ -6,6 +6,7 @@
 #include "frontend/constant_node.h"
 #include "frontend/file/needed_nodes.h"
 #include "frontend/file/onnx_names.h"
+#include "frontend/file/source_place.h"
 #include "frontend/signature.h"
 #include "ops/control/control_flow.h"
 #include "ops/op.h"
@@ -186,8 +187,11 @@ void GraphBuilder::add_unsupported(NodeInProgress& node) {
 }
 
 GraphBuilder::NodeInProgress GraphBuilder::start_node(const onnx::NodeProto& proto, Scope& scope) {
-  Origin origin{scope.prefix + display_name(proto), proto.op_type(), normal_domain(proto.domain()), 0};
-  std::string what = describe(origin);
+  SourcePlace place = read_source_place(proto);
+  if (!place.is_known()) place = scope.place;
+  Origin origin{scope.prefix + display_name(proto), proto.op_type(), normal_domain(proto.domain()), 0,
+                std::move(place)};
+  std::string what = origin.describe();
   AttributeMap attributes = resolve_attributes(proto, scope.attributes, what);
   std::vector<Value*> inputs;
   for (const std::string& name : proto.input()) inputs.push_back(name.empty() ? nullptr : find_value(scope, name));
@@ -243,6 +247,7 @@ GraphBuilder::Scope GraphBuilder::inner_scope(const NodeInProgress& node, const 
   Scope inner;
   inner.depth = node.scope.depth + 1;
   inner.branch = node.scope.branch;
+  inner.place = node.origin.place;
   user_check(inner.depth <= options_.limits.max_nesting, "{}: {} nests deeper than {} levels; does it call itself?",
              node.what, what, options_.limits.max_nesting);
   // Names that grow with the nesting would cost memory without bound.

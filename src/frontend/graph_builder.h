@@ -37,6 +37,7 @@ class GraphBuilder {
     const Scope* outer = nullptr;  // whose names are seen too (branches)
     const OpsetVersions* versions = nullptr;
     std::string prefix;                 // of the names of what is built here
+    SourcePlace place;                  // of what calls it, for nodes that name none
     AttributeMap attributes;            // of the call
     std::shared_ptr<const void> owner;  // of the messages: tensors point into them
     int64_t depth = 0;

@@ -67,8 +67,9 @@ std::string UnsupportedNodes::report() const {
   std::string text =
       nodes_.size() == 1 ? "1 node cannot be compiled:" : fmt::format("{} nodes cannot be compiled:", nodes_.size());
   for (const auto& [origin, reason] : nodes_)
-    text += fmt::format("\n  {}: {} of {} version {}: {}", quote(origin.name), printable(origin.type),
-                        domain_text(origin.domain), origin.version, reason);
+    text += fmt::format("\n  {}: {} of {} version {}{}: {}", quote(origin.name), printable(origin.type),
+                        domain_text(origin.domain), origin.version,
+                        origin.place.is_known() ? ", " + origin.place.describe() : "", reason);
   return text;
 }
 

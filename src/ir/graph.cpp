@@ -31,7 +31,11 @@ const Attribute* Node::find_attribute(std::string_view name) const {
   return nullptr;
 }
 
-std::string Node::describe() const { return fmt::format("node {} ({})", quote(origin.name), printable(origin.type)); }
+std::string Origin::describe() const {
+  // The name of a node of PyTorch's older exporter says its module already.
+  const std::string where = place.line.empty() ? "" : ", " + place.describe();
+  return fmt::format("node {} ({}{})", quote(name), printable(type), where);
+}
 
 std::string SizeRule::describe() const {
   return fmt::format("{} = {} ({})", symbol.name(), legal, reasons.empty() ? "" : reasons.front());

@@ -13,6 +13,7 @@
 
 #include "ir/dtype.h"
 #include "ir/expr/expr.h"
+#include "ir/source_place.h"
 #include "ir/tensor.h"
 
 namespace onnxc {
@@ -27,6 +28,11 @@ struct Origin {
   std::string type;    // "Conv"
   std::string domain;  // "" for ai.onnx
   int version = 0;     // of the operator set that the model imports for the domain
+  SourcePlace place = {};
+
+  // "node 'conv1' (Conv)", how messages call it; where the file names the user's line also that: "node 'node_cat_3'
+  // (Concat, monai/networks/blocks/dynunet_block.py:242 in skip_layers.upsample)".
+  std::string describe() const;
 };
 
 struct Use {
@@ -86,8 +92,7 @@ struct Node {
   Expr condition = 1;
 
   const Attribute* find_attribute(std::string_view name) const;
-  // "node 'conv1' (Conv)": how messages call it.
-  std::string describe() const;
+  std::string describe() const { return origin.describe(); }
 };
 
 // A condition that shape inference needs and cannot prove; checked when the model is given its input dims.

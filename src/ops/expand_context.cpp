@@ -14,7 +14,7 @@ std::vector<Value*> ExpandContext::add_row(std::string_view domain, std::string_
   auto node = std::make_unique<Node>();
   node->op = find_op(domain, type, expansion_version);
   internal_check(node->op != nullptr, "an expansion into operators that have rows");
-  node->origin = {node_.origin.name, std::string(type), std::string(domain), expansion_version};
+  node->origin = {node_.origin.name, std::string(type), std::string(domain), expansion_version, node_.origin.place};
   node->branch = node_.branch;
   node->condition = node_.condition;
   node->inputs = std::move(inputs);

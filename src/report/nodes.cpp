@@ -75,7 +75,9 @@ std::vector<Origin> origins(const Graph& graph) {
 
 std::string nodes_table(const std::vector<Origin>& nodes, const Program& program) {
   constexpr size_t longest = 40, longest_description = 80;
-  std::vector<std::array<std::string, 6>> rows = {{"operator", "node", "became", "step", "as", "together with"}};
+  const bool has_places = std::ranges::any_of(nodes, [](const Origin& node) { return node.place.is_known(); });
+  std::vector<std::array<std::string, 7>> rows = {
+      {"operator", "node", "became", "step", "as", "together with", has_places ? "from" : ""}};
   std::map<std::string, size_t> counts;
   std::vector<Fate> all = fates(nodes, program);
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -85,16 +87,17 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
     for (const std::string& name : fate.fused_with) others += (others.empty() ? "" : ", ") + printable(name, longest);
     rows.push_back({printable(nodes[i].type, longest), printable(nodes[i].name, longest), fate.became,
                     fate.step ? std::to_string(*fate.step) : "-", printable(fate.description, longest_description),
-                    others});
+                    others, nodes[i].place.describe()});
   }
-  std::array<size_t, 6> widths{};
+  std::array<size_t, 7> widths{};
   for (const auto& row : rows)
     for (size_t column = 0; column < row.size(); ++column)
       widths[column] = std::max(widths[column], row[column].size());
   std::string text;
   for (const auto& row : rows) {
-    std::string line = fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}  {:<{}}  {}", row[0], widths[0], row[1], widths[1],
-                                   row[2], widths[2], row[3], widths[3], row[4], widths[4], row[5]);
+    std::string line =
+        fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}  {:<{}}  {:<{}}  {}", row[0], widths[0], row[1], widths[1], row[2],
+                    widths[2], row[3], widths[3], row[4], widths[4], row[5], has_places ? widths[5] : 0, row[6]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   text += fmt::format("\n{} nodes in {} steps:", nodes.size(), program.steps.size());
@@ -114,9 +117,15 @@ ordered_json nodes_json(const std::vector<Origin>& nodes, const Program& program
                       {"became", fate.became},
                       {"step", fate.step ? ordered_json(*fate.step) : ordered_json(nullptr)},
                       {"description", fate.description},
-                      {"fused_with", fate.fused_with}});
+                      {"fused_with", fate.fused_with},
+                      {"source", source_json(nodes[i].place)}});
   }
   return report;
+}
+
+ordered_json source_json(const SourcePlace& place) {
+  if (!place.is_known()) return nullptr;
+  return {{"module", place.module}, {"line", place.line}, {"code", place.code}};
 }
 
 }  // namespace onnxc

@@ -14,9 +14,13 @@ namespace onnxc {
 std::vector<Origin> origins(const Graph& graph);
 
 // A line a node: its name and operator, and the step that computes it: a kernel template (by name) or loops, and
-// what it is fused with; "folded" when nothing is left of it. At the end how many there are of each.
+// what it is fused with; "folded" when nothing is left of it; and where it comes from, where the file says it. At the
+// end how many there are of each.
 std::string nodes_table(const std::vector<Origin>& nodes, const Program& program);
-// The same as a list of {"name", "op_type", "became", "step", "description", "fused_with": [names]}.
+// The same as a list of {"name", "op_type", "became", "step", "description", "fused_with": [names], "source"}.
 nlohmann::ordered_json nodes_json(const std::vector<Origin>& nodes, const Program& program);
+
+// {"module", "line", "code"}; null where nothing is known.
+nlohmann::ordered_json source_json(const SourcePlace& place);
 
 }  // namespace onnxc

@@ -5,47 +5,60 @@
 #include <utility>
 
 #include "report/nodes.h"
+#include "report/report_page.h"
+#include "support/safe_file.h"
 
 namespace onnxc {
 
 using nlohmann::ordered_json;
 
-Report::Report(bool shows, bool as_json, std::vector<Origin> nodes, std::function<void(std::string_view)> show)
-    : shows_(shows),
-      as_json_(as_json),
+Report::Report(const ReportRequest& request, std::string title, std::vector<Origin> nodes,
+               std::function<void(std::string_view)> show)
+    : form_(!request.file            ? Form::none
+            : !request.file->empty() ? Form::page
+            : request.as_json        ? Form::json
+                                     : Form::tables),
+      file_(request.file.value_or("")),
       nodes_(std::move(nodes)),
       json_{{"format", "onnxc-report"}, {"version", 1}},
+      page_(std::move(title)),
       show_(std::move(show)) {}
 
+void Report::add_graph(const Graph& graph) {
+  if (form_ == Form::page) onnxc::add_graph(page_, graph);
+}
+
+void Report::add_offers(std::string_view target, const Graph& graph, const KernelChoices& choices) {
+  if (form_ == Form::page) onnxc::add_offers(page_, target == "hip" ? "the GPU" : "the CPU", graph, choices);
+}
+
 void Report::add_cpu(const Program& program) {
-  if (!shows_) return;
-  if (as_json_)
-    json_["nodes"] = nodes_json(nodes_, program);
-  else
-    show_(nodes_table(nodes_, program));
+  if (form_ == Form::none) return;
+  if (form_ == Form::tables) return show_(nodes_table(nodes_, program));
+  json_["nodes"] = nodes_json(nodes_, program);
+  add_nodes(page_, "the CPU", json_["nodes"]);
 }
 
 void Report::add_gpu(const std::string& architecture, const Program& program) {
-  if (!shows_) return;
-  if (as_json_)
-    json_["gpu"] = {{"architecture", architecture},
-                    {"nodes", nodes_json(nodes_, program)},
-                    {"host_reads", host_reads_json(program)}};
-  else
-    show_(fmt::format("\nOn the GPU:\n{}{}", nodes_table(nodes_, program), host_reads_table(program)));
+  if (form_ == Form::none) return;
+  if (form_ == Form::tables)
+    return show_(fmt::format("\nOn the GPU:\n{}{}", nodes_table(nodes_, program), host_reads_table(program)));
+  json_["gpu"] = {
+      {"architecture", architecture}, {"nodes", nodes_json(nodes_, program)}, {"host_reads", host_reads_json(program)}};
+  add_nodes(page_, architecture, json_["gpu"]["nodes"]);
 }
 
 void Report::add_kernels(const std::vector<DeviceKernel>& kernels,
                          const std::map<std::string, KernelResources>& resources) {
-  if (!shows_) return;
-  if (as_json_)
-    json_["gpu"]["kernels"] = kernels_json(kernels, resources);
-  else
-    show_(kernels_table(kernels, resources));
+  if (form_ == Form::none) return;
+  if (form_ == Form::tables) return show_(kernels_table(kernels, resources));
+  json_["gpu"]["kernels"] = kernels_json(kernels, resources);
+  onnxc::add_kernels(page_, json_["gpu"]["kernels"]);
 }
 
 void Report::finish() {
-  if (shows_ && as_json_) show_(json_.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
+  if (form_ == Form::json) show_(json_.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
+  if (form_ == Form::page) write_file(file_, page_.text());
 }
 
 }  // namespace onnxc

@@ -1,10 +1,12 @@
-// What --report shows of a compile, as it becomes known: tables at once, or one JSON object at the end
-// (docs/report.md).
+// What --report shows of a compile, as it becomes known: tables at once, one JSON object at the end (docs/report.md),
+// or a page in a file.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,25 +14,42 @@
 #include "codegen/hip/kernel_report.h"
 #include "ir/graph.h"
 #include "ir/program/program.h"
+#include "passes/lowering/choose_kernels.h"
+#include "report/page/page.h"
 
 namespace onnxc {
 
+// How it is asked for.
+struct ReportRequest {
+  std::optional<std::string> file;  // nothing: no report; "": on standard output; else the page's file
+  bool as_json = false;             // on standard output
+};
+
 class Report {
  public:
-  // Without `shows` nothing is shown; else `show` gets each text. The nodes are those of the graph as it was imported.
-  Report(bool shows, bool as_json, std::vector<Origin> nodes, std::function<void(std::string_view)> show);
+  // `show` gets each text for standard output. The nodes are those of the graph as it was imported.
+  Report(const ReportRequest& request, std::string title, std::vector<Origin> nodes,
+         std::function<void(std::string_view)> show);
 
+  // Once shapes are inferred.
+  void add_graph(const Graph& graph);
+  // Of the graph that is lowered.
+  void add_offers(std::string_view target, const Graph& graph, const KernelChoices& choices);
   void add_cpu(const Program& program);
   void add_gpu(const std::string& architecture, const Program& program);
   // Without resources, where nothing was compiled, only what was planned.
   void add_kernels(const std::vector<DeviceKernel>& kernels, const std::map<std::string, KernelResources>& resources);
-  // Shows the JSON.
+  // Shows the JSON, or writes the page.
   void finish();
 
  private:
-  bool shows_, as_json_;
+  enum class Form { none, tables, json, page };
+
+  Form form_;
+  std::filesystem::path file_;
   std::vector<Origin> nodes_;
   nlohmann::ordered_json json_;
+  Page page_;
   std::function<void(std::string_view)> show_;
 };
 

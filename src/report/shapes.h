@@ -2,26 +2,30 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
+#include "passes/graph/infer_shapes.h"
+#include "report/shape_view.h"
 
 namespace onnxc {
 
-// A graph after shape inference, or after as much of it as went well: `stop` then says why it ended.
-//
-// The table has a line a node: its name and operator, inputs and outputs with their dims, and where the file declares
-// another shape, that. At its end stand the sizes that the symbols may have, where that is known ("D = 16*n"), and the
-// guards: other rules that sizes must obey at run time.
-std::string shapes_table(const Graph& graph, const std::string& stop = {});
+// A graph after shape inference: what is shown of it, and where inference met faults (infer_shapes.h) or the compile
+// another reason to stop.
+struct ShownShapes {
+  const Graph& graph;
+  const ShapeView& view;
+  std::vector<ShapeFaults::Fault> faults = {};
+  std::string stop = {};
+};
 
-// The same as JSON, format version 1:
-//   {"format": "onnxc-shapes", "version": 1,
-//    "inputs": [TENSOR...], "outputs": [TENSOR...],
-//    "nodes": [{"name", "op_type", "domain", "inputs": [TENSOR or null...], "outputs": [TENSOR or null...]}...],
-//    "sizes": [{"symbol", "legal", "reasons"}...],
-//    "guards": [{"left", "relation", "right", "reason"}...], "stop": "why inference ended" or null}
-// with TENSOR = {"name", "dtype", "dims": [1, "N", "2*D + 1"] or null where unknown}, and "elements" of small integer
-// tensors, "declared" where the file says otherwise. Expressions are in Python's syntax over the inputs' symbols.
-std::string shapes_json(const Graph& graph, const std::string& stop = {});
+// The table has a line a node: its name and operator, where it comes from, inputs and outputs with their dims, and
+// where the file declares another shape, that; of a node at fault why. At its end stand the sizes that the symbols may
+// have, where that is known ("D = 16*n"), and the guards: other rules that sizes must obey at run time.
+std::string shapes_table(const ShownShapes& shown);
+
+// The same as JSON, format version 1, with the fields of docs/shapes.md: TENSORs are {"name", "dtype", "dims"}, dims
+// [1, "N", "2*D + 1"] or null where unknown; expressions are in Python's syntax over the inputs' symbols.
+std::string shapes_json(const ShownShapes& shown);
 
 }  // namespace onnxc

@@ -103,6 +103,7 @@ def test_a_model_that_stops(tmp_path: Path) -> None:
     dump = json.loads((tmp_path / "shapes.json").read_text())
     assert [node["op_type"] for node in dump["nodes"]] == ["Relu", "MatMul"]
     assert dump["nodes"][0]["outputs"][0]["dims"] == ["N", 4]
-    assert dump["nodes"][1]["outputs"][0]["dims"] is None
+    assert dump["nodes"][1]["outputs"][0]["dims"] == ["N", 5], "what the file declares stands in"
+    assert dump["nodes"][1]["fault"] == dump["stop"]
     assert "MatMul" in dump["stop"]
     assert dump["stop"] in failure.value.message

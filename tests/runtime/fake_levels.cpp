@@ -104,15 +104,26 @@ int64_t place_w(const int64_t* symbols, PlacedAxis* axes) {
 const StepOutput grow_outputs[] = {{{"w", ONNXC_FLOAT32, 1, w_dims, ONNXC_TENSOR}, w_buffer, place_w}};
 
 const StepDescription steps[] = {
-    {"loops double", "double", "Mul", double_x, nullptr, 0, nullptr},
-    {"bind s", "take", "Slice", nullptr, nullptr, 0, nullptr, bind_size, StepKind::bind},
-    {"loops negate", "negate", "Neg", negate, nullptr, 0, nullptr, nullptr, StepKind::work, is_negated},
-    {"loops begin", "loop", "Loop", begin_state, nullptr, 0, nullptr},
-    {"loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_begin, has_round, 6,
+    {"loops double", "double", "Mul", {}, double_x, nullptr, 0, nullptr},
+    {"bind s", "take", "Slice", {}, nullptr, nullptr, 0, nullptr, bind_size, StepKind::bind},
+    {"loops negate", "negate", "Neg", {}, negate, nullptr, 0, nullptr, nullptr, StepKind::work, is_negated},
+    {"loops begin", "loop", "Loop", {}, begin_state, nullptr, 0, nullptr},
+    {"loop",
+     "loop",
+     "Loop",
+     {},
+     nullptr,
+     nullptr,
+     0,
+     nullptr,
+     bind_nothing,
+     StepKind::loop_begin,
+     has_round,
+     6,
      round_symbol},
-    {"loops grow", "grow", "Add", grow, nullptr, 1, grow_outputs},
-    {"end loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
-    {"loops end", "loop", "Loop", end, nullptr, 0, nullptr},
+    {"loops grow", "grow", "Add", {}, grow, nullptr, 1, grow_outputs},
+    {"end loop", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
+    {"loops end", "loop", "Loop", {}, end, nullptr, 0, nullptr},
 };
 
 const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},       {BufferKind::input, 1, 0, 0, 0},
@@ -147,24 +158,35 @@ void launch_end(const DeviceFrame& frame) {
 }
 
 const StepDescription device_steps[] = {
-    on_gpu({"loops double", "double", "Mul", nullptr, nullptr, 0, nullptr},
+    on_gpu({"loops double", "double", "Mul", {}, nullptr, nullptr, 0, nullptr},
            [](const DeviceFrame& frame) { launch(frame, twice_kernel, frame.symbols[n_symbol], x_buffer, t_buffer); }),
-    on_gpu({"bind s", "take", "Slice", nullptr, nullptr, 0, nullptr, bind_size, StepKind::bind}, nullptr, k_buffer),
+    on_gpu({"bind s", "take", "Slice", {}, nullptr, nullptr, 0, nullptr, bind_size, StepKind::bind}, nullptr, k_buffer),
     on_gpu(
-        {"loops negate", "negate", "Neg", nullptr, nullptr, 0, nullptr, nullptr, StepKind::work, is_negated},
+        {"loops negate", "negate", "Neg", {}, nullptr, nullptr, 0, nullptr, nullptr, StepKind::work, is_negated},
         [](const DeviceFrame& frame) { launch(frame, negate_kernel, frame.symbols[n_symbol], t_buffer, t_buffer); },
         k_buffer),
-    on_gpu({"loops begin", "loop", "Loop", nullptr, nullptr, 0, nullptr},
+    on_gpu({"loops begin", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr},
            [](const DeviceFrame& frame) {
              launch(frame, take_kernel, frame.symbols[s_symbol], t_buffer, state_buffer, frame.symbols[n_symbol]);
            }),
-    on_gpu({"loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_begin, has_round, 6,
+    on_gpu({"loop",
+            "loop",
+            "Loop",
+            {},
+            nullptr,
+            nullptr,
+            0,
+            nullptr,
+            bind_nothing,
+            StepKind::loop_begin,
+            has_round,
+            6,
             round_symbol},
            nullptr, k_buffer),
-    on_gpu({"loops grow", "grow", "Add", nullptr, nullptr, 1, grow_outputs}, launch_grow),
-    on_gpu({"end loop", "loop", "Loop", nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
+    on_gpu({"loops grow", "grow", "Add", {}, nullptr, nullptr, 1, grow_outputs}, launch_grow),
+    on_gpu({"end loop", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
            nullptr),
-    on_gpu({"loops end", "loop", "Loop", nullptr, nullptr, 0, nullptr}, launch_end),
+    on_gpu({"loops end", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr}, launch_end),
 };
 
 const DeviceCode device_codes[] = {{"gfx942", reinterpret_cast<const unsigned char*>("code")}};

@@ -103,8 +103,8 @@ const StepOutput add_outputs[] = {{{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}
                                   {{"z", ONNXC_FLOAT32, 1, z_dims, ONNXC_TENSOR}, z_buffer, place_z}};
 
 const StepDescription steps[] = {
-    {"loops multiply", "scale", "Mul", scale, scale_operations, 1, scale_outputs},
-    {"loops add and sum", "add\nsum", "Add\nReduceSum", add_and_sum, nullptr, 2, add_outputs},
+    {"loops multiply", "scale", "Mul", {}, scale, scale_operations, 1, scale_outputs},
+    {"loops add and sum", "add\nsum", "Add\nReduceSum", {}, add_and_sum, nullptr, 2, add_outputs},
 };
 
 const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},     {BufferKind::input, 1, 0, 0, 0},

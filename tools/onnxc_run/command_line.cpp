@@ -33,7 +33,8 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
-constexpr std::array optional_values = {OptionalValue{"--bench", "10", true}};
+// "-" is standard output's.
+constexpr std::array optional_values = {OptionalValue{"--bench", "10", true}, OptionalValue{"--profile", "-"}};
 
 [[noreturn]] void usage_error(std::string_view option, std::string_view text, std::string_view expected) {
   throw UsageError(fmt::format("{} {}: expected {}", option, printable(text), expected));
@@ -128,7 +129,13 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
       "MODEL.onnx: compile this model with -O0, compare every tensor, and print the first node that differs");
   app.add_option("--trace", options.trace,
                  "DIR: write every intermediate tensor, and print its minimum, maximum, mean, NaN and infinities");
-  app.add_flag("--profile", options.profile, "print the time of each kernel, and the layers that it computes");
+  app.add_option("--profile", options.profile,
+                 "print the time of each kernel, and the layers that it computes; with =FILE.html write a page")
+      ->expected(0, 1)
+      ->default_str("")
+      ->option_text("[=FILE.html]");
+  app.add_option("--trace-events", options.trace_events,
+                 "FILE.json: write the times of one run for ui.perfetto.dev and chrome://tracing");
   app.add_option("--bench", options.benchmark_runs, "N: benchmark: at least N runs, 10 runs and 3 seconds")
       ->expected(0, 1)
       ->default_str("10")
@@ -155,6 +162,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   for (const std::string& text : absolute)
     parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
   read_volume_options();
+  if (options.profile == "-") options.profile = "";
   if (options.hip_graph && options.device != "hip") throw UsageError("--hip-graph: give --device hip as well");
   if (!options.tests.empty() && (!options.inputs.empty() || options.random_seed || !options.expected.empty()))
     throw UsageError(

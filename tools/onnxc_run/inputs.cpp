@@ -123,7 +123,8 @@ void invent_sizes(const onnxc_api& api, std::map<std::string, int64_t>& symbols)
 }
 
 bool may_invent(const RunOptions& options) {
-  return options.random_seed || options.benchmark_runs || options.profile || !options.shapes.empty();
+  return options.random_seed || options.benchmark_runs || options.profile || !options.trace_events.empty() ||
+         !options.shapes.empty();
 }
 
 }  // namespace

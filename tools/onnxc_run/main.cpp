@@ -7,9 +7,9 @@
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/files/test_folder.h"
 #include "onnxc_run/inputs.h"
+#include "onnxc_run/profile/profile.h"
 #include "onnxc_run/reports/benchmark.h"
 #include "onnxc_run/reports/information.h"
-#include "onnxc_run/reports/profile.h"
 #include "onnxc_run/reports/results.h"
 #include "onnxc_run/reports/trace.h"
 #include "onnxc_run/session.h"
@@ -66,7 +66,7 @@ int execute(const RunOptions& options) {
   if (options.output) write_outputs(library.api(), outputs, *options.output);
   bool equal = options.expected.empty() || compare_outputs(library.api(), outputs, options);
   if (options.verify) equal &= verify(session, inputs, options);
-  if (options.profile) profile(session, inputs, options);
+  if (options.profile || !options.trace_events.empty()) profile(session, inputs, options);
   if (options.benchmark_runs) benchmark(session, inputs, options);
   return equal ? done : comparison_failed;
 }

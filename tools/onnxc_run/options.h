@@ -36,7 +36,8 @@ struct RunOptions {
   std::optional<std::filesystem::path> output, trace, verify;
   ToleranceOptions tolerance;
   std::optional<int> benchmark_runs;
-  bool profile = false;
+  std::optional<std::string> profile;  // "" is a table, or JSON, on stdout; else an HTML file
+  std::string trace_events;            // a JSON file
   bool information = false;
   bool json = false;
   int threads = 0;

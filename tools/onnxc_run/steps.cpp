@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 #include "support/text.h"
@@ -9,7 +11,8 @@
 namespace onnxc {
 namespace {
 
-std::vector<std::string> lines(std::string_view text) {
+std::vector<std::string> lines(const char* of) {
+  std::string_view text = of == nullptr ? "" : of;
   std::vector<std::string> result;
   while (!text.empty()) {
     size_t end = text.find('\n');
@@ -30,6 +33,26 @@ std::vector<std::string> step_nodes(const onnxc_step_info& step) {
     result.push_back(named ? fmt::format("{} ({})", names[i], operators[i]) : operators[i]);
   }
   return result;
+}
+
+std::vector<SourcePlace> step_places(const Session& session, int32_t step) {
+  const onnxc_api& api = session.api();
+  onnxc_step_source source{};
+  if (api.table_size <= offsetof(onnxc_api, instance_step_source)) return {};
+  if (api.instance_step_source(session.instance(), step, &source) != ONNXC_OK) return {};
+  const std::vector<std::string> modules = lines(source.modules), files = lines(source.lines),
+                                 code = lines(source.code);
+  const auto line_of = [](const std::vector<std::string>& texts, size_t i) { return i < texts.size() ? texts[i] : ""; };
+  std::vector<SourcePlace> places;
+  for (size_t i = 0; i < std::max({modules.size(), files.size(), code.size()}); ++i)
+    places.push_back({line_of(modules, i), line_of(files, i), line_of(code, i)});
+  return places;
+}
+
+int64_t step_working_bytes(const Session& session, int32_t step) {
+  const onnxc_api& api = session.api();
+  if (api.table_size <= offsetof(onnxc_api, instance_step_bytes)) return 0;
+  return api.instance_step_bytes(session.instance(), step);
 }
 
 std::string step_title(const onnxc_step_info& step) {

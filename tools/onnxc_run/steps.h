@@ -4,13 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "ir/source_place.h"
 #include "onnxc.h"
+#include "onnxc_run/session.h"
 
 namespace onnxc {
 
 // The ONNX nodes that a step computes, each "name (operator)"; a node without a name is its operator alone. As in the
 // model: for JSON, not for a terminal.
 std::vector<std::string> step_nodes(const onnxc_step_info& step);
+
+// Where the step's nodes come from, in their order; empty where the model does not say.
+std::vector<SourcePlace> step_places(const Session& session, int32_t step);
+// Of working memory, in use for tensors during a step; 0 where the model is older than this.
+int64_t step_working_bytes(const Session& session, int32_t step);
 
 // "conv1 (Conv) + relu1 (Relu)"; the step's own name when no node stands behind it. Fit for a terminal.
 std::string step_title(const onnxc_step_info& step);

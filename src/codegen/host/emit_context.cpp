@@ -90,10 +90,10 @@ std::string step_comment(const Program& program, size_t index, const Step& step)
   return writer.take();
 }
 
-std::string origin_lines(const Step& step, std::string Origin::* member) {
-  std::string text;
-  for (const Origin& origin : step.origins) text += (text.empty() ? "" : "\n") + origin.*member;
-  return text;
+std::string origin_lines(const Step& step, const std::function<std::string(const Origin&)>& text) {
+  std::vector<std::string> lines;
+  for (const Origin& origin : step.origins) lines.push_back(text(origin));
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 }  // namespace onnxc

@@ -1,6 +1,9 @@
 // Shared by the parts of the emitter: the program, and the names of its dims and memory in the source.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "codegen/nests/nest_scope.h"
 #include "codegen/text/text_writer.h"
 #include "ir/expr/solve.h"
@@ -37,7 +40,7 @@ std::string describe_buffer(const Buffer& buffer);
 
 // The comment above a step: the nodes that it computes, and its operands and results.
 std::string step_comment(const Program& program, size_t index, const Step& step);
-// The names or the operators of the nodes of a step, one a line.
-std::string origin_lines(const Step& step, std::string Origin::* member);
+// A text of each node of a step, such as its name, one a line.
+std::string origin_lines(const Step& step, const std::function<std::string(const Origin&)>& text);
 
 }  // namespace onnxc

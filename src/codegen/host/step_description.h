@@ -23,6 +23,7 @@ class StepDescriptionPrinter {
 
  private:
   std::string describe_operations(const Expr& operations);
+  static std::string describe_source(const Step& step);
 
   const EmitContext& context_;
   TextWriter writer_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/file/source_place.h"
 #include "onnx/defs/schema.h"
 #include "support/text.h"
 
@@ -15,11 +16,7 @@ std::string display_name(const onnx::NodeProto& node) {
 }
 
 std::string describe(const onnx::NodeProto& node) {
-  return fmt::format("node {} ({})", quote(display_name(node)), printable(node.op_type()));
-}
-
-std::string describe(const Origin& origin) {
-  return fmt::format("node {} ({})", quote(origin.name), printable(origin.type));
+  return Origin{display_name(node), node.op_type(), "", 0, read_source_place(node)}.describe();
 }
 
 std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }

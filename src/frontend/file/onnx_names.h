@@ -10,9 +10,8 @@ namespace onnxc {
 
 // The node's name, or its first output's where it has none.
 std::string display_name(const onnx::NodeProto& node);
-// "node 'conv1' (Conv)".
+// As Origin::describe says.
 std::string describe(const onnx::NodeProto& node);
-std::string describe(const Origin& origin);
 // "" for ai.onnx, else as it is.
 std::string normal_domain(const std::string& domain);
 // Whether the domain is one whose operators ONNX itself defines.

@@ -156,37 +156,104 @@ void infer_where_it_runs(Graph& graph, Node& node, Inference& inference, const s
   }
 }
 
+bool has_shape(const Value* value) { return value == nullptr || value->shape.has_value(); }
+
+// Whether all that a node reads has a shape, the conditions of the branches around it included.
+bool is_readable(const Node& node) {
+  for (const Branch* branch = node.branch.get(); branch != nullptr; branch = branch->outer.get())
+    if (!has_shape(branch->condition)) return false;
+  return std::ranges::all_of(node.inputs, has_shape);
+}
+
+// What the file says of the outputs stands in for what cannot be inferred.
+void take_declared_shapes(Node& node) {
+  for (Value* output : distinct_outputs(node)) {
+    if (output->dtype == DType::undefined) output->dtype = output->declared_dtype;
+    output->shape.reset();
+    if (output->dtype != DType::undefined) output->shape = output->declared_shape;
+  }
+}
+
+class ShapeInference {
+ public:
+  explicit ShapeInference(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    for (auto at = graph_.nodes().begin(); at != graph_.nodes().end();) {
+      Node& node = **at;
+      const Node* const expansion = visit_or_note(node);
+      if (expansion != nullptr)
+        at = expansion->place;
+      else
+        ++at;
+    }
+    if (!faults_.empty()) throw ShapeFaults(std::move(faults_));
+    if (leaves_unused_) graph_.erase_unused();
+  }
+
+ private:
+  const Node* visit_or_note(Node& node) {
+    const size_t guards = graph_.guards.size();
+    if (!faults_.empty() && !is_readable(node)) {
+      if (is_end_of_loop(node) && !rounds_.empty()) rounds_.pop_back();
+      pass_over(node);
+      return nullptr;
+    }
+    try {
+      user_check(node.op != nullptr, "{}: onnxc does not compile this operator", node.describe());
+      const Node* expansion = nullptr;
+      do_naming(node, [&] { expansion = visit(node); });
+      return expansion;
+    } catch (const UserError& error) {
+      faults_.push_back({&node, error.what()});
+      graph_.guards.erase(graph_.guards.begin() + static_cast<std::ptrdiff_t>(guards), graph_.guards.end());
+      pass_over(node);
+      return nullptr;
+    }
+  }
+
+  // Returns the first node of an expansion, which takes this one's place.
+  const Node* visit(Node& node) {
+    node.condition = condition_of(graph_, node.branch);
+    if (node.condition.is_constant(0) || take_known_branch(graph_, node)) {
+      leaves_unused_ = true;
+      return nullptr;
+    }
+    if (node.op->expand != nullptr) {
+      leaves_unused_ = true;
+      return expand_node(graph_, node);
+    }
+    if (is_end_of_loop(node)) rounds_.pop_back();
+    infer_where_it_runs(graph_, node, inference_, rounds_);
+    if (is_control_flow(node, "LoopBegin")) rounds_.push_back(has_rounds(node));
+    return nullptr;
+  }
+
+  void pass_over(Node& node) {
+    take_declared_shapes(node);
+    if (node.op != nullptr && is_control_flow(node, "LoopBegin")) rounds_.emplace_back(1);
+  }
+
+  static bool is_end_of_loop(const Node& node) { return node.op != nullptr && is_control_flow(node, "LoopEnd"); }
+
+  Graph& graph_;
+  Inference inference_;
+  bool leaves_unused_ = false;
+  std::vector<Expr> rounds_;
+  std::vector<ShapeFaults::Fault> faults_;
+};
+
 }  // namespace
 
-void infer_shapes(Graph& graph) {
-  Inference inference;
-  bool leaves_unused = false;
-  std::vector<Expr> rounds;
-  for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
-    Node& node = **at;
-    const Node* expansion = nullptr;
-    user_check(node.op != nullptr, "{}: onnxc does not compile this operator", node.describe());
-    do_naming(node, [&] {
-      node.condition = condition_of(graph, node.branch);
-      if (node.condition.is_constant(0) || take_known_branch(graph, node)) {
-        leaves_unused = true;
-        return;
-      }
-      if (node.op->expand != nullptr) {
-        expansion = expand_node(graph, node);
-        leaves_unused = true;
-        return;
-      }
-      if (is_control_flow(node, "LoopEnd")) rounds.pop_back();
-      infer_where_it_runs(graph, node, inference, rounds);
-      if (is_control_flow(node, "LoopBegin")) rounds.push_back(has_rounds(node));
-    });
-    if (expansion != nullptr)
-      at = expansion->place;
-    else
-      ++at;
-  }
-  if (leaves_unused) graph.erase_unused();
+void infer_shapes(Graph& graph) { ShapeInference(graph).run(); }
+
+std::string ShapeFaults::text_of(const std::vector<Fault>& faults) {
+  constexpr size_t most = 20;
+  if (faults.size() == 1) return faults[0].text;
+  std::string text = fmt::format("{} nodes are at fault:", faults.size());
+  for (size_t i = 0; i < std::min(faults.size(), most); ++i) text += "\n  " + faults[i].text;
+  if (faults.size() > most) text += fmt::format("\n  and {} more", faults.size() - most);
+  return text;
 }
 
 }  // namespace onnxc

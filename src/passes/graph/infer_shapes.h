@@ -1,14 +1,34 @@
 // Infers the dtype and symbolic shape of every value, and the elements of small integer tensors as expressions.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "ir/graph.h"
+#include "support/diagnostics.h"
 
 namespace onnxc {
 
 // Walks the nodes in order. Each node's row gives the shapes. Shape arithmetic (Shape, Gather, Mul, Concat…) runs the
 // row's definition over expressions; nodes whose inputs are small constants are folded on the way, since shapes may
-// depend on them (the scales of a Resize). Throws UserError naming the node whose rule meets a contradiction; the
-// values before it keep what was inferred.
+// depend on them (the scales of a Resize). Throws ShapeFaults where a node's rule meets a contradiction. Then what can
+// still be inferred is: the outputs of such a node have the shape that the file declares, where it does, and nodes that
+// read a value without one are passed over.
 void infer_shapes(Graph& graph);
+
+// Nodes whose inputs do not fit each other, in order, and those of operators that onnxc does not compile.
+class ShapeFaults : public UserError {
+ public:
+  struct Fault {
+    const Node* node;
+    std::string text;  // which begins with Node::describe()
+  };
+  // What a message has of them: one by itself, several in lines of their own, at most `most`.
+  static std::string text_of(const std::vector<Fault>& faults);
+  explicit ShapeFaults(std::vector<Fault> found) : UserError(text_of(found)), faults(std::move(found)) {}
+
+  std::vector<Fault> faults;
+};
 
 }  // namespace onnxc

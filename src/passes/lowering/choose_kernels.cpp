@@ -127,6 +127,18 @@ class Chooser {
   std::map<const Value*, LayoutDemand> demands_;
 };
 
+std::string why_not(const NodeChoice& choice, const Offer& offer) {
+  if (!offer.declined.empty()) return offer.declined;
+  if (offer.needs_blocks) return "the input is not in blocks";
+  if (offer.gives != choice.output_wanted)
+    return offer.gives == LayoutDemand::blocks
+               ? fmt::format("{:.3g} with the copy to rows", offer.cost + choice.copy_cost)
+               : "blocks are wanted";
+  return "costs more";
+}
+
+}  // namespace
+
 std::string_view name_of(LayoutDemand layout) {
   switch (layout) {
     case LayoutDemand::none:
@@ -139,17 +151,9 @@ std::string_view name_of(LayoutDemand layout) {
   internal_error("a layout");
 }
 
-std::string why_not(const NodeChoice& choice, const Offer& offer) {
-  if (!offer.declined.empty()) return offer.declined;
-  if (offer.needs_blocks) return "the input is not in blocks";
-  if (offer.gives != choice.output_wanted)
-    return offer.gives == LayoutDemand::blocks
-               ? fmt::format("{:.3g} with the copy to rows", offer.cost + choice.copy_cost)
-               : "blocks are wanted";
-  return "costs more";
+std::string verdict(const NodeChoice& choice, size_t offer) {
+  return offer == choice.chosen ? "taken" : why_not(choice, choice.offers[offer]);
 }
-
-}  // namespace
 
 const Offer* KernelChoices::chosen(const Node& node) const {
   const auto found = nodes.find(&node);
@@ -173,7 +177,7 @@ std::string to_string(const Graph& graph, const KernelChoices& choices) {
     for (size_t i = 0; i < choice.offers.size(); ++i) {
       const Offer& offer = choice.offers[i];
       text += fmt::format("  {:<28} {:>6} -> {:<6} {:>10.3g}  {}\n", offer.kernel, name_of(offer.reads),
-                          name_of(offer.gives), offer.cost, i == choice.chosen ? "taken" : why_not(choice, offer));
+                          name_of(offer.gives), offer.cost, verdict(choice, i));
     }
     if (!choice.chosen) text += "  loops\n";
   }

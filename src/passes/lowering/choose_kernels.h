@@ -13,6 +13,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "ir/graph.h"
 #include "ir/layout.h"
@@ -37,6 +38,10 @@ struct KernelChoices {
   // The offer to take; null where the node's definition is used.
   const Offer* chosen(const Node& node) const;
 };
+
+std::string_view name_of(LayoutDemand layout);
+// What became of an offer: "taken", or why not.
+std::string verdict(const NodeChoice& choice, size_t offer);
 
 KernelChoices choose_kernels(const Graph& graph, const Target& target);
 

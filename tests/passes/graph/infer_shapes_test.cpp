@@ -1,5 +1,6 @@
 #include "passes/graph/infer_shapes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "passes/graph_text.h"
@@ -112,6 +113,59 @@ constant %ones: int64[3] = {1, 1, 1}
 %y: float32[1, N, 1] = Expand(%x, %chosen)
 output %y
 )");
+}
+
+std::vector<ShapeFaults::Fault> faults_of(Graph& graph) {
+  try {
+    infer_shapes(graph);
+  } catch (const ShapeFaults& found) {
+    return found.faults;
+  }
+  return {};
+}
+
+TEST(InferShapes, GoesOnBehindAFaultWithTheShapeThatTheFileDeclares) {
+  onnx::ModelProto model = parse_graph(
+      "(float[N, 4] x) => (z, u) <float[3, 5] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15}, float[7] v = {1,2,3,4,5,6,7}>"
+      "{ [first] y = MatMul(x, w)  [between] t = Relu(y)  [second] z = Add(t, v)  [other] u = Relu(x) }");
+  onnx::ValueInfoProto& declared = *model.mutable_graph()->add_value_info();
+  declared.set_name("y");
+  declared.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  for (const int64_t size : {2, 5})
+    declared.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(size);
+  const auto graph = import_graph(model);
+  const std::vector<ShapeFaults::Fault> faults = faults_of(*graph);
+  ASSERT_EQ(faults.size(), 2u);
+  EXPECT_THAT(faults[0].text, testing::StartsWith("node 'first' (MatMul): "));
+  EXPECT_EQ(faults[1].node->origin.name, "second");
+  EXPECT_EQ(to_string(*graph->outputs[1]->shape), "[N, 4]");
+  EXPECT_THAT(ShapeFaults(faults).what(), testing::StartsWith("2 nodes are at fault:\n  node 'first' (MatMul): "));
+  EXPECT_EQ(ShapeFaults({faults[0]}).what(), faults[0].text);
+}
+
+TEST(InferShapes, PassesOverWhatReadsAnUnknownShape) {
+  const auto graph = read_graph(R"((float[N, 4] x, bool c) => (z, v) <float[3, 5] w> {
+    [first] y = MatMul(x, w)
+    [after] z = Relu(y)
+    [branches] v = If(c) <then_branch = t () => (a) { a = Relu(y) }, else_branch = e () => (b) { b = Neg(y) }>
+  })");
+  const std::vector<ShapeFaults::Fault> faults = faults_of(*graph);
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].node->origin.name, "first");
+  EXPECT_FALSE(graph->outputs[0]->shape.has_value());
+}
+
+TEST(InferShapes, NestedLoopsEndBehindAFault) {
+  const auto graph = read_graph(R"((float[N, 4] x, int64 n, bool go) => (last, u) <float[3, 5] w> {
+    [first] y = MatMul(x, w)
+    [repeat] last = Loop(n, go, y) <body = body (int64 i, bool k, s) => (bool next, t) {
+      next = Identity(k)
+      t = Relu(s)
+    }>
+    [other] u = Relu(x)
+  })");
+  ASSERT_EQ(faults_of(*graph).size(), 1u);
+  EXPECT_EQ(to_string(*graph->outputs[1]->shape), "[N, 4]");
 }
 
 }  // namespace

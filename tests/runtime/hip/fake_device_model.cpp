@@ -55,9 +55,9 @@ int64_t place(const int64_t* symbols, PlacedAxis* axes) {
 const StepOutput multiply_outputs[] = {{{"t", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, t_buffer, place}};
 const StepOutput add_outputs[] = {{{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, y_buffer, place}};
 const StepDescription device_steps[] = {
-    on_gpu({"loops multiply", "mul", "Mul", nullptr, nullptr, 1, multiply_outputs},
+    on_gpu({"loops multiply", "mul", "Mul", {}, nullptr, nullptr, 1, multiply_outputs},
            [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }),
-    on_gpu({"loops add", "add", "Add", nullptr, nullptr, 1, add_outputs},
+    on_gpu({"loops add", "add", "Add", {}, nullptr, nullptr, 1, add_outputs},
            [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
 const DeviceCode device_codes[] = {{"gfx950", reinterpret_cast<const unsigned char*>("newer code")},

@@ -52,7 +52,7 @@ void run(const Frame& frame) {
     }
 }
 
-const StepDescription steps[] = {{"loops", "subtract", "Sub", run, nullptr, 0, nullptr}};
+const StepDescription steps[] = {{"loops", "subtract", "Sub", {}, run, nullptr, 0, nullptr}};
 const BufferDescription buffers[] = {
     {BufferKind::input, 0, 0, 0, 0}, {BufferKind::input, 1, 0, 0, 0}, {BufferKind::output, 0, 0, 0, 0}};
 const char* const cpu_features[] = {"sse2", nullptr};
@@ -82,7 +82,7 @@ int32_t device_sizes(int32_t level, const int64_t* symbols, int64_t* buffer_byte
   buffer_bytes[k_buffer] = 4;
   return sizes(level, symbols, buffer_bytes, scratch_bytes);
 }
-const StepDescription device_steps[] = {on_gpu({"loops", "subtract", "Sub", nullptr, nullptr, 0, nullptr}, launch)};
+const StepDescription device_steps[] = {on_gpu({"loops", "subtract", "Sub", {}, nullptr, nullptr, 0, nullptr}, launch)};
 const char* const kernels[] = {"difference_of_windows"};
 const DeviceCode device_codes[] = {{"gfx942", reinterpret_cast<const unsigned char*>("code")}};
 const DeviceProgram device_program = {

@@ -1,4 +1,4 @@
-#include "onnxc_run/reports/simulated_profile.h"
+#include "onnxc_run/profile/simulated_profile.h"
 
 #include <dlfcn.h>
 

@@ -1,0 +1,128 @@
+#include "report/report_page.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+namespace onnxc {
+namespace {
+
+using Json = Page::Json;
+
+// "conv3d float32[N, 64, D//2]"
+std::string describe(const Value& value) {
+  return fmt::format("{} {}{}", value.name, info(value.dtype).name,
+                     value.shape ? to_string(*value.shape) : " of unknown shape");
+}
+
+std::string describe(const SourcePlace& place) {
+  return place.code.empty() ? place.describe() : fmt::format("{}: {}", place.describe(), place.code);
+}
+
+std::vector<Page::GraphNode> graph_nodes(const Graph& graph) {
+  std::map<const Node*, size_t> places;
+  std::vector<Page::GraphNode> nodes;
+  for (const auto& node : graph.nodes()) {
+    Page::GraphNode shown{fmt::format("{}  {}", node->origin.type, node->origin.name), {}};
+    for (const Value* output : node->outputs)
+      if (output != nullptr) shown.lines.push_back(describe(*output));
+    if (node->origin.place.is_known()) shown.lines.push_back(describe(node->origin.place));
+    for (const Value* input : node->inputs)
+      if (input != nullptr && input->producer != nullptr) shown.inputs.push_back(places.at(input->producer));
+    places.emplace(node.get(), nodes.size());
+    nodes.push_back(std::move(shown));
+  }
+  return nodes;
+}
+
+}  // namespace
+
+void add_graph(Page& page, const Graph& graph) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const Value* input : graph.inputs) facts.emplace_back("input", describe(*input));
+  for (const Value* output : graph.outputs) facts.emplace_back("output", describe(*output));
+  for (const SizeRule& rule : graph.size_rules) facts.emplace_back("legal sizes", rule.describe());
+  for (const RunTimeSymbol& symbol : graph.run_time_symbols)
+    facts.emplace_back("known in a run", fmt::format("{}: {}", symbol.symbol.name(), symbol.reason));
+  page.add_facts("Model", facts);
+  page.add_graph(
+      "Graph",
+      "The model's nodes in the order in which they are computed, with the shapes that they give. A line from "
+      "further above is a tensor that waits for its reader, such as a skip connection.",
+      graph_nodes(graph));
+}
+
+void add_offers(Page& page, const std::string& where, const Graph& graph, const KernelChoices& choices) {
+  std::vector<Json> rows;
+  for (const auto& node : graph.nodes()) {
+    const auto found = choices.nodes.find(node.get());
+    if (found == choices.nodes.end()) continue;
+    const NodeChoice& choice = found->second;
+    for (size_t i = 0; i < choice.offers.size(); ++i) {
+      const Offer& offer = choice.offers[i];
+      rows.push_back({node->origin.name, node->origin.type, offer.kernel,
+                      fmt::format("{} to {}", name_of(offer.reads), name_of(offer.gives)), offer.cost * 1e-6,
+                      verdict(choice, i)});
+    }
+  }
+  if (rows.empty()) return;
+  page.add_table(
+      "Kernels that offer, on " + where,
+      "The cost is that of one image at the usual size, in millions of vector multiply-adds at the peak rate; "
+      "copies between layouts are weighed with it.",
+      {{.name = "node"},
+       {.name = "operator"},
+       {.name = "kernel"},
+       {.name = "layouts"},
+       {.name = "cost", .is_number = true, .has_bar = true, .decimals = 3},
+       {.name = "choice"}},
+      std::move(rows));
+}
+
+void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_json& nodes) {
+  std::vector<Json> rows;
+  for (const Json& node : nodes) {
+    const Json& source = node.at("source");
+    std::string others;
+    for (const Json& name : node.at("fused_with")) others += (others.empty() ? "" : "\n") + name.get<std::string>();
+    rows.push_back({node.at("op_type"), node.at("name"), node.at("became"), node.at("step"), node.at("description"),
+                    others, source.is_null() ? Json("") : source.at("module"),
+                    source.is_null() ? Json("") : source.at("line")});
+  }
+  page.add_table(
+      "What became of each node, on " + where,
+      "A fast kernel, plain loops, or no step of its own: computed at compile time, folded into another node, "
+      "or only a view.",
+      {{.name = "operator"},
+       {.name = "node"},
+       {.name = "became"},
+       {.name = "step", .is_number = true},
+       {.name = "as"},
+       {.name = "together with"},
+       {.name = "module"},
+       {.name = "line"}},
+      std::move(rows));
+}
+
+void add_kernels(Page& page, const nlohmann::ordered_json& kernels) {
+  std::vector<Json> rows;
+  for (const Json& kernel : kernels)
+    rows.push_back({kernel.at("name"), kernel.at("description"), kernel.at("steps").size(), kernel.at("modelled_us"),
+                    kernel.at("bound").is_null() ? Json("") : kernel.at("bound"), kernel.at("planned_lds_bytes"),
+                    kernel.at("vector_registers"), kernel.at("spilled_registers"), kernel.at("waves")});
+  page.add_table("Kernels of the GPU",
+                 "Microseconds of a launch and what bounds it, as the cost model expects them; none of it is measured.",
+                 {{.name = "kernel"},
+                  {.name = "what"},
+                  {.name = "steps", .is_number = true},
+                  {.name = "us", .is_number = true, .has_bar = true, .decimals = 1},
+                  {.name = "bound"},
+                  {.name = "LDS bytes", .is_number = true},
+                  {.name = "vector registers", .is_number = true},
+                  {.name = "spilled", .is_number = true},
+                  {.name = "waves", .is_number = true}},
+                 std::move(rows));
+}
+
+}  // namespace onnxc

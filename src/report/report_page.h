@@ -1,0 +1,26 @@
+// --report=FILE.html: what a compile did, as a page.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "ir/graph.h"
+#include "passes/lowering/choose_kernels.h"
+#include "report/page/page.h"
+
+namespace onnxc {
+
+// Sections of the page, each added when it is known.
+
+// What the model takes and gives, the sizes that are legal, and the graph: each node with the shapes that it gives and
+// where it comes from.
+void add_graph(Page& page, const Graph& graph);
+
+// Of each node the kernels that offer to compute it, with their costs. `where`: "the CPU".
+void add_offers(Page& page, const std::string& where, const Graph& graph, const KernelChoices& choices);
+
+// Of the JSON of --report (docs/report.md): what became of each node, and the kernels of a GPU.
+void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_json& nodes);
+void add_kernels(Page& page, const nlohmann::ordered_json& kernels);
+
+}  // namespace onnxc

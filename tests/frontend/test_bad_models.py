@@ -186,8 +186,8 @@ CASES: dict[str, tuple[Bytes, tuple[str, ...]]] = {
         ("node 'n1' (Unique)", "does not fit in 64 bits"),
     ),
     "steps_past_int64": (
-        one("Unique", inputs=[value("x", [2**40], TensorProto.INT8)]),
-        ("node 'n1' (Unique)", "does not fit in 64 bits"),
+        one("MatMul", inputs=[value("x", [2**21, 2**22]), value("z", [2**22, 2**21])]),
+        ("node 'n1' (MatMul)", "does not fit in 64 bits"),
     ),
     "attribute_of_wrong_type": (conv(strides=[1.0, 1.0, 1.0]), ("'conv1'", "'strides'", "INTS", "FLOATS")),
     "unknown_attribute": (conv(stride=[1, 1, 1]), ("'conv1'", "no attribute 'stride'")),

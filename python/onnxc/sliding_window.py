@@ -32,7 +32,7 @@ class SlidingWindow:
     overlap: of neighbouring windows, 0 to below 1, a number or one an axis.
     mode: "constant" or "gaussian", the importance of a window's voxels; sigma_scale is the Gaussian's sigma in windows.
     padding_mode: "constant" (with cval), "reflect", "replicate" or "circular".
-    sw_batch_size: windows in a run.
+    sw_batch_size: windows in a run; None: one, or up to eight that are smaller than 64^3 where the model takes them.
     output: what is made of the blended values: "values", "softmax", "sigmoid" or "labels" (their argmax, of the
         smallest unsigned type, with one channel; of one channel, where it is above 0); for models of several outputs
         also a mapping of their names to these or "nothing".
@@ -58,7 +58,7 @@ class SlidingWindow:
         mode: str = "constant",
         sigma_scale: Sequence[float] | float = 0.125,
         padding_mode: str = "constant",
-        sw_batch_size: int = 1,
+        sw_batch_size: int | None = None,
         cval: float = 0.0,
         *,
         output: str | Mapping[str, str] = "values",
@@ -165,7 +165,7 @@ class SlidingWindow:
             sigma_scale=_per_axis(self.sigma_scale, rank),
             padding=self.padding_mode,
             padding_value=self.cval,
-            batch=self.sw_batch_size,
+            batch=self.sw_batch_size or 0,
             mirrored_axes=axes,
             slab_axis=-1 if self.slab_axis is None else self.slab_axis,
             written=self.output,

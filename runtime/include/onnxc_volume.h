@@ -125,7 +125,7 @@ struct onnxc_volume {
   const double* step;        /* ONNXC_PLACES_EVEN: of each axis, above 0 to 1; null: 0.5 */
   const double* sigma_scale; /* the Gaussian's sigma, in windows, of each axis; null: 0.125 */
   double padding_value;      /* ONNXC_PAD_CONSTANT: as the model sees it, after the scaling */
-  int64_t batch;             /* windows in a run; 0: the model's own number where it has one, else 1 */
+  int64_t batch;             /* windows in a run; 0: the model's own number where it has one, else more of small ones */
   uint32_t mirrored_axes;    /* bit a: each window runs also mirrored in axis a, with every combination of these bits */
   int32_t slab_axis;         /* -1: the one that needs least memory */
   const onnxc_volume_input* inputs;   /* as many as the model has, at least one not fixed */

@@ -14,6 +14,10 @@ namespace onnxc::runtime {
 namespace {
 
 constexpr int64_t largest_batch = 4096;
+// Of small windows so many run at once by default that threads find work between the ends of steps: a UNet of 8 to 32
+// channels takes 0.84 of the time a window on 32^3, one of 16 to 128 channels 0.87, and 0.92 on 48^3 (two threads of
+// Zen 4); on 96^3 two windows took 1.06.
+constexpr int64_t usual_voxels = 64 * 64 * 64, most_usual_windows = 8;
 // Legal sizes are mostly multiples of a power of two: of the product of a network's strides.
 constexpr int64_t largest_multiple = 256;
 
@@ -110,7 +114,7 @@ onnxc_status VolumeRun::choose_batch() {
                   static_cast<long long>(own == 1 ? batch_ : own));
     return ONNXC_WRONG_DIMS;
   }
-  if (batch_ == 0) batch_ = 1;
+  if (batch_ == 0) batch_ = usual_batch();
   if (batch_ > 0 && batch_ <= largest_batch) {
     batch_ = std::min(batch_, geometry_.windows());
     return ONNXC_OK;
@@ -118,6 +122,12 @@ onnxc_status VolumeRun::choose_batch() {
   error_.append("%lld windows in a run are asked for, and the number ranges from 1 to %lld",
                 static_cast<long long>(batch_), static_cast<long long>(largest_batch));
   return ONNXC_INVALID_ARGUMENT;
+}
+
+int64_t VolumeRun::usual_batch() const {
+  int64_t voxels = 1;
+  for (const WindowedAxis& axis : geometry_.axes) voxels *= std::min(axis.window, usual_voxels);
+  return std::clamp<int64_t>(usual_voxels / std::max<int64_t>(voxels, 1), 1, most_usual_windows);
 }
 
 void VolumeRun::choose_slab_axis() {
@@ -162,9 +172,20 @@ onnxc_status VolumeRun::bind_window() {
 
   int64_t window[volume_axes];
   for (int32_t a = 0; a < volume_.rank; ++a) window[a] = geometry_.axes[geometry_.first_axis + a].window;
-  const onnxc_status status = window_output_dims(batch_, window);
+  onnxc_status status = window_output_dims(batch_, window);
+  // Nobody asked for more than one window, and the model may not take them.
+  if (volume_.batch == 0 && batch_ > 1 && (status != ONNXC_OK || !gives_each_window())) {
+    batch_ = 1;
+    status = window_output_dims(batch_, window);
+  }
   if (status == ONNXC_WRONG_DIMS) name_legal_windows();
   return status;
+}
+
+bool VolumeRun::gives_each_window() const {
+  for (int32_t i = 0; i < model.output_count; ++i)
+    if (is_written(i) && output_dims_[i][0] != batch_) return false;
+  return true;
 }
 
 // Adds to the error the nearest sizes that the model takes: multiples of the least power of two that works on every

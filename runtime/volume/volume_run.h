@@ -39,8 +39,10 @@ class VolumeRun {
   onnxc_status check_fields();
   onnxc_status check_values();
   onnxc_status choose_batch();
+  int64_t usual_batch() const;
   void choose_slab_axis();
   onnxc_status bind_window();
+  bool gives_each_window() const;
   onnxc_status window_output_dims(int64_t batch, const int64_t* window);
   void name_legal_windows();
   onnxc_status make_blends();

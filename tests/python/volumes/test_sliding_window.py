@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from monai.data.meta_tensor import MetaTensor
 from monai.inferers import SlidingWindowInferer
+from onnx import TensorProto, helper, numpy_helper
 
 import onnxc
 from tests.python.volumes.networks import predictor, save_network, volume
@@ -200,6 +202,33 @@ def test_is_an_inferer_of_monai(networks: dict[str, Path]) -> None:
     torch.testing.assert_close(found.as_tensor(), expected.as_tensor(), rtol=0, atol=1e-5)
     plain = onnxc.SlidingWindow(networks["full"].with_suffix(".so"), 8)(x.as_tensor())
     assert type(plain) is torch.Tensor
+
+
+def test_small_windows_go_several_to_a_run_where_the_model_takes_them(tmp_path: Path) -> None:
+    """By default; the mean over the windows of a run is one window's only where it has one."""
+    x = volume((1, 1, 16, 24, 8))
+    for name, layer in {"each": ("Relu", ["x"], {}), "mean": ("ReduceMean", ["x", "first"], {"keepdims": 1})}.items():
+        operator, inputs, attributes = layer
+        graph = helper.make_graph(
+            [helper.make_node(operator, inputs, ["y"], **attributes)],
+            name,
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, "D", "H", "W"])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(np.array([0], np.int64), "first")],
+        )
+        model = tmp_path / f"{name}.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), model)
+        session = onnxc.compile(model)
+        told: list[tuple[int, int]] = []
+        window = onnxc.SlidingWindow(session, 8, 0.0, slab_axis=1)
+        window.progress = lambda *count, told=told: told.append(count)
+        found = window(x)
+        assert [done for done, _ in told] == ([2, 4, 6] if name == "each" else [1, 2, 3, 4, 5, 6])
+        np.testing.assert_array_equal(found, onnxc.SlidingWindow(session, 8, 0.0, sw_batch_size=1)(x))
+        if name == "mean":
+            with pytest.raises(onnxc.OnnxcError, match="2 windows give dim 0 the size 1"):
+                onnxc.SlidingWindow(session, 8, 0.0, sw_batch_size=2)(x)
+        session.close()
 
 
 def test_tells_the_voxels_that_are_nan(networks: dict[str, Path]) -> None:

@@ -60,6 +60,7 @@ TEST(VolumeMemory, SumsAreThoseOfOneRowOfWindowsAndOfTheOverlap) {
   for (const auto& [axis, size] : {std::pair{0, std::array<int64_t, 3>{24, 64, 8}}, {1, {64, 24, 8}}}) {
     ScanVolume scan(size, {8, 8, 8});
     scan.volume.slab_axis = axis;
+    scan.volume.batch = 1;
     ASSERT_EQ(model->run_volume(instance, &scan.volume, &scan.result), ONNXC_OK) << model->last_error(instance);
     scan.expect_values();
     EXPECT_EQ(scan.result.working_bytes, bytes_of(scan.window, 4 * 64 + 4 * 8, 8)) << axis;
@@ -67,6 +68,7 @@ TEST(VolumeMemory, SumsAreThoseOfOneRowOfWindowsAndOfTheOverlap) {
   // Along the last axis lines have 16 slices, here on 24 rows each.
   ScanVolume scan({64, 24, 112}, {8, 8, 32});
   scan.volume.slab_axis = 2;
+  scan.volume.batch = 1;
   ASSERT_EQ(model->run_volume(instance, &scan.volume, &scan.result), ONNXC_OK) << model->last_error(instance);
   scan.expect_values();
   EXPECT_EQ(scan.result.working_bytes, bytes_of(scan.window, 64 + 8, 24 * 16));

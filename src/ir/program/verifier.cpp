@@ -309,7 +309,7 @@ void check_loops(const Program& program) {
 }
 
 // The storages that hold something at a step. Behind a loop that may have no round these are the ones from before it,
-// and what has no element then.
+// what has no element then, and what collects something of each round, of which as many are read as there were rounds.
 class Written {
  public:
   explicit Written(const Program& program) : program_(program) {
@@ -321,21 +321,46 @@ class Written {
   bool contains(BufferId id) const { return storages_.contains(program_.storage(id)); }
 
   void add_step(const Step& step) {
-    if (const auto* loop = std::get_if<LoopBegin>(&step.work)) loops_.push_back({loop, storages_});
+    if (const auto* loop = std::get_if<LoopBegin>(&step.work)) loops_.push_back({loop, storages_, {}});
     for (BufferId id : writes(step)) storages_.insert(program_.storage(id));
+    note_collected(step);
     if (!std::holds_alternative<LoopEnd>(step.work)) return;
     const Loop loop = std::move(loops_.back());
     loops_.pop_back();
     if (loop.begin->condition < 0 && proven_at_least(loop.begin->count, 1)) return;
-    std::erase_if(storages_,
-                  [&](BufferId id) { return !loop.before.contains(id) && !varies_with_rounds(id, *loop.begin); });
+    std::erase_if(storages_, [&](BufferId id) {
+      return !loop.before.contains(id) && !loop.collected.contains(id) && !varies_with_rounds(id, *loop.begin);
+    });
   }
 
  private:
   struct Loop {
     const LoopBegin* begin;
-    std::set<BufferId> before;
+    std::set<BufferId> before, collected;
   };
+
+  // What a step stores at a place of the round.
+  void note_collected(const Step& step) {
+    for (Loop& loop : loops_) {
+      for (BufferId id : writes(step))
+        if (is_part_of_round(id, loop.begin->round)) loop.collected.insert(program_.storage(id));
+      const auto* nest = std::get_if<LoopNest>(&step.work);
+      if (nest == nullptr) continue;
+      for (const Store& store : nest->stores)
+        if (names(store.indices, loop.begin->round)) loop.collected.insert(program_.storage(store.buffer));
+    }
+  }
+
+  static bool names(const std::vector<Expr>& exprs, const Symbol& symbol) {
+    return std::ranges::any_of(exprs, [&](const Expr& expr) { return expr.symbols().contains(symbol); });
+  }
+
+  // Whether it is a view that begins at a place of the round.
+  bool is_part_of_round(BufferId id, const Symbol& round) const {
+    for (; program_.buffer(id).view; id = program_.buffer(id).view->parent)
+      if (names(program_.buffer(id).view->shift, round)) return true;
+    return false;
+  }
 
   bool varies_with_rounds(BufferId id, const LoopBegin& loop) const {
     const std::set<Symbol> counted = loop.count.symbols();

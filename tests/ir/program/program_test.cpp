@@ -91,6 +91,20 @@ TEST_F(FaultyProgram, TemporaryWrittenInALoopAndReadBehindIt) {
   EXPECT_THAT([&] { verify(program(n, {4})); }, fails_with("is read before it is written"));
 }
 
+// As many elements are read as there were rounds.
+TEST_F(FaultyProgram, WhatALoopCollectsMayBeReadBehindIt) {
+  const Symbol round = Symbol::dim("round");
+  const Operand t = builder.temporary(DType::float32, {3}), condition = builder.input(DType::boolean, {});
+  builder.program.steps.push_back(
+      {LoopBegin{.round = round, .count = 3, .condition = condition.buffer, .carried = {}}, {}});
+  NestBuilder inside("inside");
+  inside.store(t, {Expr(round)}, x({0}));
+  builder.add(std::move(inside));
+  builder.program.steps.push_back({LoopEnd{}, {}});
+  builder.elementwise("behind", y, [&](const auto&) { return t({0}); });
+  EXPECT_NO_THROW(verify(builder.program));
+}
+
 TEST_F(FaultyProgram, TemporaryReadBeforeItIsWritten) {
   Operand t = builder.temporary(DType::float32, {4});
   builder.elementwise("copy", y, [&](const auto& i) { return t(i); });

@@ -57,8 +57,15 @@ def expect_close(name: str, shared_object: Path, folder: Path, tolerance: float,
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64-v4"])
-@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+@pytest.mark.parametrize(
+    ("precision", "march"),
+    [
+        ("bfloat16", "x86-64-v3"),
+        ("bfloat16", "x86-64-v4"),
+        pytest.param("float16", "x86-64-v3", marks=pytest.mark.slow),
+        ("float16", "x86-64-v4"),
+    ],
+)
 @pytest.mark.parametrize(("name", "roundings"), MODELS)
 def test_error_is_that_of_the_roundings(name: str, roundings: int, precision: str, march: str, tmp_path: Path) -> None:
     model = export(ROWS[name]).model

@@ -41,7 +41,15 @@ def device_options(options: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("options", [("-O0",), (), (*GPU, "-O0"), GPU], ids=["O0", "default", "gpu O0", "gpu"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(("-O0",), id="O0"),
+        pytest.param((), id="default"),
+        pytest.param((*GPU, "-O0"), id="gpu O0", marks=pytest.mark.slow),
+        pytest.param(GPU, id="gpu"),
+    ],
+)
 def test_traced_tensors_are_those_of_the_model(options: tuple[str, ...], tmp_path: Path) -> None:
     shared_object = onnxc_commands.compile_model(DEMO / "model.onnx", tmp_path / "model.so", *options)
     folder = tmp_path / "trace"

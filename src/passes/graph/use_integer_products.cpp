@@ -171,8 +171,8 @@ void replace_matrix_product(Graph& graph, Node* product) {
   const std::optional<Operands> operands = operands_of(*product, channel_axis);
   if (!operands) return;
   const auto& [x, w, bias] = *operands;
-  const std::optional<int64_t> columns = reader.shape(1)[channel_axis].constant();
-  if (bias.size() > 1 && std::ssize(bias) != columns) return;  // a matrix of addends
+  // Of a column or a matrix of addends there is no number a channel.
+  if (bias.size() > 1 && !reader.shape(2).back().is_constant(std::ssize(bias))) return;
   Replacement put(graph, product, 0);
   Value* matrix = w.integers;
   if (spec.b_is_transposed)

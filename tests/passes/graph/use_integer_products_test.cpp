@@ -123,6 +123,22 @@ TEST(UseIntegerProducts, AGemmTransposesItsWeightsAndAddsABiasOfIntegers) {
   EXPECT_THAT(text, HasSubstr("constant %sum/bias: float32[7] = {1, 2, 3, 4, 5, 6, 14}"));
 }
 
+// In a square product a column of addends has as many elements as a row.
+TEST(UseIntegerProducts, AColumnOfAddendsIsNoBias) {
+  const auto gemm = [](const std::string& dims) {
+    return "(uint8[9, 9] q) => (y) <float sx = {0.5}, int8[9, 9] w = {" + numbers(81, -9, 9) +
+           "}, float sw = {0.5}, float" + dims + R"( c = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+    x = DequantizeLinear(q, sx)
+    weights = DequantizeLinear(w, sw)
+    sum = Gemm(x, weights, c)
+    y = Relu(sum)
+  })";
+  };
+  EXPECT_THAT(replaced(gemm("[9]")), HasSubstr("MatMulInteger"));
+  EXPECT_THAT(replaced(gemm("[1, 9]")), HasSubstr("MatMulInteger"));
+  EXPECT_THAT(replaced(gemm("[9, 1]")), Not(HasSubstr("MatMulInteger")));
+}
+
 TEST(UseIntegerProducts, AProductWithFactorsOrWithTransposedActivationsStaysOneOfNumbers) {
   const auto gemm = [](const std::string& shape, const std::string& options) {
     return "(uint8[" + shape + R"(] q) => (y) <float sx = {0.5}, int8[10, 7] w = {)" + numbers(70, -9, 9) +

@@ -103,26 +103,21 @@ int64_t place_w(const int64_t* symbols, PlacedAxis* axes) {
 
 const StepOutput grow_outputs[] = {{{"w", ONNXC_FLOAT32, 1, w_dims, ONNXC_TENSOR}, w_buffer, place_w}};
 
+// On both targets.
+const StepDescription loop_begin = {"loop",    "loop", "Loop",      {},           nullptr,
+                                    nullptr,   0,      nullptr,     bind_nothing, StepKind::loop_begin,
+                                    has_round, 6,      round_symbol};
+const StepDescription loop_end = {"end loop",         "loop",  "Loop", {}, nullptr, nullptr, 0, nullptr, bind_nothing,
+                                  StepKind::loop_end, nullptr, 4};
+
 const StepDescription steps[] = {
     {"loops double", "double", "Mul", {}, double_x, nullptr, 0, nullptr},
     {"bind s", "take", "Slice", {}, nullptr, nullptr, 0, nullptr, bind_size, StepKind::bind},
     {"loops negate", "negate", "Neg", {}, negate, nullptr, 0, nullptr, nullptr, StepKind::work, is_negated},
     {"loops begin", "loop", "Loop", {}, begin_state, nullptr, 0, nullptr},
-    {"loop",
-     "loop",
-     "Loop",
-     {},
-     nullptr,
-     nullptr,
-     0,
-     nullptr,
-     bind_nothing,
-     StepKind::loop_begin,
-     has_round,
-     6,
-     round_symbol},
+    loop_begin,
     {"loops grow", "grow", "Add", {}, grow, nullptr, 1, grow_outputs},
-    {"end loop", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
+    loop_end,
     {"loops end", "loop", "Loop", {}, end, nullptr, 0, nullptr},
 };
 
@@ -169,23 +164,9 @@ const StepDescription device_steps[] = {
            [](const DeviceFrame& frame) {
              launch(frame, take_kernel, frame.symbols[s_symbol], t_buffer, state_buffer, frame.symbols[n_symbol]);
            }),
-    on_gpu({"loop",
-            "loop",
-            "Loop",
-            {},
-            nullptr,
-            nullptr,
-            0,
-            nullptr,
-            bind_nothing,
-            StepKind::loop_begin,
-            has_round,
-            6,
-            round_symbol},
-           nullptr, k_buffer),
+    on_gpu(loop_begin, nullptr, k_buffer),
     on_gpu({"loops grow", "grow", "Add", {}, nullptr, nullptr, 1, grow_outputs}, launch_grow),
-    on_gpu({"end loop", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr, bind_nothing, StepKind::loop_end, nullptr, 4},
-           nullptr),
+    on_gpu(loop_end, nullptr),
     on_gpu({"loops end", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr}, launch_end),
 };
 

@@ -6,6 +6,7 @@
 #include "ops/algebra/einsum_spec.h"
 #include "ops/network/normalization_spec.h"
 #include "ops/op.h"
+#include "passes/graph/insert_node.h"
 
 namespace onnxc {
 namespace {
@@ -34,30 +35,11 @@ const Node* only_user(const Graph& graph, const Value& value) {
   return value.uses.size() == 1 && !graph.is_output(&value) ? value.uses.front().node : nullptr;
 }
 
-// Inserts a node of one output before another, under its condition.
-Value* put(Graph& graph, const Node* before, std::string_view type, int version, std::vector<Value*> inputs,
-           std::vector<NamedAttribute> attributes, std::string name, Shape shape) {
-  auto node = std::make_unique<Node>();
-  node->op = find_op("", type, version);
-  node->origin = before->origin;
-  node->condition = before->condition;
-  node->origin.type = type;
-  node->origin.version = version;
-  node->inputs = std::move(inputs);
-  node->attributes = std::move(attributes);
-  Value* result = graph.add_value(std::move(name));
-  result->dtype = node->inputs[0]->dtype;
-  result->shape = std::move(shape);
-  node->outputs = {result};
-  graph.insert(std::move(node), before);
-  return result;
-}
-
 // Inserts a node that computes `old_result`, the first output of `old`, and replaces its uses.
 void replace(Graph& graph, Node* old, std::string_view type, int version, std::vector<Value*> inputs,
              std::vector<NamedAttribute> attributes, Value* old_result) {
-  Value* result =
-      put(graph, old, type, version, std::move(inputs), std::move(attributes), old_result->name, *old_result->shape);
+  Value* result = insert_node(graph, old, type, version, std::move(inputs), std::move(attributes), old_result->name,
+                              old_result->dtype, *old_result->shape);
   graph.replace_uses(old_result, result);
 }
 
@@ -97,8 +79,8 @@ void recognize_group_normalization(Graph& graph, Node* normalization) {
 Value* reshape(Graph& graph, Value* value, const std::vector<int64_t>& dims, const Node* before) {
   const std::vector<int64_t> rank{std::ssize(dims)};
   Value* constant = graph.add_constant(value->name + "/dims", Tensor::of(DType::int64, rank, dims));
-  return put(graph, before, "Reshape", 21, {value, constant}, {}, value->name + "/reshaped",
-             Shape(dims.begin(), dims.end()));
+  return insert_node(graph, before, "Reshape", 21, {value, constant}, {}, value->name + "/reshaped", value->dtype,
+                     Shape(dims.begin(), dims.end()));
 }
 
 void recognize_add_of_view(Graph& graph, Node* add) {
@@ -166,8 +148,8 @@ Value* arranged(Graph& graph, Value* value, const AxisLabels& from, const AxisLa
     permutation.push_back(static_cast<int64_t>(from.find(label)));
     shape.push_back((*value->shape)[from.find(label)]);
   }
-  return put(graph, before, "Transpose", 13, {value}, {{"perm", permutation}}, value->name + "/arranged",
-             std::move(shape));
+  return insert_node(graph, before, "Transpose", 13, {value}, {{"perm", permutation}}, value->name + "/arranged",
+                     value->dtype, std::move(shape));
 }
 
 void recognize_matrix_product(Graph& graph, Node* einsum) {
@@ -188,7 +170,8 @@ void recognize_matrix_product(Graph& graph, Node* einsum) {
   if (labels == spec.output) return replace(graph, einsum, "MatMul", 13, std::move(operands), {}, output);
   Shape shape;
   for (const char label : labels) shape.push_back(extent(*output, spec.output, label));
-  Value* result = put(graph, einsum, "MatMul", 13, std::move(operands), {}, output->name + "/product", shape);
+  Value* result = insert_node(graph, einsum, "MatMul", 13, std::move(operands), {}, output->name + "/product",
+                              output->dtype, std::move(shape));
   graph.replace_uses(output, arranged(graph, result, labels, spec.output, einsum));
 }
 

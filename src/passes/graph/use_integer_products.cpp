@@ -5,6 +5,7 @@
 #include "ops/algebra/product_spec.h"
 #include "ops/node_reader.h"
 #include "ops/op.h"
+#include "passes/graph/insert_node.h"
 
 namespace onnxc {
 namespace {
@@ -46,21 +47,9 @@ class Replacement {
 
   // The output has the product's shape.
   Value* add(std::string_view type, DType dtype, std::vector<Value*> inputs, std::vector<NamedAttribute> attributes) {
-    auto node = std::make_unique<Node>();
-    node->op = find_op("", type, version);
-    node->origin = product_->origin;
-    node->origin.type = type;
-    node->origin.version = version;
-    node->branch = product_->branch;
-    node->condition = product_->condition;
-    node->inputs = std::move(inputs);
-    node->attributes = std::move(attributes);
-    Value* result = graph_.add_value(fmt::format("{}/{}", product_->outputs[0]->name, type));
-    result->dtype = dtype;
-    result->shape = product_->outputs[0]->shape;
-    node->outputs = {result};
-    graph_.insert(std::move(node), product_);
-    return result;
+    const Value& output = *product_->outputs[0];
+    return insert_node(graph_, product_, type, version, std::move(inputs), std::move(attributes),
+                       fmt::format("{}/{}", output.name, type), dtype, *output.shape);
   }
 
   // A number for each output channel, or one for all.

@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/conv_int8/conv_int8_geometry.h"
 #include "ops/op.h"
+#include "support/checked.h"
 
 namespace onnxc {
 namespace {
@@ -14,24 +15,27 @@ constexpr double share = 0.9;
 // A vector of quads without VPDPBUSD (int8_quads.h), in multiply-adds.
 constexpr double quads_without_instruction = 4.0;
 
-std::optional<std::vector<int8_t>> constant_weights(const NodeReader& node) {
-  const Tensor* tensor = node.constant(weights);
-  if (tensor == nullptr || (node.has_input(weights_zero_point) && node.constant(weights_zero_point) == nullptr))
-    return std::nullopt;
+}  // namespace
+
+std::optional<std::vector<int8_t>> bytes_less_zero_point(const NodeReader& node, size_t bytes, size_t zero_point,
+                                                         size_t channel_axis) {
+  const Tensor* tensor = node.constant(bytes);
+  if (tensor == nullptr || (node.has_input(zero_point) && node.constant(zero_point) == nullptr)) return std::nullopt;
   const std::vector<int64_t> values = tensor->as_int64();
   std::vector<int64_t> zeros{0};
-  if (node.has_input(weights_zero_point)) zeros = node.constant(weights_zero_point)->as_int64();
-  const size_t each = values.size() / static_cast<size_t>(tensor->dims()[0]);
+  if (node.has_input(zero_point)) zeros = node.constant(zero_point)->as_int64();
+  const std::span<const int64_t> dims(tensor->dims());
+  const int64_t channels = dims[channel_axis], each = checked_product(dims.subspan(channel_axis + 1));
+  if (zeros.size() != 1 && std::ssize(zeros) != channels) return std::nullopt;
   std::vector<int8_t> result(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t difference = values[i] - zeros[zeros.size() == 1 ? 0 : i / each];
+  for (int64_t i = 0; i < std::ssize(values); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const int64_t difference = values[at] - zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(i / each % channels)];
     if (difference < INT8_MIN || difference > INT8_MAX) return std::nullopt;
-    result[i] = static_cast<int8_t>(difference);
+    result[at] = static_cast<int8_t>(difference);
   }
   return result;
 }
-
-}  // namespace
 
 std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph& graph) {
   if (!is_operator(&node, "ConvInteger") || !is_within_rank(*node.inputs[input])) return std::nullopt;
@@ -40,7 +44,7 @@ std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph
   if (reader.has_input(input_zero_point) && zero == nullptr) return std::nullopt;
   std::optional<KernelConvolution> convolution = with_static_channels(resolve_conv_integer(reader));
   if (!convolution) return std::nullopt;
-  std::optional<std::vector<int8_t>> values = constant_weights(reader);
+  std::optional<std::vector<int8_t>> values = bytes_less_zero_point(reader, weights, weights_zero_point, 0);
   if (!values) return std::nullopt;
   const OutputSize output = output_size(*convolution, graph);
   return ByteConvolution{*std::move(convolution), output, *std::move(values),

@@ -17,6 +17,11 @@ struct ByteConvolution {
 // Nothing where the node is none, a zero point or a weight is computed, or a weight less its zero point is no int8.
 std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph& graph);
 
+// A constant input less its zero point, which is another input with one element or one for each of `channel_axis`;
+// nothing where either is computed, or a difference is no int8.
+std::optional<std::vector<int8_t>> bytes_less_zero_point(const NodeReader& node, size_t bytes, size_t zero_point,
+                                                         size_t channel_axis);
+
 // The input's zero point as an unsigned byte: of an int8 128 more.
 uint8_t unsigned_zero_point(const ByteConvolution& problem);
 

@@ -25,7 +25,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     if (template_.accumulator == DType::float32) return;
     operands_.inputs[0].types = {DType::int8, DType::uint8};
     operands_.inputs[1].types = {DType::uint8};
-    operands_.output.types = {DType::int32, DType::int8, DType::uint8, DType::float32, DType::float16, DType::bfloat16};
+    operands_.output.types = types_from_integer_sums;
   }
 
   std::string describe() const override {

@@ -30,7 +30,7 @@ class ByteMatmulSpec : public CpuKernelSpec {
     operands_.inputs[1].types = {DType::uint8};
     if (NodeReader(node).has_input(a_zero_point)) operands_.inputs.push_back(bytes_operand(*node.inputs[a_zero_point]));
     operands_.output = whole_operand(shape_, {Layout::row_major(shape_.size())});
-    operands_.output.types = {DType::int32, DType::int8, DType::uint8, DType::float32, DType::float16, DType::bfloat16};
+    operands_.output.types = types_from_integer_sums;
   }
 
   std::string describe() const override { return fmt::format("matmul_int8 {}->{}", depth_, columns_); }
@@ -70,19 +70,12 @@ class ByteMatmulSpec : public CpuKernelSpec {
 std::optional<std::vector<int8_t>> constant_matrix(const NodeReader& reader) {
   const Tensor* matrix = reader.constant(b);
   if (matrix == nullptr || matrix->dims().size() != 2) return std::nullopt;
-  if (reader.has_input(b_zero_point) && reader.constant(b_zero_point) == nullptr) return std::nullopt;
-  const std::vector<int64_t> values = matrix->as_int64();
-  std::vector<int64_t> zeros{0};
-  if (reader.has_input(b_zero_point)) zeros = reader.constant(b_zero_point)->as_int64();
+  const std::optional<std::vector<int8_t>> rows = bytes_less_zero_point(reader, b, b_zero_point, 1);
+  if (!rows) return std::nullopt;
   const auto depth = static_cast<size_t>(matrix->dims()[0]), columns = static_cast<size_t>(matrix->dims()[1]);
-  if (zeros.size() != 1 && zeros.size() != columns) return std::nullopt;
-  std::vector<int8_t> result(values.size());
+  std::vector<int8_t> result(rows->size());
   for (size_t k = 0; k < depth; ++k)
-    for (size_t column = 0; column < columns; ++column) {
-      const int64_t difference = values[k * columns + column] - zeros[zeros.size() == 1 ? 0 : column];
-      if (difference < INT8_MIN || difference > INT8_MAX) return std::nullopt;
-      result[column * depth + k] = static_cast<int8_t>(difference);
-    }
+    for (size_t column = 0; column < columns; ++column) result[column * depth + k] = (*rows)[k * columns + column];
   return result;
 }
 

@@ -96,17 +96,13 @@ class Attention {
     task.scores = scratch + geometry.packed_queries;
     task.packed_keys = task.scores + geometry.scores + index * (geometry.packed_keys + geometry.packed_values);
     task.packed_values = task.packed_keys + geometry.packed_keys;
-    for (int axis = MatmulSizes::batch_rank - 1; axis >= 0; --axis) {
-      const int64_t extent = arguments.sizes.batch[axis];
-      if (extent == 1) continue;  // a division takes as long as ten vectors
-      const int64_t i = batch % extent;
-      batch /= extent;
+    for_each_batch_axis(arguments.sizes.batch, batch, [&](int axis, int64_t i) {
       task.queries += i * arguments.query_view.batch_strides[axis];
       task.keys += i * arguments.key_view.batch_strides[axis];
       task.values += i * arguments.value_view.batch_strides[axis];
       task.matrix.batch[axis] = i;
       task.matrix.offset += i * arguments.output_view.batch_strides[axis];
-    }
+    });
     return task;
   }
 
@@ -356,18 +352,8 @@ class Attention {
   template <class OutputEpilogue>
   [[gnu::always_inline]] static void finish(const Arguments& arguments, const OutputEpilogue& epilogue,
                                             const Task& task, int64_t row, int64_t column, vec value) {
-    MatrixPosition position = task.matrix;
-    position.row = row;
-    position.column = column;
-    position.offset += row * arguments.output_view.row_stride + column;
-    position.count = smaller(lanes, arguments.sizes.columns - column);
-    Output* const destination = arguments.output + position.offset;
-    if (position.count == lanes) {
-      position.count = lanes;
-      store(destination, epilogue(value, position));
-    } else {
-      store_partial(destination, epilogue(value, position), position.count);
-    }
+    store_columns(arguments.output, arguments.output_view.row_stride, task.matrix, row, column, arguments.sizes.columns,
+                  epilogue, value);
   }
 };
 

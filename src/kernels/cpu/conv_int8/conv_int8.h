@@ -54,11 +54,8 @@ class Int8Convolution {
 
   // ---- the strip
 
-  // An int8 is 128 more as an unsigned byte.
-  static constexpr uint8_t sign_flip = Input(-1) < Input(0) ? 0x80 : 0;
-
   static void copy_strip(const Arguments& arguments, const Int8Geometry& geometry, const Task& task, uint8_t* strip) {
-    const uint8_t padding = static_cast<uint8_t>(arguments.zero_point) ^ sign_flip;
+    const uint8_t padding = static_cast<uint8_t>(arguments.zero_point) ^ sign_flip<Input>;
     Walk::for_each_row(geometry, arguments.sizes, task, packing.input_blocks(),
                        [&](int64_t block, const Axes& first, bool is_inside, int64_t at) {
                          copy_row(arguments, task, block, first, is_inside, geometry.row_pitch, padding,
@@ -80,7 +77,7 @@ class Int8Convolution {
         arguments.input + Walk::offset(view, task.batch, block, first, lanes) + begin * stride * lanes;
     for (int64_t column = begin; column < end; ++column, source += stride * lanes) {
       vec_uint8 value = detail::load_bits<vec_uint8>(source);
-      value ^= static_cast<vec_uint8>(sign_flip);
+      value ^= static_cast<vec_uint8>(sign_flip<Input>);
       __builtin_memcpy(row + column * lanes, &value, sizeof(value));
     }
   }

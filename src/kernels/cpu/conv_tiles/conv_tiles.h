@@ -48,15 +48,11 @@ struct TilesOfBfloat16 {
   }
 };
 
-// An int8 is 128 more as an unsigned byte.
 struct TilesOfBytes {
   using Element = uint8_t;
   using Sum = int32_t;
   template <class Input, class Output>
   using Arguments = ByteConvArguments<Input, Output>;
-
-  template <class Input>
-  static constexpr uint8_t sign_flip = Input(-1) < Input(0) ? 0x80 : 0;
 
   template <class Input>
   [[gnu::always_inline]] static void copy(const Input* source, Element* destination) {

@@ -147,7 +147,7 @@ class MatrixProduct {
     const float* a;    // rows at a distance of a_row_stride
     const Element* b;  // [depth][width]
     int64_t depth;
-    int64_t column, columns;
+    int64_t column;
     float* partial_sums;  // of the panel: [row][width]
     bool is_first, is_last;
   };
@@ -163,14 +163,12 @@ class MatrixProduct {
               row_begin,   smaller(geometry.block_rows, sizes.rows - row_begin),
               panel_begin, smaller(panel_begin + geometry.block_panels, packing(sizes).panels()),
               {}};
-    for (int axis = MatmulSizes::batch_rank - 1; axis >= 0; --axis) {
-      const int64_t i = index % sizes.batch[axis];
-      index /= sizes.batch[axis];
+    for_each_batch_axis(sizes.batch, index, [&](int axis, int64_t i) {
       task.a += i * arguments.a_view.batch_strides[axis];
       task.b += i * arguments.b_view.batch_strides[axis];
       task.matrix.batch[axis] = i;
       task.matrix.offset += i * arguments.output_view.batch_strides[axis];
-    }
+    });
     return task;
   }
 
@@ -187,12 +185,11 @@ class MatrixProduct {
       pack_a(arguments.a_view, task, begin, depth, packed_a);
       for (int64_t index = task.panel_begin; index < task.panel_end; ++index) {
         const int64_t column = index * packing(arguments.sizes).panel_columns();
-        const int64_t columns = smaller(2 * lanes, arguments.sizes.columns - column);
         float* const sums = partial_sums + (index - task.panel_begin) * geometry.block_rows * 2 * lanes;
         const auto* b = panel_of_b(arguments, task, index, begin, depth, packed_b);
-        const Panel<__remove_cvref(decltype(*b))> panel{packed_a, b,    depth,      column,
-                                                        columns,  sums, block == 0, block + 1 == geometry.depth_blocks};
-        if (columns > lanes)
+        const Panel<__remove_cvref(decltype(*b))> panel{
+            packed_a, b, depth, column, sums, block == 0, block + 1 == geometry.depth_blocks};
+        if (arguments.sizes.columns - column > lanes)
           multiply_panel<2>(arguments, epilogue, task, panel);
         else
           multiply_panel<1>(arguments, epilogue, task, panel);
@@ -273,8 +270,8 @@ class MatrixProduct {
 #pragma clang loop unroll(disable)
     for (int64_t i = 0; i < rows; ++i)
       for (int b = 0; b < blocks; ++b)
-        finish(arguments, epilogue, task, task.row_begin + row + i, panel.column + b * lanes, panel.columns - b * lanes,
-               finished[i][b]);
+        store_columns(arguments.output, arguments.output_view.row_stride, task.matrix, task.row_begin + row + i,
+                      panel.column + b * lanes, arguments.sizes.columns, epilogue, finished[i][b]);
   }
 
   // One row: memory is what limits, if only enough sums run side by side.
@@ -303,22 +300,6 @@ class MatrixProduct {
           partial[0][j] = fma(load_splat(a + k), load(b + (k * blocks + j) * lanes), partial[0][j]);
       for (int j = 0; j < blocks; ++j)
         accumulators[j] += (partial[0][j] + partial[1][j]) + (partial[2][j] + partial[3][j]);
-    }
-  }
-
-  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
-                                            int64_t row, int64_t column, int64_t columns, vec sum) {
-    MatrixPosition position = task.matrix;
-    position.row = row;
-    position.column = column;
-    position.offset += row * arguments.output_view.row_stride + column;
-    Output* const destination = arguments.output + position.offset;
-    if (columns >= lanes) {
-      position.count = lanes;
-      store(destination, epilogue(sum, position));
-    } else {
-      position.count = columns;
-      store_partial(destination, epilogue(sum, position), columns);
     }
   }
 };

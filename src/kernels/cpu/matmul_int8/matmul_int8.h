@@ -45,7 +45,6 @@ class ByteMatrixProduct {
 
  private:
   static constexpr int64_t tile_rows = int8_tile_voxels(lanes);
-  static constexpr uint8_t sign_flip = A(-1) < A(0) ? 0x80 : 0;
 
   // What a task computes: a block of one matrix of the batch.
   struct Task {
@@ -71,13 +70,11 @@ class ByteMatrixProduct {
               chunk_begin,
               smaller(chunk_begin + geometry.columns.units, divide_up(sizes.columns, 2 * lanes)),
               {}};
-    for (int axis = MatmulSizes::batch_rank - 1; axis >= 0; --axis) {
-      const int64_t i = index % sizes.batch[axis];
-      index /= sizes.batch[axis];
+    for_each_batch_axis(sizes.batch, index, [&](int axis, int64_t i) {
       task.a += i * arguments.a_view.batch_strides[axis];
       task.matrix.batch[axis] = i;
       task.matrix.offset += i * arguments.output_view.batch_strides[axis];
-    }
+    });
     return task;
   }
 
@@ -97,7 +94,7 @@ class ByteMatrixProduct {
     for (int64_t row = 0; row < task.rows; ++row) {
       const A* const source = task.a + row * arguments.a_view.row_stride;
       uint8_t* const copy = task.copy + row * task.row_bytes;
-      for (int64_t k = 0; k < depth; ++k) copy[k] = static_cast<uint8_t>(source[k]) ^ sign_flip;
+      for (int64_t k = 0; k < depth; ++k) copy[k] = static_cast<uint8_t>(source[k]) ^ sign_flip<A>;
       for (int64_t k = depth; k < task.row_bytes; ++k) copy[k] = 0;  // times weights of zero
     }
     // The last tile reads whole.
@@ -127,7 +124,7 @@ class ByteMatrixProduct {
     constexpr int64_t vector = int64_t{lanes} * 4;
     const uint8_t* b = arguments.b + packing.chunk_offset(chunk);
     const int64_t quads = task.row_bytes / 4;
-    const auto zero_point = int32_t{static_cast<uint8_t>(static_cast<uint8_t>(arguments.zero_point) ^ sign_flip)};
+    const auto zero_point = int32_t{static_cast<uint8_t>(static_cast<uint8_t>(arguments.zero_point) ^ sign_flip<A>)};
     vec_int32 sums[rows_of_tile][blocks];
 #pragma clang loop unroll(full)
     for (int64_t block = 0; block < blocks; ++block, b += vector) {
@@ -157,21 +154,8 @@ class ByteMatrixProduct {
 #pragma clang loop unroll(disable)
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t block = 0; block < blocks; ++block)
-        finish(arguments, epilogue, task, row + i, (2 * chunk + block) * lanes, finished[i][block]);
-  }
-
-  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
-                                            int64_t row, int64_t column, vec_int32 sum) {
-    MatrixPosition position = task.matrix;
-    position.row = task.row_begin + row;
-    position.column = column;
-    position.offset += position.row * arguments.output_view.row_stride + column;
-    position.count = smaller(lanes, arguments.sizes.columns - column);
-    Output* const destination = arguments.output + position.offset;
-    if (position.count == lanes)
-      store(destination, epilogue(sum, position));
-    else
-      store_partial(destination, epilogue(sum, position), position.count);
+        store_columns(arguments.output, arguments.output_view.row_stride, task.matrix, task.row_begin + row + i,
+                      (2 * chunk + block) * lanes, arguments.sizes.columns, epilogue, finished[i][block]);
   }
 };
 

@@ -9,6 +9,10 @@ typedef int32_t vec_int32 __attribute__((ext_vector_type(lanes)));
 typedef int8_t vec_int8 __attribute__((ext_vector_type(lanes)));
 typedef uint8_t vec_uint8 __attribute__((ext_vector_type(lanes)));
 
+// What makes a byte unsigned where products take it so: an int8 is 128 more.
+template <class T>
+inline constexpr uint8_t sign_flip = T(-1) < T(0) ? 0x80 : 0;
+
 [[gnu::always_inline]] inline vec_int32 splat(int32_t value) { return static_cast<vec_int32>(value); }
 
 [[gnu::always_inline]] inline vec_int32 load(const int32_t* source) { return detail::load_bits<vec_int32>(source); }

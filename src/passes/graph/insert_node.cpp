@@ -1,0 +1,26 @@
+#include "passes/graph/insert_node.h"
+
+#include "ops/op.h"
+
+namespace onnxc {
+
+Value* insert_node(Graph& graph, const Node* before, std::string_view type, int version, std::vector<Value*> inputs,
+                   std::vector<NamedAttribute> attributes, std::string name, DType dtype, Shape shape) {
+  auto node = std::make_unique<Node>();
+  node->op = find_op("", type, version);
+  node->origin = before->origin;
+  node->origin.type = type;
+  node->origin.version = version;
+  node->branch = before->branch;
+  node->condition = before->condition;
+  node->inputs = std::move(inputs);
+  node->attributes = std::move(attributes);
+  Value* result = graph.add_value(std::move(name));
+  result->dtype = dtype;
+  result->shape = std::move(shape);
+  node->outputs = {result};
+  graph.insert(std::move(node), before);
+  return result;
+}
+
+}  // namespace onnxc

@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
-	@echo 'make build    build/bin/onnxc, build/bin/onnxc-run and build/lib/libonnxc_compiler.so, without the tests'
+	@echo 'make build    build/bin/onnxc, build/bin/onnxc-run, build/lib/libonnxc_compiler.so and libonnxc_ep.so, no tests'
 	@echo 'make test     every test that a change must pass'
 	@echo 'make test-all the same, and the long ones'
 	@echo 'make suite    every test of the ONNX package, on the CPU and on the simulated GPU (SUITE="-k cpu-" chooses)'
@@ -46,7 +46,7 @@ setup-docs:
 	@scripts/setup.sh docs
 
 build: setup
-	@scripts/build.sh release onnxc onnxc_compiler_shared onnxc-run run_model
+	@scripts/build.sh release onnxc onnxc_compiler_shared onnxc_ep onnxc-run run_model
 
 demo: build
 	@scripts/demo.sh

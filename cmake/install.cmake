@@ -1,6 +1,7 @@
-# What `cmake --install` puts under a prefix: both commands, the C header, what onnxc compiles models with (kernels'
+# What `cmake --install` puts under a prefix: both commands, onnxruntime's provider, the C header, what onnxc compiles models with (kernels'
 # headers, the runtime), and a CMake package. onnxc finds its parts relative to itself.
 install(TARGETS onnxc onnxc-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS onnxc_ep LIBRARY DESTINATION lib)
 if(NOT ONNXC_PORTABLE)  # Debian's static protobuf is not made for shared libraries
   install(TARGETS onnxc_compiler_shared LIBRARY DESTINATION lib)
   install(FILES src/library/onnxc_compiler.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -13,6 +13,7 @@ others, on the host or on a GPU, are taken and given without a copy by `model.ru
 """
 
 from onnxc import nnunet, ray
+from onnxc.command import ep_path
 from onnxc.compatibility import (
     ExecutionMode,
     GraphOptimizationLevel,
@@ -43,6 +44,7 @@ __all__ = [
     "ValueInfo",
     "__version__",
     "compile",
+    "ep_path",
     "get_available_providers",
     "get_device",
     "nnunet",

@@ -69,6 +69,19 @@ def version() -> str:
     return done.stdout.strip()
 
 
+def ep_path() -> str:
+    """onnxc as an execution provider of onnxruntime: the library to register there.
+
+        onnxruntime.register_execution_provider_library("onnxc", onnxc.ep_path())
+
+    Raises OnnxcError where this installation has none.
+    """
+    path = Path(_find_command()).resolve().parents[1] / "lib" / "libonnxc_ep.so"
+    if not path.is_file():
+        raise OnnxcError(f"{path} is missing; install onnxc again")
+    return str(path)
+
+
 def _find_command() -> str:
     """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH."""
     folder = os.environ.get("ONNXC_BIN")

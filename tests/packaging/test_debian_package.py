@@ -51,6 +51,7 @@ def test_its_files(package: Path) -> None:
         "usr/include/onnxc.h",
         "usr/include/onnxc_compiler.h",
         "usr/lib/libonnxc_compiler.so",
+        "usr/lib/libonnxc_ep.so",
         "usr/lib/onnxc/libonnxc_runtime_cpu.a",
         "usr/lib/cmake/onnxc/onnxc-config.cmake",
         "usr/share/onnxc/include/host/model.h",

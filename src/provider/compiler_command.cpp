@@ -1,0 +1,86 @@
+#include "provider/compiler_command.h"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "support/diagnostics.h"
+#include "support/safe_file.h"
+#include "support/subprocess.h"
+#include "support/temporary_folder.h"
+#include "support/text.h"
+
+namespace onnxc::provider {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the command said, without the name of the temporary file.
+std::string reason(const ProcessResult& result, const fs::path& model) {
+  std::string text = result.errors;
+  for (const std::string& part : {std::string("error: "), quote(model.string()) + ": "})
+    if (const size_t at = text.find(part); at != std::string::npos) text.erase(at, part.size());
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.empty() ? "onnxc ended with " + result.describe() : text;
+}
+
+ProcessResult run(const CompilerCommand& command, const fs::path& model, const std::vector<std::string>& words) {
+  std::vector<std::string> arguments = {command.file.string(), model.string()};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  arguments.insert(arguments.end(), command.options.begin(), command.options.end());
+  return run_process(arguments);
+}
+
+// The number of a node by its name, or by that of a node of its subgraphs: "n12", "n12/then_branch/add". Nothing for a
+// node of the compiler's own.
+std::optional<size_t> number_of(const std::string& name) {
+  size_t number = 0;
+  if (!name.starts_with('n') || std::from_chars(name.data() + 1, name.data() + name.size(), number).ec != std::errc())
+    return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+fs::path find_compiler_command() {
+  Dl_info found{};
+  const bool is_known =
+      dladdr(reinterpret_cast<const void*>(&find_compiler_command), &found) != 0 && found.dli_fname != nullptr;
+  const fs::path library = is_known ? fs::canonical(found.dli_fname) : "";
+  const char* chosen = std::getenv("ONNXC_BIN");
+  const fs::path file =
+      (chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : library.parent_path().parent_path() / "bin") / "onnxc";
+  user_check(fs::exists(file), "the command {} is missing; install onnxc again, or set ONNXC_BIN to its folder",
+             quote(file.string()));
+  return file;
+}
+
+void compile(const CompilerCommand& command, std::string_view model, const fs::path& output) {
+  const TemporaryFolder folder("provider");
+  const fs::path file = folder.path() / "model.onnx";
+  write_file(file, model);
+  const ProcessResult result = run(command, file, {"-o", output.string()});
+  if (!result.succeeded()) throw UserError(reason(result, file));
+}
+
+std::vector<size_t> faulty_nodes(const CompilerCommand& command, std::string_view model) {
+  const TemporaryFolder folder("provider");
+  const fs::path file = folder.path() / "model.onnx", shapes = folder.path() / "shapes.json";
+  write_file(file, model);
+  const ProcessResult result = run(command, file, {"--dump-shapes=" + shapes.string()});
+  if (!fs::exists(shapes)) throw UserError(reason(result, file));
+  std::set<size_t> numbers;
+  const nlohmann::json dump = nlohmann::json::parse(map_file(shapes)->text());
+  for (const nlohmann::json& node : dump.at("nodes"))
+    if (const std::optional<size_t> number = number_of(node.at("name").get<std::string>());
+        number && node.contains("fault"))
+      numbers.insert(*number);
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace onnxc::provider

@@ -1,0 +1,89 @@
+#include "provider/graph_compiler.h"
+
+#include "provider/model_cache.h"
+#include "provider/model_writer.h"
+#include "provider/partition.h"
+#include "support/diagnostics.h"
+#include "support/safe_file.h"
+#include "support/temporary_folder.h"
+#include "support/text.h"
+
+namespace onnxc::provider {
+namespace {
+
+// A part costs a compile and two crossings of its border: of a graph in many pieces the largest are taken.
+constexpr size_t most_parts = 8;
+
+std::vector<size_t> numbers_where(const std::vector<bool>& flags, bool value) {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < flags.size(); ++i)
+    if (flags[i] == value) numbers.push_back(i);
+  return numbers;
+}
+
+std::string names_of(const GraphView& graph, const std::vector<size_t>& nodes) {
+  std::string text;
+  for (const size_t node : nodes)
+    text += fmt::format("\n  {}: {}", quote(graph.nodes()[node].name), printable(graph.nodes()[node].type));
+  return text;
+}
+
+}  // namespace
+
+CompiledGraph GraphCompiler::compile(const GraphView& graph) {
+  try {
+    return compile_parts(graph, {find_compiler_command(), options_});
+  } catch (const UserError& error) {
+    return {{}, error.what()};
+  }
+}
+
+CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const CompilerCommand& command) {
+  const ModelWriter writer(api_, graph);
+  CompiledGraph result;
+  const auto add_part = [&](const std::vector<size_t>& nodes) {
+    try {
+      result.parts.push_back({nodes, compile_model(command, writer.write(nodes, NodeNames::own))});
+      return true;
+    } catch (const UserError& error) {
+      result.reason += (result.reason.empty() ? "" : "\n") + std::string(error.what());
+      return false;
+    }
+  };
+
+  std::vector<bool> is_left;
+  for (const NodeView& node : graph.nodes()) is_left.push_back(!writer.can_write(node));
+  const std::vector<size_t> unwritten = numbers_where(is_left, true), written = numbers_where(is_left, false);
+  if (!unwritten.empty())
+    result.reason = "values that are no tensors of numbers:" + names_of(graph, unwritten);
+  else if (add_part(written))
+    return result;
+  const std::vector<size_t> faulty = faulty_nodes(command, writer.write(written, NodeNames::numbered));
+  // What stops the whole graph, and is at no node of its own, would stop each part.
+  if (faulty.empty() && unwritten.empty()) return result;
+  for (const size_t node : faulty) is_left.at(node) = true;
+
+  std::vector<std::vector<size_t>> parts = partition(graph.predecessors(), is_left);
+  if (parts.size() > most_parts) parts.resize(most_parts);
+  for (const std::vector<size_t>& nodes : parts) add_part(nodes);
+  return result;
+}
+
+std::shared_ptr<const LoadedModel> GraphCompiler::compile_model(const CompilerCommand& command,
+                                                                const std::string& model) {
+  const std::optional<std::filesystem::path> kept = cache_folder();
+  std::optional<TemporaryFolder> temporary;
+  if (!kept) temporary.emplace("provider");
+  const std::filesystem::path folder = kept ? *kept : temporary->path();
+  const std::filesystem::path file = cached_file(folder, model, command.file, command.options);
+  std::shared_ptr<const LoadedModel>& loaded = models_[file.filename()];
+  if (loaded != nullptr) return loaded;
+  if (!find_cached(file)) {
+    provider::compile(command, model, file);
+    if (kept) make_room(folder);
+  }
+  loaded = std::make_shared<LoadedModel>(file);
+  return loaded;
+}
+
+}  // namespace onnxc::provider

@@ -1,0 +1,117 @@
+#include "provider/model_cache.h"
+
+#include <cpuid.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <system_error>
+#include <vector>
+
+#include "support/diagnostics.h"
+#include "support/hash.h"
+#include "support/safe_file.h"
+
+namespace onnxc::provider {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t usual_bytes = uintmax_t{4} << 30;
+
+// What the CPU says of its features.
+std::string features_of_this_cpu() {
+  std::string text;
+  for (const auto [leaf, subleaf] : {std::pair{1u, 0u}, std::pair{7u, 0u}, std::pair{7u, 1u}}) {
+    std::array<unsigned, 4> registers{};
+    __get_cpuid_count(leaf, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]);
+    if (leaf == 1) registers[1] = 0;  // the number of the core that asks
+    for (const unsigned each : registers) text += fmt::format("{:x} ", each);
+  }
+  return text;
+}
+
+// Size, time and inode: another build of the compiler is another file.
+std::string state_of(const fs::path& file) {
+  struct stat state{};
+  if (::stat(file.c_str(), &state) != 0) return {};
+  return fmt::format("{} {} {} {}", state.st_size, state.st_mtim.tv_sec, state.st_mtim.tv_nsec, state.st_ino);
+}
+
+std::string text_or_nothing(const char* value) { return value != nullptr ? value : ""; }
+
+std::string sha256_of(std::string_view text) { return sha256(std::as_bytes(std::span(text))); }
+
+uintmax_t most_bytes() {
+  const std::string text = text_or_nothing(std::getenv("ONNXC_MODEL_CACHE_BYTES"));
+  uintmax_t bytes = usual_bytes;
+  std::from_chars(text.data(), text.data() + text.size(), bytes);
+  return bytes;
+}
+
+fs::path chosen_folder() {
+  if (const char* chosen = std::getenv("ONNXC_MODEL_CACHE")) return chosen;
+  const std::string caches = text_or_nothing(std::getenv("XDG_CACHE_HOME"));
+  if (!caches.empty()) return fs::path(caches) / "onnxc" / "models";
+  const std::string home = text_or_nothing(std::getenv("HOME"));
+  return home.empty() ? fs::path() : fs::path(home) / ".cache" / "onnxc" / "models";
+}
+
+struct KeptFile {
+  fs::file_time_type opened;
+  uintmax_t size;
+  fs::path path;
+};
+
+}  // namespace
+
+std::optional<fs::path> cache_folder() {
+  const fs::path folder = chosen_folder();
+  try {
+    if (folder.empty()) return std::nullopt;
+    make_folder(folder);
+    return folder;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+fs::path cached_file(const fs::path& folder, std::string_view model, const fs::path& compiler,
+                     std::span<const std::string> options) {
+  std::string parts = sha256_of(model);
+  for (const std::string& part :
+       {state_of(compiler), text_or_nothing(std::getenv("ONNXC_CXX")), features_of_this_cpu()})
+    parts += '\0' + part;
+  for (const std::string& option : options) parts += '\0' + option;
+  return folder / (sha256_of(parts) + ".so");
+}
+
+bool find_cached(const fs::path& file) {
+  std::error_code error;
+  fs::last_write_time(file, fs::file_time_type::clock::now(), error);
+  return !error;
+}
+
+void make_room(const fs::path& folder) {
+  std::error_code error;  // of files that another process removes meanwhile
+  std::vector<KeptFile> files;
+  uintmax_t total = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    if (file.path().extension() != ".so") continue;
+    const KeptFile kept{file.last_write_time(error), file.file_size(error), file.path()};
+    if (error) continue;
+    files.push_back(kept);
+    total += kept.size;
+  }
+  std::ranges::sort(files, {}, &KeptFile::opened);
+  for (size_t i = 0; i + 1 < files.size() && total > most_bytes(); ++i) {
+    fs::remove(files[i].path, error);
+    total -= files[i].size;
+  }
+}
+
+}  // namespace onnxc::provider

@@ -1,0 +1,143 @@
+#include "provider/provider.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "provider/context_node.h"
+#include "provider/fused_node.h"
+#include "support/diagnostics.h"
+
+namespace onnxc::provider {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Empty where there is none.
+std::string session_entry(const Api& api, const OrtSessionOptions* options, const std::string& key) {
+  if (api.get(entry::HasSessionConfigEntry, options, key.c_str()) == 0) return {};
+  size_t size = 0;
+  api.check(entry::GetSessionConfigEntry, options, key.c_str(), nullptr, &size);
+  std::string value(size, '\0');
+  api.check(entry::GetSessionConfigEntry, options, key.c_str(), value.data(), &size);
+  return value.c_str();  // to its 0
+}
+
+std::vector<std::string> names_of(const std::vector<ValueUse>& uses) {
+  std::vector<std::string> names;
+  for (const ValueUse& use : uses) names.push_back(use.name);
+  return names;
+}
+
+}  // namespace
+
+Settings read_settings(const Api& api, const OrtSessionOptions* options) {
+  const std::string own = "ep.onnxcexecutionprovider.";
+  Settings settings;
+  std::istringstream words(session_entry(api, options, own + "options"));
+  for (std::string word; words >> word;) settings.options.push_back(word);
+  settings.loads_native_code = session_entry(api, options, own + "load_native_code") == "1";
+  settings.writes_context = session_entry(api, options, "ep.context_enable") == "1";
+  settings.embeds_context = session_entry(api, options, "ep.context_embed_mode") == "1";
+  settings.context_file = session_entry(api, options, "ep.context_file_path");
+  return settings;
+}
+
+// The node that onnxruntime puts in place of a part.
+struct Provider::FusedInterface {
+  std::string name;
+  std::vector<std::string> inputs, outputs;
+
+  FusedInterface(const Api& api, const OrtNode* node)
+      : name(api.get(entry::Node_GetName, node)),
+        inputs(names_of(uses_of(api, api.list(entry::Node_GetNumInputs, entry::Node_GetInputs, node)))),
+        outputs(names_of(uses_of(api, api.list(entry::Node_GetNumOutputs, entry::Node_GetOutputs, node)))) {}
+};
+
+Provider::Provider(const Api& api, Settings settings, const OrtLogger* logger)
+    : api_(api), settings_(std::move(settings)), logger_(logger), compiler_(api, settings_.options) {
+  get_name = [](const OrtEp*) { return provider_name; };
+  get_capability = [](OrtEp* self, const OrtGraph* graph, OrtEpGraphSupportInfo* support) {
+    Provider& provider = *static_cast<Provider*>(self);
+    return provider.api_.status_of([&] { provider.take_parts(graph, support); });
+  };
+  compile = [](OrtEp* self, const OrtGraph** graphs, const OrtNode** fused_nodes, size_t count,
+               OrtNodeComputeInfo** compute_infos, OrtNode** context_nodes) {
+    Provider& provider = *static_cast<Provider*>(self);
+    return provider.api_.status_of([&] {
+      for (size_t i = 0; i < count; ++i) {
+        const FusedInterface fused(provider.api_, fused_nodes[i]);
+        const std::shared_ptr<const LoadedModel> model = provider.model_of(graphs[i], fused);
+        compute_infos[i] = std::make_unique<FusedNode>(provider.api_, model, fused.inputs, fused.outputs).release();
+        if (provider.settings_.writes_context) context_nodes[i] = provider.make_context(graphs[i], fused, model);
+      }
+    });
+  };
+  release_compute_infos = [](OrtEp*, OrtNodeComputeInfo** compute_infos, size_t count) {
+    for (size_t i = 0; i < count; ++i) delete static_cast<FusedNode*>(compute_infos[i]);
+  };
+}
+
+void Provider::take_parts(const OrtGraph* graph, OrtEpGraphSupportInfo* support) {
+  // onnxruntime asks for the branches of an If before the If: the node itself is taken, with all that is in it.
+  if (api_.get(entry::Graph_GetParentNode, graph) != nullptr) return;
+  const GraphView view(api_, graph);
+  if (view.nodes().empty() || take_context_nodes(view, support)) return;
+  const CompiledGraph compiled = compiler_.compile(view);
+  OrtNodeFusionOptions options;
+  options.drop_constant_initializers = true;  // the compiled model has them
+  for (const CompiledPart& part : compiled.parts) {
+    std::vector<const OrtNode*> nodes;
+    for (const size_t index : part.nodes) {
+      nodes.push_back(view.nodes()[index].handle);
+      for (const ValueUse& output : view.nodes()[index].outputs) models_[output.name] = part.model;
+    }
+    api_.check(entry::EpGraphSupportInfo_AddNodesToFuse, support, nodes.data(), nodes.size(), &options);
+  }
+  say_what_is_left(view, compiled);
+}
+
+// Of a saved model; what is not compiled there was left to others when it was saved.
+bool Provider::take_context_nodes(const GraphView& graph, OrtEpGraphSupportInfo* support) {
+  bool has_any = false;
+  for (const NodeView& node : graph.nodes()) {
+    if (!is_context_node(api_, node, provider_name)) continue;
+    has_any = true;
+    api_.check(entry::EpGraphSupportInfo_AddNodesToFuse, support, &node.handle, 1, nullptr);
+  }
+  return has_any;
+}
+
+void Provider::say_what_is_left(const GraphView& graph, const CompiledGraph& compiled) {
+  if (compiled.reason.empty() || !said_.insert(compiled.reason).second) return;
+  size_t taken = 0;
+  for (const CompiledPart& part : compiled.parts) taken += part.nodes.size();
+  api_.log(logger_, LogLevel::warning,
+           fmt::format("onnxc compiles {} of {} nodes, in {} parts, and leaves the others to onnxruntime: {}", taken,
+                       graph.nodes().size(), compiled.parts.size(), compiled.reason));
+}
+
+std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, const FusedInterface& fused) const {
+  const GraphView view(api_, graph);
+  if (view.nodes().size() == 1 && is_context_node(api_, view.nodes()[0], provider_name)) {
+    user_check(settings_.loads_native_code,
+               "the model holds native code, which does what this process may; where you trust its file as a program, "
+               "give the provider the option load_native_code with the value 1");
+    return load_context(api_, view.nodes()[0], fs::path(api_.get(entry::Graph_GetModelPath, graph)).parent_path());
+  }
+  internal_check(!fused.outputs.empty() && models_.contains(fused.outputs[0]), "what onnxruntime fuses is compiled");
+  return models_.at(fused.outputs[0]);
+}
+
+OrtNode* Provider::make_context(const OrtGraph* graph, const FusedInterface& fused,
+                                std::shared_ptr<const LoadedModel> model) {
+  const fs::path saved =
+      settings_.context_file.empty() ? fs::path(api_.get(entry::Graph_GetModelPath, graph)) : settings_.context_file;
+  user_check(settings_.embeds_context || !saved.empty(),
+             "a model from memory, whose compiled parts are files: say where with ep.context_file_path");
+  const fs::path file = saved.parent_path() / fmt::format("{}_onnxc_{}.so", saved.stem().string(), context_count_++);
+  return make_context_node(api_, {provider_name, ONNXC_VERSION, fused.name, fused.inputs, fused.outputs,
+                                  std::move(model), settings_.embeds_context, file});
+}
+
+}  // namespace onnxc::provider

@@ -173,7 +173,8 @@ def test_a_folder_without_results_has_no_record(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("commands")
 def test_short_run(tmp_path: Path) -> None:
-    limits = ["--engines", "onnxc", "onnxruntime", "--threads", "1", "--rounds", "2", "--seconds", "0.05"]
+    engines = ("onnxc", "onnxruntime", "onnxruntime+onnxc")
+    limits = ["--engines", *engines, "--threads", "1", "--rounds", "2", "--seconds", "0.05"]
     done = bench("seed_convolution", *limits, "--no-pictures", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "against onnxruntime" in done.stdout
@@ -182,7 +183,7 @@ def test_short_run(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "results.json").read_text())
     [model] = content["models"]
     row = model["threads"]["1"]
-    for engine in ("onnxc", "onnxruntime"):
+    for engine in engines:
         assert row[engine]["minimum_ms"] == min(row[engine]["turns_ms"]) <= row[engine]["latency_ms"]
         assert len(row[engine]["turns_ms"]) == 2
         assert row[engine]["peak_mib"] > row[engine]["added_mib"] > 0

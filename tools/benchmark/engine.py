@@ -51,14 +51,34 @@ def load_onnxc(task: Task) -> Run:
     return lambda: session.run(None, task.feeds)
 
 
-def load_onnxruntime(task: Task) -> Run:
+def onnxruntime_options(task: Task) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = task.threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(task.model, options, providers=["CPUExecutionProvider"])
+    return options
+
+
+def load_onnxruntime(task: Task) -> Run:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(task.model, onnxruntime_options(task), providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, task.feeds)
+
+
+def load_onnxc_in_onnxruntime(task: Task) -> Run:
+    """onnxc as onnxruntime's execution provider; a first load compiles."""
+    import onnxruntime
+
+    import onnxc
+
+    onnxruntime.register_execution_provider_library("onnxc", onnxc.ep_path())
+    options = onnxruntime_options(task)
+    devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == "OnnxcExecutionProvider"]
+    options.add_provider_for_devices(devices, {})
+    session = onnxruntime.InferenceSession(task.model, options)
     return lambda: session.run(None, task.feeds)
 
 
@@ -138,6 +158,7 @@ class Engine:
 ENGINES = {
     "onnxc": Engine("onnxc", load_onnxc),
     "onnxruntime": Engine("onnxruntime", load_onnxruntime),
+    "onnxruntime+onnxc": Engine("onnxruntime", load_onnxc_in_onnxruntime),
     "openvino": Engine("openvino", load_openvino),
     "openvino-default": Engine("openvino", load_openvino_default),
     "pytorch": Engine("torch", load_pytorch),

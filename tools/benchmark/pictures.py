@@ -16,6 +16,7 @@ pyplot.switch_backend("Agg")  # draws into files, on a machine without a screen
 COLORS = {
     "onnxc": "#1b6ca8",
     "onnxruntime": "#e08e45",
+    "onnxruntime+onnxc": "#7b6fb0",
     "openvino": "#7a9e7e",
     "openvino-default": "#4f7a55",
     "pytorch": "#b0483a",

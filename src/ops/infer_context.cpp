@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/expr/indicator.h"
 #include "support/checked.h"
 #include "support/text.h"
 
@@ -98,10 +99,11 @@ void InferContext::at_least(const Expr& a, const Expr& b, std::string_view what)
 }
 
 Expr broadcast_extent(const std::vector<Expr>& dims) {
-  Expr least = 1, largest = dims.front();
+  // Where one is 0 the result is 0; elsewhere the indicators of those that were broadcast before are 1.
+  Expr least = 1, largest = without_indicators(dims.front());
   for (const Expr& dim : dims) {
     least = min(least, dim);
-    largest = max(largest, dim);
+    largest = max(largest, without_indicators(dim));
   }
   return least == min(largest, 1) ? largest : least * largest;
 }

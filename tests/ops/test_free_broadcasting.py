@@ -14,8 +14,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from onnxc import RunError
 from onnxc import compile as compile_model
 from tests.onnxruntime_sessions import open_session
+from tests.security.test_cost import merged_rows
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5}
 
@@ -102,3 +104,35 @@ def test_broadcasts(tmp_path: Path, name: str, options: tuple[str, ...]) -> None
                 np.testing.assert_allclose(result, expected, rtol=2e-7, err_msg=str(shapes))
             else:
                 np.testing.assert_array_equal(result, expected, str(shapes))
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("options", [(), ("-O0",)], ids=["", "-O0"])
+def test_what_was_broadcast_is_broadcast_again(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Rows of all batches become one batch in between, so that sizes are products of broadcast ones."""
+    (tmp_path / "model.onnx").write_bytes(merged_rows(3).SerializeToString())
+    reference = open_session(tmp_path / "model.onnx", threads=1)
+    random = np.random.default_rng(0)
+    # The dims of x, k and m before the last; of the second and third sum too, each pair is equal or has a 1.
+    runs = [
+        ([2, 3], [2, 1], [1, 6]), ([1, 1], [1, 1], [1, 1]), ([1, 5], [1, 5], [1, 5]), ([1, 1], [1, 4], [1, 4]),
+        ([1, 4], [1, 1], [1, 1]), ([0, 3], [1, 1], [1, 1]), ([1, 1], [0, 1], [1, 1]), ([1, 0], [1, 0], [1, 1]),
+        ([1, 1], [1, 1], [0, 1]), ([3, 1], [1, 1], [1, 1]), ([1, 2], [1, 2], [3, 2]),
+    ]  # fmt: skip
+    taken = 0
+    with compile_model(tmp_path / "model.onnx", options=options) as session:
+        for dims in runs:
+            feeds = {
+                name: random.integers(-4, 5, [*each, 4]).astype("f") for name, each in zip("xkm", dims, strict=True)
+            }
+            try:
+                [expected] = reference.run(None, feeds)
+            except Exception:  # of whatever type: dims that do not fit
+                with pytest.raises(RunError):
+                    session.run(None, feeds)
+                continue
+            [result] = session.run(None, feeds)
+            assert result.shape == expected.shape, dims
+            np.testing.assert_array_equal(result, expected, str(dims))
+            taken += 1
+    assert taken >= 7

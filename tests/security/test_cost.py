@@ -109,6 +109,23 @@ def attentions(count: int) -> onnx.ModelProto:
     return built
 
 
+def merged_rows(count: int) -> onnx.ModelProto:
+    """Sums with tensors of another batch and length, after each of which the rows of all batches become one batch: each
+    size is a product of sizes that were broadcast, and is broadcast again."""
+    nodes = []
+    for i in range(count):
+        nodes += [
+            helper.make_node("Add", ["x" if i == 0 else f"h{i - 1}", "k"], [f"a{i}"]),
+            helper.make_node("Reshape", [f"a{i}", "rows"], [f"f{i}"]),
+            helper.make_node("Unsqueeze", [f"f{i}", "first"], [f"u{i}"]),
+            helper.make_node("Add", [f"u{i}", "m"], ["y" if i == count - 1 else f"h{i}"]),
+        ]
+    built = model(nodes, ["B", "S", 4], {"rows": np.array([-1, 4]), "first": np.array([0])})
+    for name, dims in {"k": ["C", "S2", 4], "m": ["D", "S3", 4]}.items():
+        built.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+    return built
+
+
 # What comes first, an option or what the error says; the model; and the exit codes that are right.
 CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, bytes]] = {
     "relu": (lambda: chain("Relu", 10_000), ("--dump-shapes",), 0, b""),
@@ -127,6 +144,7 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, byte
                    ("--dump-shapes",), 0, b""),
     "broadcasts": (lambda: broadcasts(100), ("--emit", "ir", "-o", "out"), 0, b""),
     "attentions": (lambda: attentions(24), ("--emit", "ir", "-o", "out"), 0, b""),
+    "merged rows": (lambda: merged_rows(12), ("--emit", "ir", "-o", "out"), 0, b""),
     "auto_pad": (lambda: model([helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="A" * 3_000_000)], [1, 1, 4],
                                {"w": np.ones((1, 1, 1), np.float32)}), ("-o", "out"), 1, b"auto_pad 'AAA"),
     "perm": (

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "ir/expr/expr.h"
+#include "ir/expr/indicator.h"
 #include "ir/expr/terms.h"
 #include "support/checked.h"
 
@@ -51,7 +52,9 @@ std::optional<QuotientAndRest> divide_polynomial(Expr a, const Expr& b) {
 QuotientAndRest divide_terms(const Expr& a, const Term& b) {
   std::vector<Term> quotient, rest;
   for (const Term& term : a.terms()) {
-    if (auto ratio = divide_exactly(term, b))
+    std::optional<Term> ratio = divide_exactly(term, b);
+    if (!ratio) ratio = divide_by_indicators(term, b);
+    if (ratio)
       quotient.push_back(*ratio);
     else
       rest.push_back(term);

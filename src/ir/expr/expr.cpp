@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/expr/bounds.h"
+#include "ir/expr/indicator.h"
 #include "ir/expr/terms.h"
 #include "support/checked.h"
 
@@ -291,8 +292,10 @@ Expr::Expr(const Symbol& symbol)
 }
 
 Expr Expr::from_terms(std::vector<Term> terms) {
-  for (Term& term : terms)
+  for (Term& term : terms) {
+    join_indicators(term);
     std::ranges::sort(term.factors, [](const Atom& a, const Atom& b) { return compare_atoms(a, b) < 0; });
+  }
   sort_terms(terms);
   Expr result;
   result.terms_ = normal_form(std::move(terms));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/expr/expr.h"
+#include "ir/expr/indicator.h"
 #include "ir/expr/terms.h"
 
 namespace onnxc {
@@ -38,6 +39,12 @@ void add_operand(AtomKind kind, std::vector<Expr>& operands, const Expr& added) 
 Expr extremum(AtomKind kind, const Expr& a, const Expr& b) {
   std::vector<Expr> operands = operands_of(kind, a);
   for (const Expr& operand : operands_of(kind, b)) add_operand(kind, operands, operand);
+  if (kind == AtomKind::min) {
+    if (const auto factors = factors_of_indicator(operands)) {
+      operands.clear();
+      for (const Expr& factor : *factors) add_operand(kind, operands, factor);
+    }
+  }
   std::ranges::sort(operands);
   operands.erase(std::ranges::unique(operands).begin(), operands.end());
   if (operands.size() == 1) return operands[0];

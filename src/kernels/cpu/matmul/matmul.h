@@ -7,8 +7,9 @@
 // vectors wide: a constant b is packed at compile time, otherwise a task packs each panel when it reaches it. A task
 // copies its rows of a, one block of the depth at a time, to rows at a constant distance, so that the tile addresses
 // all of them from one pointer. With a single row (a fully connected layer) b is streamed once, and several sets of
-// accumulators hide the FMA's latency. The sizes alone fix the order of each sum. Limits: a sum is never split over
-// tasks, so few columns with a very long depth use few threads.
+// accumulators hide the FMA's latency. The sizes alone fix the order of each sum: of several rows, each has the same
+// bits wherever it stands. Limits: a sum is never split over tasks, so few columns with a very long depth use few
+// threads.
 #pragma once
 
 #include "kernels/cpu/matmul/matmul_geometry.h"
@@ -182,7 +183,7 @@ class MatrixProduct {
     for (int64_t block = 0; block < geometry.depth_blocks; ++block) {
       const int64_t begin = block * geometry.block_depth;
       const int64_t depth = smaller(geometry.block_depth, arguments.sizes.depth - begin);
-      pack_a(arguments.a_view, task, begin, depth, packed_a);
+      pack_a(arguments, task, begin, depth, packed_a);
       for (int64_t index = task.panel_begin; index < task.panel_end; ++index) {
         const int64_t column = index * packing(arguments.sizes).panel_columns();
         float* const sums = partial_sums + (index - task.panel_begin) * geometry.block_rows * 2 * lanes;
@@ -199,10 +200,11 @@ class MatrixProduct {
 
   // ---- packing
 
-  static void pack_a(const MatrixView& view, const Task& task, int64_t begin, int64_t depth, float* packed) {
+  static void pack_a(const Arguments& arguments, const Task& task, int64_t begin, int64_t depth, float* packed) {
+    const MatrixView& view = arguments.a_view;
     detail::copy_rows(task.a + task.row_begin * view.row_stride + begin * view.column_stride, view.row_stride,
                       view.column_stride, task.rows, depth, packed, a_row_stride);
-    if (task.rows == 1) return;
+    if (arguments.sizes.rows == 1) return;
     // The last tile may have more rows than are left.
     for (int64_t row = task.rows; row < round_up(task.rows, most_tile_rows); ++row)
       for (int64_t k = 0; k < depth; ++k) packed[row * a_row_stride + k] = 0.0f;
@@ -227,13 +229,14 @@ class MatrixProduct {
 
   // ---- the product
 
-  // All the task's rows by one panel. The last tile is the smallest that holds what is left.
+  // All the task's rows by one panel. The last tile is the smallest that holds what is left; a last row of many is not
+  // summed as a single one is, but as those before it.
   template <int blocks, class Element>
   static void multiply_panel(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
                              const Panel<Element>& panel) {
     for (int64_t row = 0; row < task.rows; row += most_tile_rows) {
       const int64_t rows = smaller(most_tile_rows, task.rows - row);
-      if (rows == 1)
+      if (arguments.sizes.rows == 1)
         multiply_tile<1, blocks>(arguments, epilogue, task, panel, row, rows);
       else if (rows <= most_tile_rows / 4 + 1)
         multiply_tile<most_tile_rows / 4 + 1, blocks>(arguments, epilogue, task, panel, row, rows);

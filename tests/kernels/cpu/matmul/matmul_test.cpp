@@ -248,6 +248,29 @@ TEST(ISA_SUITE(MatrixProduct), RandomValuesStayWithinTheBoundOfASum) {
   check(c);
 }
 
+// Equal rows: each sum is that of the first row of two, to the bit.
+TEST(ISA_SUITE(MatrixProduct), ARowIsTheSameWhereverItStands) {
+  constexpr int64_t columns = 2 * lanes + 3;
+  using Kernel = MatrixProduct<float, float, float, NoMatrixEpilogue, false>;
+  for (int64_t depth : {37, 700}) {
+    std::vector<float> row(static_cast<size_t>(depth)), b(static_cast<size_t>(depth * columns)), first;
+    fill_with_normals(row, 1);
+    fill_with_normals(b, 2);
+    for (int64_t rows : {2, 3, 5, 6, 7, 8, 13, 14, 15, 16, 29, 57, 85, 113, 577, 701}) {
+      std::vector<float> a, output(static_cast<size_t>(rows * columns));
+      for (int64_t i = 0; i < rows; ++i) a.insert(a.end(), row.begin(), row.end());
+      const MatmulSizes sizes{{1, 1, 1, 1}, rows, columns, depth};
+      run_tasks_backwards<Kernel>(
+          {a.data(), b.data(), output.data(), sizes, {{}, depth, 1}, {{}, columns, 1}, {{}, columns, 1}},
+          NoMatrixEpilogue{});
+      if (first.empty()) first.assign(output.begin(), output.begin() + columns);
+      for (int64_t i = 0; i < rows; ++i)
+        ASSERT_EQ(std::memcmp(output.data() + i * columns, first.data(), first.size() * sizeof(float)), 0)
+            << "row " << i << " of " << rows << ", depth " << depth;
+    }
+  }
+}
+
 TEST(ISA_SUITE(MatrixProduct), NothingToDo) {
   EXPECT_EQ(matmul_geometry(lanes, {{1, 1, 1, 0}, 3, 4, 5}, true).work.tasks, 0);
   EXPECT_EQ(matmul_geometry(lanes, {{1, 1, 1, 1}, 0, 4, 5}, true).work.tasks, 0);

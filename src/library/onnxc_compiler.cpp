@@ -1,5 +1,6 @@
 #include "library/onnxc_compiler.h"
 
+#include <cfenv>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -53,6 +54,22 @@ CompileRequest read_request(const onnxc_compile_request* given) {
   return request;
 }
 
+// Constants are computed with IEEE's rounding to nearest, whatever the caller's thread has set, and its exception flags
+// stay as they were.
+class DefaultFloatingPoint {
+ public:
+  DefaultFloatingPoint() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatingPoint() { std::fesetenv(&saved_); }
+  DefaultFloatingPoint(const DefaultFloatingPoint&) = delete;
+  DefaultFloatingPoint& operator=(const DefaultFloatingPoint&) = delete;
+
+ private:
+  std::fenv_t saved_ = {};
+};
+
 // Cut before a character that has no room.
 void copy_text(const std::string& text, char* to, size_t size) {
   if (to == nullptr || size == 0) return;
@@ -66,6 +83,7 @@ void copy_text(const std::string& text, char* to, size_t size) {
 }  // namespace onnxc
 
 onnxc_compile_status onnxc_compile(const onnxc_compile_request* request, char* error, size_t error_size) {
+  const onnxc::DefaultFloatingPoint while_compiling;
   onnxc::CompileRequest read;
   onnxc::Outcome outcome = onnxc::outcome_of([&] { read = onnxc::read_request(request); });
   if (outcome.succeeded()) outcome = onnxc::compile(read);

@@ -1,5 +1,6 @@
 /* The compiler inside of another program: link libonnxc_compiler.so. It prints nothing, ends no process and changes no
- * signal handler; it runs clang, as the command does. Any thread may call it, several at once. */
+ * signal handler, locale or floating-point environment; it runs clang, as the command does. Any thread may call it,
+ * several at once. */
 #ifndef ONNXC_COMPILER_H
 #define ONNXC_COMPILER_H
 

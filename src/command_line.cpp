@@ -10,6 +10,7 @@
 #include "command_words.h"
 #include "machine/gpu_machines.h"
 #include "outcome.h"
+#include "pass_table.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -145,6 +146,11 @@ struct Words {
                    "optimisation: 0 none (plain loops, nothing fused); 1 to 3 (default) all")
         ->check(CLI::Range(0, 3))
         ->option_text("LEVEL");
+    app.add_option("--skip-pass", options.skipped_passes,
+                   "leave out a pass that optimises, to find which one is at fault; may be repeated")
+        ->check(CLI::IsMember(optional_passes()))
+        ->allow_extra_args(false)
+        ->option_text("PASS");
     app.add_option("-j,--jobs", options.jobs, "number of clang processes at a time (default: one per core)")
         ->check(CLI::Range(1, 1024))
         ->option_text("N");

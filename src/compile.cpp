@@ -108,11 +108,17 @@ PassConditions conditions_of(const Options& options, bool for_gpu) {
   return {options.optimization > 0, for_gpu, precision_of(options).dtype != DType::float32};
 }
 
+template <class Pass>
+bool runs(const Pass& pass, const PassConditions& conditions, const Options& options) {
+  return applies(pass.when, conditions) &&
+         std::ranges::find(options.skipped_passes, pass.name) == options.skipped_passes.end();
+}
+
 // Graph to graph.
 void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
   const PassConditions conditions = conditions_of(options, options.for_gpu());
   for (const GraphPass& pass : graph_passes())
-    if (applies(pass.when, conditions)) passes.run(pass, graph);
+    if (runs(pass, conditions, options)) passes.run(pass, graph);
   // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
   if (conditions.narrows)
     passes.run("reduce_precision", graph, [&] { reduce_precision(graph, precision_of(options)); });
@@ -127,7 +133,7 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   Program program = passes.lower([&] { return lower(graph, choices); });
   const PassConditions conditions = conditions_of(options, target.name == "hip");
   for (const ProgramPass& pass : program_passes())
-    if (applies(pass.when, conditions)) passes.run(pass, program, target);
+    if (runs(pass, conditions, options)) passes.run(pass, program, target);
   return program;
 }
 
@@ -172,6 +178,7 @@ std::string describe(const Options& options, const std::vector<CpuMachine>& mach
   for (const auto& [name, bounds] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bounds.minimum, bounds.maximum);
   for (const std::string& output : options.outputs) text += " --outputs " + output;
+  for (const std::string& pass : options.skipped_passes) text += " --skip-pass " + pass;
   return text;
 }
 

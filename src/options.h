@@ -36,6 +36,7 @@ struct Options {
   bool time_passes = false;
   std::optional<std::string> run_pass;        // one pass alone, on `model`
   std::optional<std::string> list_operators;  // "table" or "json"; needs no model
+  std::vector<std::string> skipped_passes;    // --skip-pass
   bool keep_refused = false;                  // the sources that a compiler refuses
   std::optional<std::string> dump_ir;         // the name of a pass, or "all"
   std::optional<std::string> dump_shapes;     // "" is a table on stdout; else a JSON file

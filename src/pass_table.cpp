@@ -82,6 +82,16 @@ std::span<const GraphPass> shape_passes() { return shape_rows; }
 std::span<const GraphPass> graph_passes() { return graph_rows; }
 std::span<const ProgramPass> program_passes() { return program_rows; }
 
+std::vector<std::string> optional_passes() {
+  std::vector<std::string> names;
+  const auto add = [&](const auto& pass) {
+    if (pass.when != When::always) names.emplace_back(pass.name);
+  };
+  for (const GraphPass& pass : graph_rows) add(pass);
+  for (const ProgramPass& pass : program_rows) add(pass);
+  return names;
+}
+
 bool applies(When when, const PassConditions& conditions) {
   switch (when) {
     case When::always:

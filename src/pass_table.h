@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 #include "ir/program/program.h"
@@ -35,6 +37,9 @@ std::span<const ProgramPass> program_passes();
 struct PassConditions {
   bool optimizes = false, for_gpu = false, narrows = false;
 };
+// Those that only make a model faster or smaller, each of which can be left out (--skip-pass).
+std::vector<std::string> optional_passes();
+
 bool applies(When when, const PassConditions& conditions);
 
 }  // namespace onnxc

@@ -5,7 +5,7 @@ fit the tensors there are. What nobody reads becomes an output, and now and then
 one operator set stand side by side in a model, so that clang's start is paid once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,8 +85,8 @@ class Builder(Layers, Pointwise, Movement, Reductions, Drawing):
         self.bound = min(4, self.kind.largest)
         self.tensors.append(Tensor(self.prefix + "x", tuple(dims), self.bound))
 
-    def grow(self, count: int) -> None:
-        names = [name for name in OPERATORS if not (self.kind.is_integer and name in NOT_OF_INTEGERS)]
+    def grow(self, count: int, operators: Collection[str] = OPERATORS) -> None:
+        names = [name for name in operators if not (self.kind.is_integer and name in NOT_OF_INTEGERS)]
         weight = np.array([OPERATORS[name] for name in names], float)
         for _ in range(40 * count):
             if len(self.nodes) >= count:

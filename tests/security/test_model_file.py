@@ -125,6 +125,15 @@ def test_one_name_is_exported(compiled: Path) -> None:
     assert [name.partition("@")[0] for _, name in rows] == ["onnxc_get_api"]
 
 
+def test_every_maker_of_cpus_gives_the_same_bits(compiled: Path) -> None:
+    """The approximations of 1/x and 1/sqrt(x) are Intel's on one machine and AMD's on another."""
+    command = ["llvm-objdump-19", "-d", "--no-show-raw-insn", str(compiled)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    mnemonics = set(re.findall(r"^ *[0-9a-f]+:\s+(\S+)", text, re.MULTILINE))
+    assert len(mnemonics) > 100
+    assert not {name for name in mnemonics if re.match(r"v?(rcp|rsqrt)", name)}
+
+
 def test_bytes_are_the_same_for_another_folder_user_and_date(compiled: Path, tmp_path: Path) -> None:
     """The model has another name, in a folder of another depth, and clang's files lie elsewhere."""
     folder = tmp_path / "another folder" / "deep"

@@ -14,7 +14,7 @@ help:
 	@echo 'make test-all the same, and the long ones'
 	@echo 'make suite    every test of the ONNX package, on the CPU and on the simulated GPU (SUITE="-k cpu-" chooses)'
 	@echo 'make suite-peers  how many of them onnxruntime and OpenVINO pass'
-	@echo 'make asan     the C++ tests under the address and undefined-behaviour sanitizers (make tsan: threads)'
+	@echo 'make asan     the C++ tests and the attacks under the address and undefined-behaviour sanitizers (make tsan: threads)'
 	@echo 'make fuzz     each reader of untrusted bytes under libFuzzer, 10 minutes each (FUZZ_SECONDS=60)'
 	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
 	@echo 'make microbench  each CPU kernel on layers of real networks, on one thread (BENCH="--benchmark_filter=winograd")'
@@ -64,7 +64,7 @@ suite: setup-test build
 suite-peers: setup-bench
 	@$(ENVIRONMENT) && $$ONNXC_TEST_VENV/bin/python -m tests.onnx_suite.peers $(PEERS)
 
-asan: setup
+asan: setup-test
 	@scripts/sanitize.sh asan
 
 tsan: setup

@@ -16,6 +16,18 @@ install(FILES runtime/hip/backend.h runtime/hip/program.h DESTINATION share/onnx
 install(FILES src/machine/gpu_machine.h src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)
 install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h" PATTERN "*_instances.cpp")
 
+# A wheel says what it is made of (PEP 770).
+if(SKBUILD_METADATA_DIR)
+  find_program(ONNXC_PYTHON python3 REQUIRED)
+  execute_process(COMMAND ${ONNXC_ZIG} version OUTPUT_VARIABLE zig_version OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(
+    COMMAND ${ONNXC_PYTHON} -m tools.bill_of_materials ${CMAKE_BINARY_DIR}/onnxc.spdx.json --version ${PROJECT_VERSION}
+            --onnx ${ONNX_VERSION} --zig ${zig_version}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
+  install(FILES ${CMAKE_BINARY_DIR}/onnxc.spdx.json DESTINATION ${SKBUILD_METADATA_DIR}/sboms)
+endif()
+
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/onnxc-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES cmake/onnxc-config.cmake ${CMAKE_BINARY_DIR}/onnxc-config-version.cmake DESTINATION lib/cmake/onnxc)

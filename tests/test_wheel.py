@@ -1,8 +1,10 @@
 """The wheel (make wheel) as a stranger meets it: a fresh environment, no compiler on the PATH but what pip brings."""
 
+import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -92,6 +94,31 @@ def test_its_metadata(wheel: Path) -> None:
     assert "\nLicense-Expression: Apache-2.0\n" in metadata
     assert re.search(r"^Requires-Dist: ziglang==[0-9.]+; extra == .compiler.$", metadata, re.M)
     assert {Path(name).name for name in names if "/licenses/" in name} == {"LICENSE", "NOTICE"}
+
+
+def test_its_bill_of_materials(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/sboms/onnxc.spdx.json")]
+        content = json.loads(archive.read(name))
+    version = wheel.name.split("-")[1]
+    versions = {package["name"]: package["versionInfo"] for package in content["packages"]}
+    assert versions["onnxc"] == version
+    assert all(version[0].isdigit() for version in versions.values())
+    assert {"ONNX", "Protocol Buffers", "zlib", "libstdc++"} <= versions.keys()
+
+
+def test_another_folder_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "another" / "place"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout
+    for name in listed.strip("\0").split("\0"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, folder / name, follow_symlinks=False)
+    subprocess.run(["scripts/wheel.sh"], cwd=folder, check=True, capture_output=True)
+    [other] = (folder / "dist").glob("onnxc-*.whl")
+    assert other.name == wheel.name
+    assert other.read_bytes() == wheel.read_bytes()
 
 
 def test_installed_compiled_run_and_verified_within_a_minute(environment: Environment) -> None:

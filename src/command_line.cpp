@@ -190,6 +190,10 @@ struct Words {
         ->allow_extra_args(false)
         ->option_text("D=96,H=96")
         ->group(reports);
+    app.add_option("--against", options.against,
+                   "with --dump-shapes: print only what differs from the shapes of this other model")
+        ->option_text("OTHER.onnx")
+        ->group(reports);
     app.add_option("--dump-ir", options.dump_ir,
                    "print the intermediate representation after this pass, or after each (default)")
         ->expected(0, 1)
@@ -237,6 +241,7 @@ struct Words {
     if (options.report == "-") options.report = "";
     if ((!options.shape_request.nodes.empty() || !sizes.empty()) && !options.dump_shapes)
       throw UsageError("--node and --at choose what --dump-shapes shows; give --dump-shapes as well");
+    if (!options.against.empty()) check_against();
     if (!options.keep_float32.empty() && options.precision == "float32")
       throw UsageError("--keep-float32 names exceptions of --precision; give --precision bfloat16 or float16");
     check_gpus(options);
@@ -245,6 +250,14 @@ struct Words {
     if (options.output.empty() && !prints_only) throw UsageError("nothing to do: give -o FILE, or --dump-shapes");
     if (options.run_pass && !options.output.empty())
       throw UsageError("--run-pass prints its result and compiles nothing; leave out -o");
+  }
+
+  void check_against() const {
+    if (!options.dump_shapes) throw UsageError("--against compares shapes; give --dump-shapes as well");
+    if (!options.output.empty() || options.dump_ir || options.report || options.run_pass)
+      throw UsageError(
+          "--against compares two models and compiles none; leave out -o, --report, --dump-ir and --run-pass");
+    if (!sizes.empty()) throw UsageError("--at and --against exclude each other");
   }
 };
 

@@ -21,6 +21,7 @@
 #include "passes/lowering/lower.h"
 #include "report/nodes.h"
 #include "report/report.h"
+#include "report/shape_difference.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
@@ -37,26 +38,35 @@ bool only_shows_shapes(const Options& options) {
   return options.dump_shapes && options.output.empty() && !options.dump_ir && !options.report;
 }
 
-ImportedModel import(const CompileRequest& request) {
+// `bytes`: of the model, where it is no file.
+ImportedModel import(const CompileRequest& request, const std::filesystem::path& file,
+                     std::optional<std::string_view> bytes) {
   const Options& options = request.options;
   ImportOptions import_options;
-  import_options.model_bytes = request.model_bytes;
+  import_options.model_bytes = bytes;
   import_options.limits = options.limits;
   import_options.dims = options.dims;
   import_options.outputs = options.outputs;
   // The shapes of a model that cannot be compiled can still be seen, up to the node that stops it.
   import_options.keep_unsupported = only_shows_shapes(options);
-  ImportedModel model = import_model(options.model, import_options);
+  ImportedModel model = import_model(file, import_options);
   for (const std::string& warning : model.warnings) request.messages(MessageKind::warning, warning);
   return model;
 }
 
-void dump_shapes(const CompileRequest& request, const ShownShapes& shown) {
+// `table` and `json` make the texts of what is shown.
+template <class Shown>
+void dump(const CompileRequest& request, const Shown& shown, std::string (*table)(const Shown&),
+          std::string (*json)(const Shown&)) {
   const Options& options = request.options;
   if (options.dump_shapes->empty())
-    request.messages(MessageKind::output, options.json ? shapes_json(shown) : shapes_table(shown));
+    request.messages(MessageKind::output, options.json ? json(shown) : table(shown));
   else
-    write_file(*options.dump_shapes, shapes_json(shown));
+    write_file(*options.dump_shapes, json(shown));
+}
+
+void dump_shapes(const CompileRequest& request, const ShownShapes& shown) {
+  dump(request, shown, shapes_table, shapes_json);
 }
 
 // Why a model cannot be compiled: all operators that it lacks, as the import found them, and all other faults.
@@ -83,6 +93,28 @@ void infer_and_dump_shapes(const CompileRequest& request, PassRunner& passes, co
     throw;
   }
   if (dumps) dump_shapes(request, {*model.graph, view()});
+}
+
+// As far as they can be inferred.
+ComparedGraph infer_for_comparison(PassRunner& passes, const ImportedModel& model, const std::filesystem::path& file) {
+  try {
+    for (const GraphPass& pass : shape_passes()) passes.run(pass, *model.graph);
+    return {file.string(), *model.graph};
+  } catch (const ShapeFaults& found) {
+    return {file.string(), *model.graph, reasons_to_stop(model.facts.unsupported, found.faults)};
+  } catch (const UserError& error) {
+    return {file.string(), *model.graph, error.what()};
+  }
+}
+
+void dump_difference(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
+  const Options& options = request.options;
+  const ImportedModel other = import(request, options.against, std::nullopt);
+  if (!options.dump_shapes->empty()) check_not_read(*options.dump_shapes);
+  const ComparedGraph before = infer_for_comparison(passes, other, options.against);
+  const ComparedGraph after = infer_for_comparison(passes, model, options.model);
+  const ShapeDifference difference = compare_shapes(before, after, ShapeView(*model.graph, options.shape_request));
+  dump(request, difference, difference_table, difference_json);
 }
 
 // A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
@@ -331,7 +363,8 @@ void run(const CompileRequest& request) {
   const Compiler compiler = choose_compiler(request);
   PassRunner passes(options, request.messages);
   ImportedModel model;
-  passes.time("import", [&] { model = import(request); });
+  passes.time("import", [&] { model = import(request, options.model, request.model_bytes); });
+  if (!options.against.empty()) return dump_difference(request, passes, model);
   try {
     compile_model(request, compiler, passes, model);
   } catch (const UserError& error) {

@@ -121,6 +121,7 @@ SandboxRules rules_of(const Options& options) {
   add_toolchain(rules, options.compiler);
   // The model may be a link to a file of another folder, as in a cache of models.
   add(rules.readable, {folder_of(options.model), options.model});
+  if (!options.against.empty()) add(rules.readable, {folder_of(options.against), options.against});
   const std::string_view temporary = environment("TMPDIR");
   add(rules.writable, {temporary.empty() ? fs::path("/tmp") : fs::path(temporary), "/dev/null"});
   if (!options.output.empty()) rules.writable.push_back(folder_of(options.output));

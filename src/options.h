@@ -41,6 +41,7 @@ struct Options {
   std::optional<std::string> dump_ir;         // the name of a pass, or "all"
   std::optional<std::string> dump_shapes;     // "" is a table on stdout; else a JSON file
   ShapeRequest shape_request;                 // what of them is shown
+  std::filesystem::path against;              // another model, whose shapes are compared; empty: none
   bool json = false;
   std::optional<bool> sandbox;  // of the command; nothing: as far as the kernel has one
   Limits limits;

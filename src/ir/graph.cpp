@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/attribute_text.h"
 #include "ir/tensor_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -176,27 +177,6 @@ std::string describe(const Value& value) {
   return text;
 }
 
-struct AttributePrinter {
-  template <class T>
-  std::string list(const std::vector<T>& values) const {
-    return fmt::format("[{}]", fmt::join(values, ", "));
-  }
-  std::string operator()(int64_t value) const { return fmt::format("{}", value); }
-  std::string operator()(float value) const { return fmt::format("{:#}", value); }
-  std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", printable(value)); }
-  std::string operator()(const Tensor& value) const {
-    return fmt::format("{}[{}]", info(value.dtype()).name, fmt::join(value.dims(), ", "));
-  }
-  std::string operator()(const std::vector<int64_t>& values) const { return list(values); }
-  std::string operator()(const std::vector<float>& values) const { return list(values); }
-  std::string operator()(const std::vector<std::string>& values) const {
-    std::vector<std::string> shown;
-    for (const std::string& value : values) shown.push_back(quote(value));
-    return list(shown);
-  }
-  std::string operator()(const std::shared_ptr<Graph>&) const { return "graph"; }
-};
-
 }  // namespace
 
 std::string to_string(const Graph& graph) {
@@ -209,7 +189,7 @@ std::string to_string(const Graph& graph) {
     for (const Value* output : node->outputs) outputs.push_back(output == nullptr ? "_" : describe(*output));
     for (const Value* input : node->inputs) inputs.push_back(input == nullptr ? "_" : "%" + printable(input->name));
     for (const NamedAttribute& attribute : node->attributes)
-      attributes.push_back(printable(attribute.name) + "=" + std::visit(AttributePrinter{}, attribute.value));
+      attributes.push_back(printable(attribute.name) + "=" + to_string(attribute.value));
     text += fmt::format("{} = {}({})", fmt::join(outputs, ", "), printable(node->origin.type), fmt::join(inputs, ", "));
     if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
     // What is known of a tensor of integers.

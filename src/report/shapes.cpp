@@ -25,8 +25,6 @@ bool disagrees(const Value& value) {
 
 constexpr size_t longest_reason = 4000;
 
-const char* relation(const Guard& guard) { return guard.kind == Guard::Kind::equal ? "==" : ">="; }
-
 // Of a node at fault, why; else null.
 const std::string* fault_of(const ShownShapes& shown, const Node& node) {
   for (const ShapeFaults::Fault& fault : shown.faults)
@@ -157,6 +155,8 @@ ordered_json guard_json(const ShapeView& view, const Guard& guard) {
 }
 
 }  // namespace
+
+const char* relation(const Guard& guard) { return guard.kind == Guard::Kind::equal ? "==" : ">="; }
 
 std::string shapes_table(const ShownShapes& shown) {
   const auto& [graph, view, faults, stop] = shown;

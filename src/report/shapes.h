@@ -19,6 +19,9 @@ struct ShownShapes {
   std::string stop = {};
 };
 
+// "==" or ">=".
+const char* relation(const Guard& guard);
+
 // The table has a line a node: its name and operator, where it comes from, inputs and outputs with their dims, and
 // where the file declares another shape, that; of a node at fault why. At its end stand the sizes that the symbols may
 // have, where that is known ("D = 16*n"), and the guards: other rules that sizes must obey at run time.

@@ -114,4 +114,5 @@ class Api(ctypes.Structure):
         ("cpu_level", CFUNCTYPE(c_char_p)),
         ("instance_step_source", CFUNCTYPE(c_int32, Instance, c_int32, c_void_p)),
         ("instance_step_bytes", CFUNCTYPE(c_int64, Instance, c_int32)),
+        ("instance_step_traffic", CFUNCTYPE(c_double, Instance, c_int32)),
     )

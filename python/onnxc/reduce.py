@@ -20,23 +20,16 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 from onnx import helper
 
+from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import CompileError, RunError
 
 Array = NDArray[Any]
 Feeds = dict[str, Array]
 Test = Callable[[onnx.ModelProto, Feeds], str | None]
-
-
-def reference_session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 # ------------------------------------------------------------------------------------------------------- what fails
@@ -72,7 +65,7 @@ def failure_of(model: onnx.ModelProto, feeds: Feeds, options: Sequence[str], tol
             return f"compile, exit code {error.exit_code}: {without_names(str(error).split(': ', 2)[-1])}"
     with session:
         try:
-            expected = reference_session(model).run(None, feeds)
+            expected = reference.open_session(model).run(None, feeds)
         except Exception:  # a model that onnxruntime does not take shows nothing
             return None
         try:
@@ -111,14 +104,9 @@ class Reduction:
         self.values = self._values()
 
     def _values(self) -> Feeds:
-        every = onnx.ModelProto()
-        every.CopyFrom(self.model)
-        known = set(self.outputs)
-        made = [name for node in every.graph.node for name in node.output if name and name not in known]
-        every.graph.output.extend(onnx.ValueInfoProto(name=name) for name in made)
-        session = reference_session(every)
-        names = [output.name for output in session.get_outputs()]
-        return {**self.feeds, **dict(zip(names, session.run(None, self.feeds), strict=True))}
+        made = [name for node in self.model.graph.node for name in node.output]
+        every = reference.with_outputs(self.model, [*made, *self.outputs])
+        return {**self.feeds, **reference.compute(reference.open_session(every), self.feeds)}
 
     def _value_info(self, name: str) -> onnx.ValueInfoProto:
         value = self.values[name]

@@ -127,7 +127,7 @@ int64_t least_working_bytes(onnxc_instance* instance) {
 }
 
 double step_operations(onnxc_instance* instance, int32_t step) {
-  return instance != nullptr ? from(instance)->step_operations(step) : 0;
+  return instance != nullptr ? from(instance)->step_counts(step).operations : 0;
 }
 
 onnxc_status step_output_dims(onnxc_instance* instance, int32_t step, int32_t output, int64_t* dims) {
@@ -165,6 +165,10 @@ onnxc_status instance_step_source(onnxc_instance* instance, int32_t step, onnxc_
 
 int64_t instance_step_bytes(onnxc_instance* instance, int32_t step) {
   return instance != nullptr ? from(instance)->step_bytes(step) : 0;
+}
+
+double instance_step_traffic(onnxc_instance* instance, int32_t step) {
+  return instance != nullptr ? from(instance)->step_counts(step).bytes : 0;
 }
 
 int64_t captured_graphs(onnxc_instance* instance) {
@@ -230,6 +234,7 @@ onnxc_api make_table() {
       .cpu_level = cpu_level,
       .instance_step_source = instance_step_source,
       .instance_step_bytes = instance_step_bytes,
+      .instance_step_traffic = instance_step_traffic,
   };
 }
 

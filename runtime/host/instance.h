@@ -49,7 +49,8 @@ class Instance {
   const StepOutput* step_output(int32_t step, int32_t output) const;
   int32_t step_output_count(int32_t step) const;
   int64_t least_working_bytes() const;
-  double step_operations(int32_t step) const;
+  // Nothing where they are not known, as on a GPU.
+  StepCounts step_counts(int32_t step) const;
   onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
   onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
 

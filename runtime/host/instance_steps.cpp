@@ -46,11 +46,11 @@ const StepOutput* Instance::step_output(int32_t step, int32_t output) const {
   return output >= 0 && output < step_output_count(step) ? steps()[step].outputs + output : nullptr;
 }
 
-double Instance::step_operations(int32_t step) const {
-  if (device_ != nullptr || step < 0 || step >= program_.step_count || program_.steps[step].operations == nullptr ||
+StepCounts Instance::step_counts(int32_t step) const {
+  if (device_ != nullptr || step < 0 || step >= program_.step_count || program_.steps[step].counts == nullptr ||
       !is_laid_out(step))
-    return 0;
-  return program_.steps[step].operations(symbols_.data());
+    return {};
+  return program_.steps[step].counts(symbols_.data());
 }
 
 onnxc_status Instance::check_step_output(int32_t step, int32_t output, const void* result) {

@@ -71,6 +71,12 @@ enum class StepKind : int32_t { work, bind, loop_begin, loop_end };
 
 struct DeviceFrame;  // hip/program.h
 
+// What a step does, for the sizes of a run.
+struct StepCounts {
+  double operations;  // floating-point operations
+  double bytes;       // of the tensors that it reads and writes, weights included, each counted once
+};
+
 // A step of the CPU's program, or of the GPU's.
 struct StepDescription {
   const char* name;                              // "conv_direct 3x3x3 64->64"
@@ -78,7 +84,7 @@ struct StepDescription {
   const char* operators;                         // their operator types, separated by newlines
   onnxc_step_source source;                      // where they come from
   void (*run)(const Frame& frame);               // on the CPU
-  double (*operations)(const int64_t* symbols);  // floating-point operations, or null
+  StepCounts (*counts)(const int64_t* symbols);  // or null
   int32_t output_count;
   const StepOutput* outputs;
   // For a step that begins the next level and has no function of its own: reads symbols, and checks the guards that

@@ -327,6 +327,9 @@ typedef struct onnxc_api {
    * that hold tensors during one, for the dims bound last (0 on a GPU). */
   onnxc_status (*instance_step_source)(onnxc_instance* instance, int32_t step, onnxc_step_source* source);
   int64_t (*instance_step_bytes)(onnxc_instance* instance, int32_t step);
+  /* Bytes of the tensors that such a step reads and writes, weights included, each counted once, for the dims bound
+   * last: the least that it moves where no cache holds any of them. 0 where it is not known, as on a GPU. */
+  double (*instance_step_traffic)(onnxc_instance* instance, int32_t step);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

@@ -1,9 +1,16 @@
-"""Reads the pages of --report=FILE.html and --profile=FILE.html as a browser would."""
+"""Reads the pages of --report=FILE.html and --profile=FILE.html as a browser would, and by one."""
 
 import json
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import onnx
+
+from tests.report import annotated_model
 
 Section = dict[str, Any]
 
@@ -48,3 +55,27 @@ def read_page(file: Path) -> list[Section]:
 def section(sections: list[Section], title: str) -> Section:
     [found] = [each for each in sections if each["title"] == title]
     return found
+
+
+def drawn_by_a_browser(file: Path) -> str:
+    """What is in the page's <main> when its script has run, in Chromium without a window."""
+    browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    assert browser, "make test-all installs Debian's chromium-headless-shell"
+    command = [browser, "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout.split("<main>")[1].split("</main>")[0]
+
+
+def chain(nodes: int) -> onnx.ModelProto:
+    """Convolutions and activations, each with its place, as an export of a real network has them."""
+    operators = ["Conv(t{0}, w)", "Relu(t{0})"]
+    lines = [f"[n{i}] t{i + 1} = {operators[i % 2].format(i)}" for i in range(nodes)]
+    head = f'<ir_version: 10, opset_import: ["" : 20]> chain (float[N, 16, D, H, W] t0) => (t{nodes}) {{'
+    model = onnx.parser.parse_model(head + "\n".join(lines) + "}")
+    weights = np.ones((16, 16, 1, 1, 1), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    for number, node in enumerate(model.graph.node):
+        annotated_model.annotate(
+            node, number, "out = torch.cat((out, skip), dim=1)", f"skip_layers.upsample.conv{number}"
+        )
+    return model

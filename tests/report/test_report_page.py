@@ -1,7 +1,5 @@
 """--report=FILE.html: what the page shows, that names stay text, and how large it is."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 
 from tests import onnxc_commands
 from tests.report import annotated_model
-from tests.report.pages import read_page, section
+from tests.report.pages import chain, drawn_by_a_browser, read_page, section
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -77,21 +75,6 @@ def test_a_file_and_a_gpu(model: Path, tmp_path: Path) -> None:
     assert section(sections, "Kernels that offer, on the GPU")["content"]["rows"]
 
 
-def chain(nodes: int) -> onnx.ModelProto:
-    """Convolutions and activations, each with its place, as an export of a real network has them."""
-    operators = ["Conv(t{0}, w)", "Relu(t{0})"]
-    lines = [f"[n{i}] t{i + 1} = {operators[i % 2].format(i)}" for i in range(nodes)]
-    head = f'<ir_version: 10, opset_import: ["" : 20]> chain (float[N, 16, D, H, W] t0) => (t{nodes}) {{'
-    model = onnx.parser.parse_model(head + "\n".join(lines) + "}")
-    weights = np.ones((16, 16, 1, 1, 1), np.float32)
-    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
-    for number, node in enumerate(model.graph.node):
-        annotated_model.annotate(
-            node, number, "out = torch.cat((out, skip), dim=1)", f"skip_layers.upsample.conv{number}"
-        )
-    return model
-
-
 def test_two_hundred_steps_take_less_than_a_megabyte(tmp_path: Path) -> None:
     onnx.save(chain(400), tmp_path / "model.onnx")  # an activation is fused into the convolution before it
     write_report(tmp_path / "model.onnx", tmp_path / "report.html")
@@ -103,13 +86,8 @@ def test_two_hundred_steps_take_less_than_a_megabyte(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_browser_draws_it(model: Path, tmp_path: Path) -> None:
     """In Chromium without a window: the script runs to its end, and names are text there too."""
-    browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    assert browser, "make test-all installs Debian's chromium-headless-shell"
     write_report(model, tmp_path / "report.html")
-    command = [browser, "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
-    page = (tmp_path / "report.html").as_uri()
-    done = subprocess.run([*command, page], capture_output=True, text=True, timeout=120, check=True)
-    drawn = done.stdout.split("<main>")[1].split("</main>")[0]
+    drawn = drawn_by_a_browser(tmp_path / "report.html")
     assert drawn.count("<section>") == len(read_page(tmp_path / "report.html"))
     assert "<img" not in drawn
     assert "<script" not in drawn

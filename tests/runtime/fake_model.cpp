@@ -96,14 +96,18 @@ int64_t place_z(const int64_t* symbols, PlacedAxis* axes) {
   return 0;
 }
 
-double scale_operations(const int64_t* symbols) { return static_cast<double>(symbols[0]) * width; }
+// x, the weights and t.
+StepCounts scale_counts(const int64_t* symbols) {
+  const double elements = static_cast<double>(symbols[0]) * width;
+  return {elements, 8 * elements + 4 * width};
+}
 
 const StepOutput scale_outputs[] = {{{"t", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, t_buffer, place_t}};
 const StepOutput add_outputs[] = {{{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, y_buffer, place_y},
                                   {{"z", ONNXC_FLOAT32, 1, z_dims, ONNXC_TENSOR}, z_buffer, place_z}};
 
 const StepDescription steps[] = {
-    {"loops multiply", "scale", "Mul", {}, scale, scale_operations, 1, scale_outputs},
+    {"loops multiply", "scale", "Mul", {}, scale, scale_counts, 1, scale_outputs},
     {"loops add and sum", "add\nsum", "Add\nReduceSum", {}, add_and_sum, nullptr, 2, add_outputs},
 };
 

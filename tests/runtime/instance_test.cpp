@@ -32,6 +32,9 @@ TEST_F(Instance, GivesOutputDimsBeforeARun) {
   EXPECT_EQ(model->least_working_bytes(instance), 2 * 192 + 2 * 64);
   EXPECT_EQ(model->step_operations(instance, 0), 20);
   EXPECT_EQ(model->step_operations(instance, 1), 0);
+  EXPECT_EQ(model->instance_step_traffic(instance, 0), 176);
+  EXPECT_EQ(model->instance_step_traffic(instance, 1), 0);
+  EXPECT_EQ(model->instance_step_traffic(instance, 2), 0);
 
   x[1] = 3;
   EXPECT_EQ(model->output_dims(instance, input_dims, output_dims), ONNXC_WRONG_DIMS);

@@ -7,11 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 from tests import onnxc_commands
 from tests.report import annotated_model
-from tests.report.pages import read_page, section
+from tests.report.pages import chain, drawn_by_a_browser, read_page, section
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -80,6 +81,7 @@ def test_the_page(model: Path, tmp_path: Path) -> None:
         "This run",
         "Time by module",
         "Time by kernel",
+        "Steps under the machine's roofs",
         "Steps",
         "Working memory over the run",
     ]
@@ -93,6 +95,82 @@ def test_the_page(model: Path, tmp_path: Path) -> None:
     chart = section(sections, "Working memory over the run")["content"]
     assert len(chart["values"]) == len(rows)
     assert max(chart["values"]) > 0
+
+
+def test_the_roofline(model: Path, tmp_path: Path) -> None:
+    """A product of 3x64x64 by 64x64: its operations, and each of three tensors moved once."""
+    operations, moved = 2 * 3 * 64**3, 4 * (3 * 64 * 64 + 64 * 64 + 3 * 64 * 64)
+    step = json.loads(run(model, "--profile", "--json").stdout)["steps"][0]
+    assert (step["operations"], step["bytes"]) == (operations, moved)
+    run(model, f"--profile={tmp_path / 'profile.html'}")
+    sections = read_page(tmp_path / "profile.html")
+    roofline = section(sections, "Steps under the machine's roofs")["content"]
+    facts = dict(section(sections, "This run")["content"])
+    assert facts["peak of this machine"].startswith(
+        f"{roofline['gflops']:.1f} GFLOP/s, {roofline['gigabytes']:.1f} GB/s"
+    )
+    point = roofline["points"][0]
+    assert point["intensity"] == pytest.approx(operations / moved)
+    assert point["rate"] * point["weight"] * 1e6 == pytest.approx(operations)
+    assert 0 < point["rate"] < roofline["gflops"]
+    steps = section(sections, "Steps")["content"]["rows"]
+    assert [point["label"].split(" ")[0] for point in roofline["points"]] == [
+        str(row[0]) for row in steps if row[3] is not None
+    ]
+
+
+def test_two_runs_compared(model: Path, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    before.write_text(run(model, "--profile", "--json").stdout)
+    fast = onnxc_commands.compile_model(model.with_suffix(".onnx"), tmp_path / "fast.so")
+    run(fast, f"--profile={tmp_path / 'page.html'}", "--against", str(before))
+    sections = read_page(tmp_path / "page.html")
+    facts = dict(section(sections, "Beside an earlier run")["content"])
+    earlier = json.loads(before.read_text())
+    assert facts["before"].startswith(f"{model}, {earlier['run_ms']:.3f} ms on ")
+    assert facts["now"].startswith(f"{fast}, ")
+    rows = section(sections, "What changed")["content"]["rows"]
+    assert sum(row[1] for row in rows) == pytest.approx(sum(step["ms"] for step in earlier["steps"]))
+    now = section(sections, "Steps")["content"]["rows"]
+    assert sum(row[2] for row in rows) == pytest.approx(sum(row[1] for row in now))
+    assert {layer for row in rows for layer in row[6].split("\n")} >= {"first (MatMul)", "last (Softmax)"}
+    assert all(row[0] == pytest.approx(row[2] - row[1]) for row in rows)
+
+
+def test_an_earlier_run_that_is_none(model: Path, tmp_path: Path) -> None:
+    page = f"--profile={tmp_path / 'page.html'}"
+    for text in ("<html>", "{}", '{"model": 1}', "[]"):
+        (tmp_path / "before.json").write_text(text)
+        error = run(model, page, "--against", str(tmp_path / "before.json"), code=1).stderr
+        assert "this is not what onnxc-run --profile --json writes" in error
+    error = run(model, "--profile", "--against", "before.json", code=2).stderr
+    assert "--against compares two runs on a page; give --profile=FILE.html as well" in error
+
+
+def test_two_hundred_steps_take_less_than_a_megabyte(tmp_path: Path) -> None:
+    """Twice, with an earlier run beside."""
+    onnx.save(chain(400), tmp_path / "model.onnx")
+    model = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so", "--march", "x86-64-v3")
+    dims = ["--dim", "D=4", "--dim", "H=4", "--dim", "W=4"]
+    (tmp_path / "before.json").write_text(run(model, *dims, "--profile", "--json").stdout)
+    run(model, *dims, f"--profile={tmp_path / 'page.html'}", "--against", str(tmp_path / "before.json"))
+    assert len(section(read_page(tmp_path / "page.html"), "Steps")["content"]["rows"]) >= 200
+    assert (tmp_path / "page.html").stat().st_size < 1e6
+
+
+@pytest.mark.slow
+def test_a_browser_draws_it(model: Path, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    before.write_text(run(model, "--profile", "--json").stdout)
+    run(model, f"--profile={tmp_path / 'page.html'}", "--against", str(before))
+    drawn = drawn_by_a_browser(tmp_path / "page.html")
+    sections = read_page(tmp_path / "page.html")
+    assert drawn.count("<section>") == len(sections)
+    points = section(sections, "Steps under the machine's roofs")["content"]["points"]
+    assert drawn.count('class="point"') == len(points)
+    assert "GB/s from memory" in drawn
+    assert "NaN" not in drawn
+    assert "&lt;/script&gt;&lt;b&gt;" in drawn
 
 
 def test_trace_events(model: Path, tmp_path: Path) -> None:

@@ -127,6 +127,10 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   app.add_option(
       "--verify", options.verify,
       "MODEL.onnx: compile this model with -O0, compare every tensor, and print the first node that differs");
+  app.add_option("--verify-with", options.verify_with,
+                 "who computes the tensors of --verify: onnxc (default, with -O0) or onnxruntime, through python3")
+      ->check(CLI::IsMember({"onnxc", "onnxruntime"}))
+      ->option_text("NAME");
   app.add_option("--trace", options.trace,
                  "DIR: write every intermediate tensor, and print its minimum, maximum, mean, NaN and infinities");
   app.add_option("--profile", options.profile,
@@ -134,6 +138,9 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
       ->expected(0, 1)
       ->default_str("")
       ->option_text("[=FILE.html]");
+  app.add_option("--against", options.against,
+                 "with --profile=FILE.html: compare on the page with an earlier run, which --profile --json wrote")
+      ->option_text("BEFORE.json");
   app.add_option("--trace-events", options.trace_events,
                  "FILE.json: write the times of one run for ui.perfetto.dev and chrome://tracing");
   app.add_option("--bench", options.benchmark_runs, "N: benchmark: at least N runs, 10 runs and 3 seconds")
@@ -163,6 +170,10 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
     parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
   read_volume_options();
   if (options.profile == "-") options.profile = "";
+  if (!options.against.empty() && options.profile.value_or("").empty())
+    throw UsageError("--against compares two runs on a page; give --profile=FILE.html as well");
+  if (options.verify_with != "onnxc" && !options.verify)
+    throw UsageError("--verify-with: give --verify MODEL.onnx as well");
   if (options.hip_graph && options.device != "hip") throw UsageError("--hip-graph: give --device hip as well");
   if (!options.tests.empty() && (!options.inputs.empty() || options.random_seed || !options.expected.empty()))
     throw UsageError(

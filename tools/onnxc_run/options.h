@@ -34,9 +34,11 @@ struct RunOptions {
   std::map<std::string, int64_t> dims;                 // --dim N=4
   std::map<std::string, std::vector<int64_t>> shapes;  // --shapes x:1x1x96x96x96
   std::optional<std::filesystem::path> output, trace, verify;
+  std::string verify_with = "onnxc";  // or "onnxruntime"
   ToleranceOptions tolerance;
   std::optional<int> benchmark_runs;
   std::optional<std::string> profile;  // "" is a table, or JSON, on stdout; else an HTML file
+  std::filesystem::path against;       // an earlier profile as JSON, which the page is to compare with; empty: none
   std::string trace_events;            // a JSON file
   bool information = false;
   bool json = false;

@@ -49,10 +49,22 @@ std::vector<SourcePlace> step_places(const Session& session, int32_t step) {
   return places;
 }
 
+std::string step_place(const Session& session, int32_t step) {
+  const std::vector<SourcePlace> places = step_places(session, step);
+  const auto known = std::ranges::find_if(places, &SourcePlace::is_known);
+  return known == places.end() ? "" : known->describe();
+}
+
 int64_t step_working_bytes(const Session& session, int32_t step) {
   const onnxc_api& api = session.api();
   if (api.table_size <= offsetof(onnxc_api, instance_step_bytes)) return 0;
   return api.instance_step_bytes(session.instance(), step);
+}
+
+double step_traffic(const Session& session, int32_t step) {
+  const onnxc_api& api = session.api();
+  if (api.table_size <= offsetof(onnxc_api, instance_step_traffic)) return 0;
+  return api.instance_step_traffic(session.instance(), step);
 }
 
 std::string step_title(const onnxc_step_info& step) {

@@ -16,11 +16,16 @@ std::vector<std::string> step_nodes(const onnxc_step_info& step);
 
 // Where the step's nodes come from, in their order; empty where the model does not say.
 std::vector<SourcePlace> step_places(const Session& session, int32_t step);
+// The first of these that is known, fit for a terminal: "net.py:42 in decoder.join"; else "".
+std::string step_place(const Session& session, int32_t step);
 // Of working memory, in use for tensors during a step; 0 where the model is older than this.
 int64_t step_working_bytes(const Session& session, int32_t step);
 
 // "conv1 (Conv) + relu1 (Relu)"; the step's own name when no node stands behind it. Fit for a terminal.
 std::string step_title(const onnxc_step_info& step);
+
+// Of the tensors that a step reads and writes, each once; 0 where it is not known.
+double step_traffic(const Session& session, int32_t step);
 
 // A step of the CPU's program.
 inline onnxc_step_info cpu_step(const onnxc_api& api, int32_t step) {

@@ -1,5 +1,4 @@
-// Checks a model.so against an -O0 compile of the model it came from: default schedules, nothing fused, every tensor
-// materialised.
+// Checks a model.so tensor by tensor: against an -O0 compile of the model it came from, or against onnxruntime.
 #pragma once
 
 #include <vector>
@@ -9,13 +8,13 @@
 
 namespace onnxc {
 
-// Compiles options.verify with `onnxc -O0` (the onnxc beside this program, else that in PATH), runs both on the same
-// inputs and compares each tensor that both materialise, by its ONNX name, in the order of the run. A tensor is equal
-// when |actual - expected| <= atol + rtol * (largest magnitude of the tensor): a fused kernel sums in another order, so
-// an element near zero has no small relative error; or when it is not many times as far off as the tensors before it,
-// since rounding errors grow through a deep network. Of a model that --precision stores in 16 bits it prints the error
-// of each tensor against float32, and the tolerance is the 16-bit type's. Prints what differs, and names the first node
-// that does. True when nothing does.
+// Runs the session, and has options.verify computed on the same inputs (reference.h, options.verify_with); compares
+// each tensor that both have, by its ONNX name, in the order of the run. A tensor is equal when |actual - expected| <=
+// atol + rtol * (largest magnitude of the tensor): a fused kernel sums in another order, so an element near zero has no
+// small relative error; or when it is not many times as far off as the tensors before it, since rounding errors grow
+// through a deep network. Of a model that --precision stores in 16 bits it prints the error of each tensor against
+// float32, and the tolerance is the 16-bit type's. Prints what differs, and names the first tensor that does, its node
+// and where the node comes from. True when nothing does.
 bool verify(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options);
 
 }  // namespace onnxc

@@ -69,8 +69,9 @@ class HipEmitter {
     const std::string name = std::visit([&](const auto& work) { return print(work, function); }, step.work);
     host_.line("");
     const std::string launch = begins_level(step) ? "nullptr" : function;
-    steps_.push_back(descriptions_.describe(
-        index, "nullptr", name, 0, fmt::format("{}, {}, {}", flow_.describe(index), launch, place_read_by_host(step))));
+    steps_.push_back(
+        descriptions_.describe(index, "nullptr", name, std::nullopt,
+                               fmt::format("{}, {}, {}", flow_.describe(index), launch, place_read_by_host(step))));
   }
 
   // Conditions and sizes are read on the host.

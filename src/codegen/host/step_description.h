@@ -2,6 +2,7 @@
 // (runtime/host/model.h).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "codegen/host/step_outputs.h"
@@ -13,16 +14,16 @@ class StepDescriptionPrinter {
   explicit StepDescriptionPrinter(const EmitContext& context, int indentation = 0)
       : context_(context), writer_(indentation) {}
 
-  // Returns the initializer of a step's StepDescription; `function` runs the step and reports call it `name`. `rest` is
-  // the end of the initializer, from StepDescription::bind on.
-  std::string describe(size_t step, const std::string& function, const std::string& name, const Expr& operations,
-                       const std::string& rest);
+  // Returns the initializer of a step's StepDescription; `function` runs the step and reports call it `name`. Without
+  // `operations` nothing is counted. `rest` is the end of the initializer, from StepDescription::bind on.
+  std::string describe(size_t step, const std::string& function, const std::string& name,
+                       const std::optional<Expr>& operations, const std::string& rest);
 
   // The definitions that the initializers use.
   std::string take() { return writer_.take(); }
 
  private:
-  std::string describe_operations(const Expr& operations);
+  std::string describe_counts(const Step& step, const Expr& operations);
   static std::string describe_source(const Step& step);
 
   const EmitContext& context_;

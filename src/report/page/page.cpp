@@ -69,6 +69,18 @@ void Page::add_chart(std::string title, std::string note, const std::vector<std:
   add("chart", std::move(title), std::move(note), {{"labels", labels}, {"values", values}, {"unit", std::move(unit)}});
 }
 
+void Page::add_roofline(std::string title, std::string note, const Roofs& roofs,
+                        const std::vector<RooflinePoint>& points) {
+  Json content = {{"gflops", roofs.gflops}, {"gigabytes", roofs.gigabytes}, {"points", Json::array()}};
+  for (const RooflinePoint& point : points)
+    content["points"].push_back({{"label", point.label},
+                                 {"group", point.group},
+                                 {"intensity", point.intensity},
+                                 {"rate", point.rate},
+                                 {"weight", point.weight}});
+  add("roofline", std::move(title), std::move(note), std::move(content));
+}
+
 void Page::add_graph(std::string title, std::string note, const std::vector<GraphNode>& nodes) {
   Json content = Json::array();
   for (const GraphNode& node : nodes)

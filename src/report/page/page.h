@@ -27,6 +27,17 @@ class Page {
     std::vector<size_t> inputs = {};  // nodes before it
   };
 
+  // What bounds work: both measured on the machine.
+  struct Roofs {
+    double gflops, gigabytes;  // a second
+  };
+  struct RooflinePoint {
+    std::string label;
+    std::string group;       // has a colour of its own
+    double intensity, rate;  // operations a byte, 1e9 operations a second; both above 0
+    double weight;           // how large it is drawn beside the others
+  };
+
   explicit Page(std::string title) : title_(std::move(title)) {}
 
   void add_facts(std::string title, const std::vector<std::pair<std::string, std::string>>& facts);
@@ -35,6 +46,8 @@ class Page {
   // A value for each step, such as bytes in use.
   void add_chart(std::string title, std::string note, const std::vector<std::string>& labels,
                  const std::vector<double>& values, std::string unit);
+  // Points on logarithmic axes under the two roofs; the heaviest bear the first word of their label.
+  void add_roofline(std::string title, std::string note, const Roofs& roofs, const std::vector<RooflinePoint>& points);
   void add_graph(std::string title, std::string note, const std::vector<GraphNode>& nodes);
 
   std::string text() const;

@@ -22,6 +22,12 @@ svg path { fill: none; stroke: var(--line); stroke-width: 1.5; }
 svg circle { fill: var(--accent); }
 svg rect { fill: var(--accent); opacity: .7; }
 svg rect:hover { opacity: 1; }
+svg .roof { stroke: currentColor; stroke-width: 2; }
+svg .tick { opacity: .5; }
+svg .point { fill-opacity: .6; stroke: Canvas; }
+svg .point:hover { fill-opacity: 1; }
+svg .on { text-anchor: middle; pointer-events: none; }
+svg .end { text-anchor: end; }
 )css";
 
 const std::string_view page_script = R"js(
@@ -91,6 +97,55 @@ const makers = {
     });
     make(svg, "text", "first step", { x: left, y: height + 15 });
     make(svg, "text", "last step", { x: width - 60, y: height + 15 });
+  },
+
+  // Both axes are logarithmic.
+  roofline(section, { gflops, gigabytes, points }) {
+    const [width, height, left, top, bottom, right] = [1000, 440, 60, 24, 40, 970];
+    const ridge = gflops / gigabytes;
+    const range = (values) => [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
+    const [x0, x1] = range([ridge / 10, ridge * 10, ...points.map((point) => point.intensity)]);
+    const [y0, y1] = range([gflops, gflops / 100, ...points.map((point) => point.rate)]);
+    const x = (value) => left + ((Math.log10(value) - x0) / (x1 - x0)) * (right - left);
+    const y = (value) => height - bottom - ((Math.log10(value) - y0) / (y1 - y0)) * (height - bottom - top);
+    const svg = make(section, "svg", null, { viewBox: `0 0 ${width} ${height}`, width: "100%" });
+    for (let i = x0; i <= x1; ++i) {
+      make(svg, "path", null, { d: `M${x(10 ** i)} ${top} V${height - bottom}`, class: "tick" });
+      make(svg, "text", String(10 ** i), { x: x(10 ** i), y: height - bottom + 16, class: "on" });
+    }
+    for (let i = y0; i <= y1; ++i) {
+      make(svg, "path", null, { d: `M${left} ${y(10 ** i)} H${right}`, class: "tick" });
+      make(svg, "text", String(10 ** i), { x: left - 6, y: y(10 ** i) + 4, class: "end" });
+    }
+    make(svg, "text", "operations a byte", { x: right, y: height - 4, class: "end" });
+    make(svg, "text", "GFLOP/s", { x: 0, y: 10 });
+    const start = Math.max(10 ** x0, 10 ** y0 / gigabytes);
+    make(svg, "path", null, {
+      d: `M${x(start)} ${y(start * gigabytes)} L${x(ridge)} ${y(gflops)} H${right}`, class: "roof",
+    });
+    make(svg, "text", `${gflops.toFixed(1)} GFLOP/s`, { x: right - 4, y: y(gflops) - 6, class: "end" });
+    const middle = Math.sqrt(start * ridge);
+    make(svg, "text", `${gigabytes.toFixed(1)} GB/s from memory`, {
+      x: x(middle) + 8, y: y(middle * gigabytes) + 14,
+    });
+    const weights = new Map();
+    for (const { group, weight } of points) weights.set(group, (weights.get(group) || 0) + weight);
+    const groups = [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a));
+    const colors = ["#2563eb", "#dc2626", "#16a34a", "#d97706", "#7c3aed", "#0891b2", "#db2777"];
+    const colorOf = (group) => colors[groups.indexOf(group)] || "#6b7280";
+    const heaviest = Math.max(...points.map((point) => point.weight));
+    for (const { label, group, intensity, rate, weight } of [...points].sort((a, b) => b.weight - a.weight)) {
+      const place = { cx: x(intensity), cy: y(rate), r: 3 + 15 * Math.sqrt(weight / heaviest), class: "point" };
+      const circle = make(svg, "circle", null, { ...place, style: `fill: ${colorOf(group)}` });
+      make(circle, "title",
+        `${label}: ${weight.toFixed(3)} ms, ${rate.toFixed(1)} GFLOP/s, ${intensity.toFixed(2)} operations a byte`);
+      if (place.r > 9) make(svg, "text", label.split(" ")[0], { x: place.cx, y: place.cy + 4, class: "on" });
+    }
+    groups.slice(0, colors.length + 1).forEach((group, i) => {
+      const text = i < colors.length ? group : "others";
+      make(svg, "circle", null, { cx: left + 14, cy: top + 14 + 16 * i, r: 5, style: `fill: ${colorOf(group)}` });
+      make(svg, "text", text, { x: left + 26, y: top + 18 + 16 * i });
+    });
   },
 
   // One node below the other; what is read from further above comes along a lane at the left.

@@ -77,6 +77,7 @@ Profile measure_profile(Session& session, const std::vector<Tensor>& inputs) {
     StepProfile& step = profile.steps[i];
     profile.steps_milliseconds += step.milliseconds;
     step.operations = api.step_operations(session.instance(), static_cast<int32_t>(i));
+    step.traffic = step_traffic(session, static_cast<int32_t>(i));
     step.working_bytes = step_working_bytes(session, static_cast<int32_t>(i));
   }
   profile.memory = memory_use(session, inputs, outputs);

@@ -16,6 +16,7 @@ struct StepProfile {
   std::vector<SourcePlace> places;  // of its nodes, in their order
   double milliseconds = 0;
   double operations = 0;      // 0 where they are not known
+  double traffic = 0;         // bytes of the tensors that it reads and writes; 0 where they are not known
   int64_t working_bytes = 0;  // in use for tensors during the step
   // In the last run, in milliseconds from its begin; both 0 for a step that it left out.
   double begin = 0, end = 0;
@@ -49,6 +50,9 @@ struct SummedTime {
   int steps = 0;
   size_t depth = 0;  // of a module
 };
+
+// "conv_direct" of the step "conv_direct 3x3x3 64->64"; "loops copy" as it is.
+std::string kind_of(const std::string& step);
 
 // By kernel, "conv_direct" of "conv_direct 3x3x3 64->64", the slowest first.
 std::vector<SummedTime> times_by_kind(const Profile& profile);

@@ -35,6 +35,8 @@ void print_json(const Profile& profile, const Session& session, const RunOptions
                      {"ms", step.milliseconds},
                      {"percentage", profile.share(step.milliseconds)},
                      {"gflops", rate > 0 ? Json(rate) : Json()},
+                     {"operations", step.operations > 0 ? Json(step.operations) : Json()},
+                     {"bytes", step.traffic > 0 ? Json(step.traffic) : Json()},
                      {"working_bytes", step.working_bytes}});
   }
   for (const SummedTime& module : times_by_module(profile))
@@ -124,6 +126,9 @@ void write(const std::string& path, const std::string& text) {
 
 void profile(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options) {
   const std::string page = options.profile.value_or("");
+  // Before what takes seconds.
+  std::optional<RecordedProfile> earlier;
+  if (!options.against.empty()) earlier = read_profile(options.against);
   if (options.device == "hip" && runs_on_simulator()) {
     user_check(page.empty() && options.trace_events.empty(),
                "the simulator counts, and measures no times: give --profile or --profile --json");
@@ -133,7 +138,7 @@ void profile(Session& session, const std::vector<Tensor>& inputs, const RunOptio
   const Profile measured = measure_profile(session, inputs);
   if (!options.trace_events.empty())
     write(options.trace_events, trace_events(measured, options.model.filename().string()));
-  if (!page.empty()) write(page, profile_page(measured, session, options));
+  if (!page.empty()) write(page, profile_page(measured, session, options, earlier));
   if (!options.profile || !page.empty()) return;
   if (options.json)
     print_json(measured, session, options);

@@ -97,9 +97,77 @@ void add_memory(Page& page, const Profile& profile) {
   page.add_chart("Working memory over the run", memory_text(profile.memory), labels, values, "MiB");
 }
 
+// S. Williams, A. Waterman, D. Patterson: Roofline, 2009.
+void add_roofline(Page& page, const Profile& profile) {
+  std::vector<Page::RooflinePoint> points;
+  double shown = 0;
+  for (size_t i = 0; i < profile.steps.size(); ++i) {
+    const StepProfile& step = profile.steps[i];
+    if (step.operations <= 0 || step.traffic <= 0 || step.milliseconds <= 0) continue;
+    shown += step.milliseconds;
+    points.push_back({.label = fmt::format("{} {}", i, step.info.name),
+                      .group = kind_of(step.info.name),
+                      .intensity = step.operations / step.traffic,
+                      .rate = gigaflops(step.operations, step.milliseconds),
+                      .weight = step.milliseconds});
+  }
+  if (points.empty()) return;
+  page.add_roofline(
+      "Steps under the machine's roofs",
+      fmt::format(
+          "A circle is a step, as large as its time: {} of {} steps, {:.1f}% of the time; the others do no "
+          "floating-point arithmetic. Across: operations of the layer's definition for each byte of the tensors "
+          "that the step reads and writes, weights included, each counted once. Up: operations a second. The "
+          "lines were measured on this machine with as many threads as the run: multiply-adds of the widest "
+          "vectors, and reading from memory. Near the sloping line memory bounds a step, near the level one "
+          "arithmetic. Above the sloping line a cache still held what it reads; above the level one is Winograd's "
+          "method, which needs fewer multiplications than the definition, or a type of 8 or 16 bits.",
+          points.size(), profile.steps.size(), profile.share(shown)),
+      {profile.peak.gflops, profile.peak.gigabytes_read}, points);
+}
+
+void add_comparison(Page& page, const RecordedProfile& earlier, const RecordedProfile& now) {
+  const auto run = [](const RecordedProfile& recorded) {
+    return fmt::format("{:.3f} ms on {} thread{} of a machine of {:.1f} GFLOP/s", recorded.run_milliseconds,
+                       recorded.threads, recorded.threads == 1 ? "" : "s", recorded.peak_gflops);
+  };
+  const double ratio = earlier.run_milliseconds > 0 ? now.run_milliseconds / earlier.run_milliseconds : 0;
+  page.add_facts("Beside an earlier run", {{"before", fmt::format("{}, {}", earlier.model, run(earlier))},
+                                           {"now", fmt::format("{}, {}", now.model, run(now))},
+                                           {"a run takes", fmt::format("{:.3f} of its time before", ratio)}});
+  std::vector<Json> rows;
+  for (const ComparedSteps& steps : compare_steps(earlier, now))
+    rows.push_back({steps.now - steps.before, steps.before, steps.now,
+                    steps.before > 0 && steps.now > 0 ? Json(steps.now / steps.before) : Json(),
+                    fmt::format("{}", fmt::join(steps.kernels_before, "\n")),
+                    fmt::format("{}", fmt::join(steps.kernels_now, "\n")),
+                    fmt::format("{}", fmt::join(steps.layers, "\n"))});
+  page.add_table(
+      "What changed",
+      "Steps that compute the same layers, however they are fused; what changed most comes first. The two runs "
+      "were measured at two times: differences of a few percent may be the machine's.",
+      {{.name = "change ms", .is_number = true, .decimals = 3},
+       {.name = "before ms", .is_number = true, .has_bar = true, .decimals = 3},
+       {.name = "now ms", .is_number = true, .has_bar = true, .decimals = 3},
+       {.name = "now/before", .is_number = true, .decimals = 2},
+       {.name = "kernels before"},
+       {.name = "kernels now"},
+       {.name = "layers"}},
+      std::move(rows));
+}
+
+RecordedProfile recorded_now(const Profile& profile, const Session& session, const RunOptions& options) {
+  RecordedProfile now = record(profile);
+  now.model = options.model.string();
+  now.device = options.device;
+  now.threads = session.threads();
+  return now;
+}
+
 }  // namespace
 
-std::string profile_page(const Profile& profile, Session& session, const RunOptions& options) {
+std::string profile_page(const Profile& profile, Session& session, const RunOptions& options,
+                         const std::optional<RecordedProfile>& earlier) {
   Page page("Profile of " + options.model.filename().string());
   page.add_facts("This run",
                  {{"model", options.model.string()},
@@ -110,11 +178,13 @@ std::string profile_page(const Profile& profile, Session& session, const RunOpti
                   {"peak of this machine", fmt::format("{:.1f} GFLOP/s, {:.1f} GB/s read from memory",
                                                        profile.peak.gflops, profile.peak.gigabytes_read)},
                   {"onnxc", session.api().onnxc_version}});
+  if (earlier) add_comparison(page, *earlier, recorded_now(profile, session, options));
   add_sums(
       page, profile, "Time by module",
       "Modules of the PyTorch program, each with all that lies in it. A step counts for the module of its first layer.",
       "module", times_by_module(profile));
   add_sums(page, profile, "Time by kernel", "", "kind of kernel", times_by_kind(profile));
+  add_roofline(page, profile);
   add_steps(page, profile, session);
   add_memory(page, profile);
   return page.text();

@@ -13,11 +13,6 @@ void add(SummedTime& sum, const StepProfile& step) {
   ++sum.steps;
 }
 
-// "loops copy", and "conv_direct" of "conv_direct 3x3x3 64->64".
-std::string kind_of(const std::string& step) {
-  return step.starts_with("loops ") ? step : step.substr(0, step.find(' '));
-}
-
 std::string module_of(const StepProfile& step) {
   const auto found = std::ranges::find_if(step.places, [](const SourcePlace& place) { return !place.module.empty(); });
   return found == step.places.end() ? "" : found->module;
@@ -47,6 +42,10 @@ void list(const Module& module, size_t depth, std::vector<SummedTime>& result) {
 }
 
 }  // namespace
+
+std::string kind_of(const std::string& step) {
+  return step.starts_with("loops ") ? step : step.substr(0, step.find(' '));
+}
 
 std::vector<SummedTime> times_by_kind(const Profile& profile) {
   std::map<std::string, SummedTime> kinds;

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onnxc import nnunet_folder
 from onnxc.errors import OnnxcError
+from onnxc.nnunet import trained_folder
 from onnxc.session import InferenceSession
 from onnxc.volume import VolumeSummary, WindowSettings, run_volume
 
@@ -64,7 +64,7 @@ class Predictor:
         compiled. Needs torch and the package of the network's class. Checkpoints are pickles, which may run code when
         they are read: take them from people you trust.
         """
-        trained = nnunet_folder.read(Path(model_training_output_dir), use_folds, checkpoint_name)
+        trained = trained_folder.read(Path(model_training_output_dir), use_folds, checkpoint_name)
         self.initialize_from_models(trained.models, trained.patch_size, trained.allowed_mirroring_axes)
 
     def initialize_from_models(

@@ -89,7 +89,7 @@ wheel: setup-wheel
 	@scripts/wheel.sh
 
 docs: setup-docs build
-	@scripts/docs.sh
+	@scripts/build.sh release amdhip64 && scripts/docs.sh
 
 format: setup-test
 	@$(ENVIRONMENT) && git ls-files $(SOURCES) | xargs clang-format-19 -i && $$ONNXC_TEST_VENV/bin/ruff format -q .

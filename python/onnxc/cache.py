@@ -104,17 +104,21 @@ def clear() -> int:
     return len(files)
 
 
+def counted(models: int) -> str:
+    return f"{models} model{'' if models == 1 else 's'}"
+
+
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m onnxc.cache", description="The compiled models that are kept.")
     parser.add_argument("--clear", action="store_true", help="remove them")
     if parser.parse_args(words).clear:
-        print(f"removed {clear()} models")
+        print(f"removed {counted(clear())}")
         return
     where = folder()
     files = _files(where) if where else []
     for _, size, file in reversed(files):
         print(f"{size / 1e6:9.1f} MB  {file.stem}")
-    print(f"{len(files)} models, {sum(size for _, size, _ in files) / 1e6:.1f} MB in {where or 'no folder'}")
+    print(f"{counted(len(files))}, {sum(size for _, size, _ in files) / 1e6:.1f} MB in {where or 'no folder'}")
 
 
 if __name__ == "__main__":

@@ -139,16 +139,20 @@ class LikeOnnxruntime:
     """The methods of onnxruntime's InferenceSession that the others suffice for."""
 
     def get_providers(self) -> list[str]:
+        """By onnxruntime's names: "CPUExecutionProvider", for a GPU "ROCMExecutionProvider" before it."""
         return [HIP, CPU] if self._device.startswith("hip") else [CPU]
 
     def get_modelmeta(self) -> ModelMetadata:
+        """What is known of the model."""
         texts = {name: value if isinstance(value, str) else repr(value) for name, value in self.information.items()}
         return ModelMetadata("onnxc", texts)
 
     def io_binding(self) -> IOBinding:
+        """Inputs and outputs that are given before a run."""
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """A run on what was bound; its outputs are there then."""
         iobinding.execute()
 
     def run_async(

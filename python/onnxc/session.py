@@ -114,9 +114,11 @@ class InferenceSession(LikeOnnxruntime):
         self.close()
 
     def get_inputs(self) -> list[ValueInfo]:
+        """In the order of the model."""
         return list(self._inputs)
 
     def get_outputs(self) -> list[ValueInfo]:
+        """In the order of the model."""
         return list(self._outputs)
 
     @property

@@ -106,9 +106,9 @@ def test_shows_and_clears(kept: Path, capsys: pytest.CaptureFixture[str]) -> Non
     kept.mkdir()
     (kept / "abc.so").write_bytes(bytes(2_000_000))
     cache.main([])
-    assert capsys.readouterr().out == f"      2.0 MB  abc\n1 models, 2.0 MB in {kept}\n"
+    assert capsys.readouterr().out == f"      2.0 MB  abc\n1 model, 2.0 MB in {kept}\n"
     cache.main(["--clear"])
-    assert capsys.readouterr().out == "removed 1 models\n"
+    assert capsys.readouterr().out == "removed 1 model\n"
     assert files(kept) == []
 
 

@@ -96,7 +96,7 @@ fs::path zig_cache() {
   return folder;
 }
 
-void add_toolchain(SandboxRules& rules, const CompilerRequest& request) {
+void add_toolchain(SandboxRules& rules, CompilerRequest& request) {
   add(rules.runnable, system_files());
   add(rules.readable, loader_files());
   add(rules.runnable, {installation_prefix() / "lib/onnxc"});
@@ -112,11 +112,13 @@ void add_toolchain(SandboxRules& rules, const CompilerRequest& request) {
     add_program(rules.runnable, compiler.command.front());
     if (!compiler.is_zig()) return add_program(rules.runnable, "ld." + compiler.linker);
     rules.writable.push_back(zig_cache());
+    // A search from inside would not see the Python environment that it is in.
+    request.compiler = compiler.command.front();
   } catch (const UserError&) {  // the compile says what is missing, if it needs it
   }
 }
 
-SandboxRules rules_of(const Options& options) {
+SandboxRules rules_of(Options& options) {
   SandboxRules rules;
   add_toolchain(rules, options.compiler);
   // The model may be a link to a file of another folder, as in a cache of models.
@@ -132,7 +134,7 @@ SandboxRules rules_of(const Options& options) {
 
 }  // namespace
 
-std::string confine(const Options& options) {
+std::string confine(Options& options) {
   if (options.sandbox == false || options.model.empty()) return {};
   std::string lacks = enter_sandbox(rules_of(options));
   user_check(lacks.empty() || options.sandbox != true, "--sandbox: {}", lacks);

@@ -9,7 +9,8 @@
 namespace onnxc {
 
 // For the command, before any thread is started and before the model is opened (a library's process is its caller's).
+// A compiler that only a search outside finds is named in the options.
 // Returns what the kernel lacks, in words, or nothing. UserError where --sandbox asks for what the kernel lacks.
-std::string confine(const Options& options);
+std::string confine(Options& options);
 
 }  // namespace onnxc

@@ -109,6 +109,17 @@ def test_what_a_compile_needs_is_in_reach(model: Path) -> None:
     assert (folder / "shapes" / "s.json").stat().st_size > 0
 
 
+@pytest.mark.parametrize("options", [["--compiler", "zig"], ["--glibc", "2.28"]])
+def test_the_compiler_of_a_python_environment_is_found(model: Path, options: list[str]) -> None:
+    """Where the sandbox lets nobody search: a program that takes its place ends with words of its own."""
+    zig = model.parents[1] / "venv" / "lib" / "python3.12" / "site-packages" / "ziglang" / "zig"
+    zig.parent.mkdir(parents=True)
+    zig.write_text("#!/bin/sh\necho this is the one of the environment >&2\nexit 1\n")
+    zig.chmod(0o755)
+    done = compile_with(model, *options, VIRTUAL_ENV=str(zig.parents[4]), PATH="/usr/bin:/bin")
+    assert "this is the one of the environment" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def old_kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("kernel") / "old_kernel.so"

@@ -96,11 +96,13 @@ def _files(where: Path) -> list[tuple[int, int, Path]]:
 
 
 def clear() -> int:
-    """Removes every compiled model; how many there were."""
+    """Removes every compiled model, and what onnxruntime's provider keeps of those that cannot be compiled; how many
+    compiled ones there were."""
     where = folder()
     files = _files(where) if where else []
-    for _, _, file in files:
-        file.unlink(missing_ok=True)
+    refusals = where.glob("*.refused.json") if where else ()
+    for path in (*(file for _, _, file in files), *refusals):
+        path.unlink(missing_ok=True)
     return len(files)
 
 

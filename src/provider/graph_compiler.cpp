@@ -40,10 +40,11 @@ CompiledGraph GraphCompiler::compile(const GraphView& graph) {
 
 CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const CompilerCommand& command) {
   const ModelWriter writer(api_, graph);
+  const auto name_of = [&](const std::string& model) { return cache_name(model, command.file, command.options); };
   CompiledGraph result;
-  const auto add_part = [&](const std::vector<size_t>& nodes) {
+  const auto add_part = [&](const std::vector<size_t>& nodes, const std::string& model, const std::string& name) {
     try {
-      result.parts.push_back({nodes, compile_model(command, writer.write(nodes, NodeNames::own))});
+      result.parts.push_back({nodes, compile_model(command, model, name)});
       return true;
     } catch (const UserError& error) {
       result.reason += (result.reason.empty() ? "" : "\n") + std::string(error.what());
@@ -54,33 +55,44 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
   std::vector<bool> is_left;
   for (const NodeView& node : graph.nodes()) is_left.push_back(!writer.can_write(node));
   const std::vector<size_t> unwritten = numbers_where(is_left, true), written = numbers_where(is_left, false);
-  if (!unwritten.empty())
-    result.reason = "values that are no tensors of numbers:" + names_of(graph, unwritten);
-  else if (add_part(written))
-    return result;
-  const std::vector<size_t> faulty = faulty_nodes(command, writer.write(written, NodeNames::numbered));
-  // What stops the whole graph, and is at no node of its own, would stop each part.
-  if (faulty.empty() && unwritten.empty()) return result;
-  for (const size_t node : faulty) is_left.at(node) = true;
+  const std::string why_unwritten = "values that are no tensors of numbers:" + names_of(graph, unwritten);
+  if (written.empty()) return {{}, why_unwritten};
+  const std::string whole = writer.write(written, NodeNames::own), name = name_of(whole);
+  if (const std::optional<Refusal> known = find_refusal(name)) {
+    result.reason = known->reason;
+    for (const size_t node : known->nodes) is_left.at(node) = true;
+  } else {
+    if (!unwritten.empty())
+      result.reason = why_unwritten;
+    else if (add_part(written, whole, name))
+      return result;
+    const std::vector<size_t> faulty = faulty_nodes(command, writer.write(written, NodeNames::numbered));
+    // What stops the whole graph, and is at no node of its own, would stop each part.
+    if (faulty.empty() && unwritten.empty()) return result;
+    for (const size_t node : faulty) is_left.at(node) = true;
+    keep_refusal(name, {faulty, result.reason});
+  }
 
   std::vector<std::vector<size_t>> parts = partition(graph.predecessors(), is_left);
   if (parts.size() > most_parts) parts.resize(most_parts);
-  for (const std::vector<size_t>& nodes : parts) add_part(nodes);
+  for (const std::vector<size_t>& nodes : parts) {
+    const std::string model = writer.write(nodes, NodeNames::own);
+    add_part(nodes, model, name_of(model));
+  }
   return result;
 }
 
 std::shared_ptr<const LoadedModel> GraphCompiler::compile_model(const CompilerCommand& command,
-                                                                const std::string& model) {
+                                                                const std::string& model, const std::string& name) {
+  std::shared_ptr<const LoadedModel>& loaded = models_[name];
+  if (loaded != nullptr) return loaded;
   const std::optional<std::filesystem::path> kept = cache_folder();
   std::optional<TemporaryFolder> temporary;
   if (!kept) temporary.emplace("provider");
-  const std::filesystem::path folder = kept ? *kept : temporary->path();
-  const std::filesystem::path file = cached_file(folder, model, command.file, command.options);
-  std::shared_ptr<const LoadedModel>& loaded = models_[file.filename()];
-  if (loaded != nullptr) return loaded;
+  const std::filesystem::path file = (kept ? *kept : temporary->path()) / (name + ".so");
   if (!find_cached(file)) {
     provider::compile(command, model, file);
-    if (kept) make_room(folder);
+    if (kept) make_room(*kept);
   }
   loaded = std::make_shared<LoadedModel>(file);
   return loaded;

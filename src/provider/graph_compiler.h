@@ -35,11 +35,12 @@ class GraphCompiler {
 
  private:
   CompiledGraph compile_parts(const GraphView& graph, const CompilerCommand& command);
-  std::shared_ptr<const LoadedModel> compile_model(const CompilerCommand& command, const std::string& model);
+  std::shared_ptr<const LoadedModel> compile_model(const CompilerCommand& command, const std::string& model,
+                                                   const std::string& name);
 
   const Api& api_;
   std::vector<std::string> options_;
-  // By the file's name: onnxruntime may ask more than once for the same graph.
+  // By the cache's name: onnxruntime may ask more than once for the same graph.
   std::unordered_map<std::string, std::shared_ptr<const LoadedModel>> models_;
 };
 

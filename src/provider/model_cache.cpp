@@ -9,8 +9,9 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <system_error>
-#include <vector>
 
 #include "support/diagnostics.h"
 #include "support/hash.h"
@@ -21,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* refusal_extension = ".refused.json";
 constexpr uintmax_t usual_bytes = uintmax_t{4} << 30;
 
 // What the CPU says of its features.
@@ -80,20 +82,35 @@ std::optional<fs::path> cache_folder() {
   }
 }
 
-fs::path cached_file(const fs::path& folder, std::string_view model, const fs::path& compiler,
-                     std::span<const std::string> options) {
+std::string cache_name(std::string_view model, const fs::path& compiler, std::span<const std::string> options) {
   std::string parts = sha256_of(model);
   for (const std::string& part :
        {state_of(compiler), text_or_nothing(std::getenv("ONNXC_CXX")), features_of_this_cpu()})
     parts += '\0' + part;
   for (const std::string& option : options) parts += '\0' + option;
-  return folder / (sha256_of(parts) + ".so");
+  return sha256_of(parts);
 }
 
 bool find_cached(const fs::path& file) {
   std::error_code error;
   fs::last_write_time(file, fs::file_time_type::clock::now(), error);
   return !error;
+}
+
+std::optional<Refusal> find_refusal(const std::string& name) {
+  const std::optional<fs::path> folder = cache_folder();
+  if (!folder || !fs::exists(*folder / (name + refusal_extension))) return std::nullopt;
+  const std::shared_ptr<const MappedFile> file = map_file(*folder / (name + refusal_extension));
+  const nlohmann::json read = nlohmann::json::parse(file->text(), nullptr, false);
+  if (!read.contains("nodes") || !read.contains("reason")) return std::nullopt;
+  return Refusal{read["nodes"].get<std::vector<size_t>>(), read["reason"].get<std::string>()};
+}
+
+void keep_refusal(const std::string& name, const Refusal& refusal) {
+  const nlohmann::json text = {{"nodes", refusal.nodes}, {"reason", refusal.reason}};
+  if (const std::optional<fs::path> folder = cache_folder())
+    write_file(*folder / (name + refusal_extension),
+               text.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void make_room(const fs::path& folder) {

@@ -8,19 +8,30 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace onnxc::provider {
 
 // Where compiled models are kept; nothing where they are not, or where the folder cannot be made.
 std::optional<std::filesystem::path> cache_folder();
 
-// Where a compiled model is kept, or would be: the name is made of the bytes of the model, the compiler's file, the
-// options, the C++ compiler that the environment names, and this CPU.
-std::filesystem::path cached_file(const std::filesystem::path& folder, std::string_view model,
-                                  const std::filesystem::path& compiler, std::span<const std::string> options);
+// The name of a compiled model, made of the bytes of the model, the compiler's file, the options, the C++ compiler that
+// the environment names, and this CPU. Its file has the extension ".so".
+std::string cache_name(std::string_view model, const std::filesystem::path& compiler,
+                       std::span<const std::string> options);
 
-// Whether it is there; it then counts as opened just now.
+// Whether a compiled model is there; it then counts as opened just now.
 bool find_cached(const std::filesystem::path& file);
+
+// Why a model cannot be compiled, and the nodes at fault (faulty_nodes).
+struct Refusal {
+  std::vector<size_t> nodes;
+  std::string reason;
+};
+
+// What was written of a model of this name, which has no compiled one; nothing where there is none, or no cache.
+std::optional<Refusal> find_refusal(const std::string& name);
+void keep_refusal(const std::string& name, const Refusal& refusal);
 
 // Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size.
 void make_room(const std::filesystem::path& folder);

@@ -1,6 +1,8 @@
 """onnxc as an execution provider: what it takes of a graph, and that sessions compute what the CPU provider does."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -53,6 +55,29 @@ def test_a_library_that_onnxruntime_knows() -> None:
     [device] = [device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER]
     assert device.ep_vendor == "onnxc"
     assert device.device.type == onnxruntime.OrtHardwareDeviceType.CPU
+
+
+PROGRAM = """
+import sys
+import onnxruntime
+for _ in range(2):
+    onnxruntime.register_execution_provider_library("onnxc", sys.argv[1])
+    devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == "OnnxcExecutionProvider"]
+    options = onnxruntime.SessionOptions()
+    options.add_provider_for_devices(devices, {})
+    session = onnxruntime.InferenceSession(sys.argv[2], options)
+    print(session.get_providers()[0], session.run(None, {"x": [[-1.0, 2.0]]})[0].tolist())
+    del session, options, devices
+    onnxruntime.unregister_execution_provider_library("onnxc")
+"""
+
+
+def test_it_can_be_unregistered_and_registered_again(tmp_path: Path) -> None:
+    onnx.save(make([node("Relu", ["x"], ["y"])], {"x": (FLOAT, [1, 2])}, {"y": (FLOAT, [1, 2])}), tmp_path / "m.onnx")
+    words = [sys.executable, "-c", PROGRAM, onnxc.ep_path(), str(tmp_path / "m.onnx")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{PROVIDER} [[0.0, 2.0]]"] * 2
 
 
 def test_an_installation_without_the_library_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +209,22 @@ def test_lists_of_numbers_and_of_texts() -> None:
     compare(open_with_onnxc(model, all_of_it=True), model, {"x": random_array(3, 5, 2, 4)})
 
 
+def test_types() -> None:
+    """An input, a constant and an output of each, all of them ends of the type's range."""
+    types = (np.float16, np.float64, np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64, np.bool_)
+    inputs, outputs, constants, operators, arrays = {}, {}, {}, [], {}
+    for number, each in enumerate(types):
+        ends = [0, 1] if each is np.bool_ else [np.finfo(each).min, 3] if np.issubdtype(each, np.floating) else None
+        array: Array = np.array(ends or [np.iinfo(each).min, np.iinfo(each).max], each)
+        element = helper.np_dtype_to_tensor_dtype(array.dtype)
+        inputs[f"x{number}"], outputs[f"y{number}"] = (element, ["N"]), (element, ["M"])
+        arrays[f"x{number}"], constants[f"k{number}"] = array, array[::-1].copy()
+        operators.append(node("Concat", [f"x{number}", f"k{number}"], [f"y{number}"], axis=0))
+    session = open_with_onnxc(make(operators, inputs, outputs, constants), all_of_it=True)
+    for (name, array), found in zip(arrays.items(), session.run(None, arrays), strict=True):
+        np.testing.assert_array_equal(found, np.concatenate([array, array[::-1]]), err_msg=name, strict=True)
+
+
 def branch(name: str, *nodes: onnx.NodeProto, constants: dict[str, Array] | None = None) -> onnx.GraphProto:
     tensors = [onnx.numpy_helper.from_array(value, key) for key, value in (constants or {}).items()]
     output = helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, ["N", 3])
@@ -242,13 +283,18 @@ def kept_models(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.so"))
 
 
+def noting_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Compiled models are kept in cache/, and the command notes each call in a file, which is returned."""
+    monkeypatch.setenv("ONNXC_MODEL_CACHE", str(folder / "cache"))
+    calls = folder / "calls"
+    (folder / "onnxc").write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {BINARIES / "onnxc"} "$@"\n')
+    (folder / "onnxc").chmod(0o755)
+    monkeypatch.setenv("ONNXC_BIN", str(folder))
+    return calls
+
+
 def test_a_second_session_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is one that notes each call."""
-    monkeypatch.setenv("ONNXC_MODEL_CACHE", str(tmp_path / "cache"))
-    calls = tmp_path / "calls"
-    (tmp_path / "onnxc").write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {BINARIES / "onnxc"} "$@"\n')
-    (tmp_path / "onnxc").chmod(0o755)
-    monkeypatch.setenv("ONNXC_BIN", str(tmp_path))
+    calls = noting_command(tmp_path, monkeypatch)
     model = residual_network()
     for _ in range(2):
         compare(open_with_onnxc(model, all_of_it=True), model, {"x": random_array(1, 1, 3, 4, 8, 8)})
@@ -257,6 +303,17 @@ def test_a_second_session_compiles_nothing(tmp_path: Path, monkeypatch: pytest.M
     model.graph.initializer[0].raw_data = bytes(len(model.graph.initializer[0].raw_data))
     compare(open_with_onnxc(model, all_of_it=True), model, {"x": random_array(1, 1, 3, 4, 8, 8)})
     assert len(kept_models(tmp_path / "cache")) == 2, "other weights are another model"
+
+
+def test_a_second_session_of_a_graph_in_parts_calls_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    calls = noting_command(tmp_path, monkeypatch)
+    model = split_model()
+    for _ in range(2):
+        compare(open_with_onnxc(model), model, {"x": random_array(1, 4, 5)})
+        assert "'distances': CDist of com.microsoft" in capfd.readouterr().err
+    assert len(calls.read_text().splitlines()) == 4  # the whole, where its faults are, and two parts
 
 
 def test_options_are_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

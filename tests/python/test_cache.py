@@ -105,6 +105,7 @@ def test_what_was_opened_longest_ago_goes(kept: Path, monkeypatch: pytest.Monkey
 def test_shows_and_clears(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept.mkdir()
     (kept / "abc.so").write_bytes(bytes(2_000_000))
+    (kept / "def.refused.json").write_text("{}")
     cache.main([])
     assert capsys.readouterr().out == f"      2.0 MB  abc\n1 model, 2.0 MB in {kept}\n"
     cache.main(["--clear"])

@@ -258,6 +258,11 @@ CASES = {
     "space_to_depth": Free("SpaceToDepth", [F4], [[(1, 2, 4, 4)], [(1, 0, 4, 4)], [(0, 2, 4, 4)]], [[(1, 2, 3, 4)]],
                            {"blocksize": 2}),
     "depth_to_space": Free("DepthToSpace", [F4], [[(1, 4, 2, 2)], [(1, 4, 0, 2)]], [[(1, 3, 2, 2)]], {"blocksize": 2}),
+    "dropout": Free(
+        "Dropout", [F2, ("f", 0), ("b", 0)],
+        [[(2, 3), np.array(0, np.float32), np.array(True)], [(2, 3), np.array(0.5, np.float32), np.array(False)]],
+        [[(2, 3), np.array(0.5, np.float32), np.array(True)]], opset=13,
+    ),
     "arg_max": Free("ArgMax", [F2], [[(2, 3)]], [[(2, 0)]], {"axis": 1}),
     "group_normalization": Free(
         "GroupNormalization", [F3, F1, F1], [], [[(2, 4, 3), (4,), (2,)], [(2, 3, 3), (3,), (3,)]], {"num_groups": 2},

@@ -77,6 +77,27 @@ Value* as_float(ExpandContext& c, Value* sum) {
   return c.add("Cast", {sum}, {{"to", static_cast<int64_t>(DType::float32)}});
 }
 
+Value* transposed_if(ExpandContext& c, size_t i, std::string_view attribute) {
+  if (c.integer(attribute, 0) == 0) return c.in(i);
+  return c.add("Transpose", {c.in(i)}, {{"perm", std::vector<int64_t>{1, 0}}});
+}
+
+// onnxruntime QGemm: A, its scale and zero point, B, its scale and zero point, C in 32 bits of the scale
+// a_scale * b_scale, then the scale of Y and its zero point; without these Y are numbers.
+void expand_gemm(ExpandContext& c) {
+  constexpr size_t y_scale = 7, y_zero = 8;
+  Value* a_zero = c.add("Reshape", {c.in(2), c.integers({})});
+  Value* sum = c.add("MatMulInteger", {transposed_if(c, 0, "transA"), transposed_if(c, 3, "transB"), a_zero, c.in(5)});
+  if (c.has_input(6)) sum = c.add("Add", {sum, c.in(6)});
+  Value* factor = c.add("Mul", {c.number(DType::float32, c.real("alpha", 1)), c.in(1)});
+  factor = c.add("Mul", {factor, c.in(4)});
+  if (c.has_input(y_scale)) factor = c.add("Div", {factor, c.in(y_scale)});
+  Value* y = c.add("Mul", {as_float(c, sum), factor});
+  if (!c.has_input(y_scale)) return c.give(0, y);
+  Value* zero = c.has_input(y_zero) ? c.in(y_zero) : c.number(c.dtype(0), 0);
+  c.give(0, c.add("QuantizeLinear", {y, c.number(DType::float32, 1), zero}));
+}
+
 // onnxruntime MatMulIntegerToFloat: A, B, their scales, their zero points, bias.
 void expand_matmul_integer_to_float(ExpandContext& c) {
   Value* sum = c.add("MatMulInteger", {c.in(0), c.in(1), c.in(4), c.in(5)});
@@ -118,6 +139,7 @@ constexpr OpRow rows[] = {
     {.domain = microsoft, .name = "QLinearSoftmax", .expand = expand_softmax},
     {.domain = microsoft, .name = "QLinearConcat", .expand = expand_concat},
     {.domain = microsoft, .name = "QLinearWhere", .expand = expand_where},
+    {.domain = microsoft, .name = "QGemm", .expand = expand_gemm},
     {.domain = microsoft, .name = "MatMulIntegerToFloat", .expand = expand_matmul_integer_to_float},
     {.domain = microsoft, .name = "DynamicQuantizeMatMul", .expand = expand_dynamic_quantize_matmul},
 };

@@ -288,7 +288,25 @@ def small_like() -> list[Case]:
     ]
 
 
-CASES = [*between_all_types(), *wrapping(), *rounding(), *older(), *like()]
+def bits() -> list[Case]:
+    pairs = [(np.int8, np.uint8), (np.uint16, np.int16), (np.int32, np.uint32), (np.uint64, np.int64)]
+    wide = np.array([0, 1, 2**31, 2**63 - 1, 2**15 + 1, 200], np.uint64)
+    given = [(wide.astype(a), b) for pair in pairs for a, b in (pair, pair[::-1], (pair[0], pair[0]))]
+    given.append((np.array([True, False]), np.uint8))
+    return [
+        case(
+            "BitCast",
+            x,
+            name=f"{type_id(x.dtype)} to {type_id(dtype)}",
+            opset=26,
+            to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),
+            expected=[x.view(dtype)],
+        )
+        for x, dtype in given
+    ]
+
+
+CASES = [*between_all_types(), *wrapping(), *rounding(), *older(), *like(), *bits()]
 SMALL_CASES = [
     *from_float8(),
     *to_float8(),

@@ -156,6 +156,9 @@ def old_unary_cases() -> list[Case]:
         case("Dropout", X, opset=10, outputs=2, expected=[X, np.ones(X.shape, np.bool_)]),
         case("Dropout", X, constant(0.4), opset=12),
         case("Dropout", X, constant(0.4), constant(False, np.bool_), name="mask", opset=13, outputs=2),
+        case("Dropout", X, constant(0), constant(True, np.bool_), name="training, ratio 0", opset=13, outputs=2),
+        case("Dropout", X, np.array(0, np.float32), np.array(True), name="the same of a run", opset=13, outputs=2),
+        case("Dropout", X, np.array(0.4, np.float32), np.array(False), name="a run's mode", opset=22, outputs=2),
         case("PRelu", X, np.array([0.25], np.float32), opset=1, expected=[np.where(X < 0, np.float32(0.25) * X, X)]),
         case(
             "PRelu",

@@ -222,6 +222,27 @@ def quantized_cases() -> list[Case]:
     ]
 
 
+def gemm_cases() -> list[Case]:
+    """What onnxruntime's quantizer writes for a Gemm: C has the scale of the sums, and 0 as its zero point."""
+    a, b = integers(5, 7), integers(7, 4, dtype=np.int8, seed=1)
+    of_a, of_b, of_y = (constant(0.02), byte(120)), (constant(0.03), byte(3, np.int8)), (constant(0.71), byte(110))
+    by_column = (Constant(np.abs(random(4)) / 20), Constant(integers(4, dtype=np.int8, seed=3)))
+    c = Constant(random(4, dtype=np.int32, seed=2) * 500)
+    signed = integers(5, 7, dtype=np.int8, seed=4)
+    return [
+        quantized("QGemm", a, *of_a, Constant(b), *of_b, c, *of_y),
+        quantized("QGemm", a, *of_a, Constant(b), *of_b, None, *of_y, name="no C"),
+        quantized("QGemm", a, *of_a, Constant(b), *by_column, c, *of_y, name="by column"),
+        quantized("QGemm", a.T.copy(), *of_a, Constant(b.T.copy()), *by_column, c, *of_y, name="transposed",
+                  transA=1, transB=1, alpha=0.7),
+        quantized("QGemm", signed, constant(0.02), byte(-7, np.int8), Constant(b), *of_b, c, constant(0.71),
+                  byte(5, np.int8), name="signed"),
+        quantized("QGemm", a, Constant(np.array([0.02], np.float32)), Constant(np.array([120], np.uint8)), b, *of_b,
+                  c, *of_y, name="vectors of one"),
+        own("QGemm", a, *of_a, Constant(b), *of_b, c, name="numbers"),
+    ]  # fmt: skip
+
+
 CASES = [
     *fused_cases(),
     *product_cases(),
@@ -234,5 +255,6 @@ CASES = [
     with_sum("SkipSimplifiedLayerNormalization", random(2, 3, 8), random(2, 3, 8, seed=1), Constant(random(8))),
     *attention_cases(),
     *quantized_cases(),
+    *gemm_cases(),
 ]  # fmt: skip
 test_microsoft = table_test("microsoft", CASES, EVERYWHERE)

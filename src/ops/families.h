@@ -41,5 +41,6 @@ std::span<const OpRow> determinant_ops();
 std::span<const OpRow> tf_idf_ops();
 std::span<const OpRow> optional_ops();
 std::span<const OpRow> ml_feature_ops();
+std::span<const OpRow> tree_ops();
 
 }  // namespace onnxc

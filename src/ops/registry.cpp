@@ -36,6 +36,7 @@ std::vector<const OpRow*> all_ops() {
                                         tf_idf_ops(),
                                         optional_ops(),
                                         ml_feature_ops(),
+                                        tree_ops(),
                                         quantize_linear_ops(),
                                         qlinear_ops(),
                                         recurrent_ops(),

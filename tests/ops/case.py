@@ -39,6 +39,7 @@ class Case:
         None takes the type's usual one.
     unknown: the inputs of the graph whose dims the compiler is not told.
     slow: left to the complete test run.
+    domain_version: of the operator sets beside ONNX's own; one for all cases of a table.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Case:
     tolerance: float | None = None
     unknown: frozenset[str] = frozenset()
     slow: bool = False
+    domain_version: int = 1
 
     @property
     def domains(self) -> list[str]:
@@ -67,6 +69,7 @@ def case(
     expected: Sequence[Array] | None = None,
     tolerance: float | None = None,
     slow: bool = False,
+    domain_version: int = 1,
     **attributes: Any,
 ) -> Case:
     """A case of one node. An input of None is left out. The name is put behind operator and opset."""
@@ -82,6 +85,7 @@ def case(
         expected=None if expected is None else tuple(expected),
         tolerance=tolerance,
         slow=slow,
+        domain_version=domain_version,
     )
 
 
@@ -132,7 +136,8 @@ def constant(values: Any, dtype: Any = np.float32) -> Constant:
 def build_model(cases: Sequence[Case], expected: Mapping[Case, Sequence[Array]]) -> onnx.ModelProto:
     """One model that holds every case, side by side; the values of case i have the prefix `c<i>_`.
 
-    All cases have the same opset. `expected` gives the types and shapes of the outputs.
+    All cases have the same opset, and of other domains the same version. `expected` gives the types and shapes of the
+    outputs.
     """
     nodes, inputs, initializers, outputs = [], [], [], []
     for index, one in enumerate(cases):
@@ -156,7 +161,8 @@ def build_model(cases: Sequence[Case], expected: Mapping[Case, Sequence[Array]])
         describe = value_info_of_rank if one.unknown else value_info
         outputs += [describe(prefix + name, array) for name, array in zip(one.outputs, expected[one], strict=True)]
     domains = sorted({domain for one in cases for domain in one.domains})
-    opsets = [helper.make_opsetid("", cases[0].opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    others = [helper.make_opsetid(domain, cases[0].domain_version) for domain in domains]
+    opsets = [helper.make_opsetid("", cases[0].opset), *others]
     graph = helper.make_graph(nodes, "cases", inputs, outputs, initializers)
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 

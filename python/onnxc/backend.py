@@ -8,18 +8,19 @@
 Needs the package onnx, which the rest of onnxc does not.
 """
 
+import itertools
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from onnxc.compiler import compile
-from onnxc.errors import OnnxcError
+from onnxc.errors import CompileError, OnnxcError
 from onnxc.session import Array, InferenceSession
 
 
@@ -34,28 +35,71 @@ class OnnxcBackendRep(BackendRep):
 
         inputs: a list in the order of the graph's inputs without initializers, a mapping from names, or one array.
         """
-        names = [info.name for info in self.session.get_inputs()]
-        if isinstance(inputs, Mapping):
-            feed: Mapping[str, Any] = inputs
-        else:
-            values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-            if len(values) > len(names):
-                raise OnnxcError(f"{len(values)} inputs are given, and the model takes {len(names)}: {names}")
-            feed = dict(zip(names, values, strict=False))  # the session names those that are missing
+        feed = _named(inputs, [info.name for info in self.session.get_inputs()])
         outputs = [info.name for info in self.session.get_outputs()]
         return namedtupledict("Outputs", outputs)(*self.session.run(None, feed))
+
+
+class OnnxcSequenceRep(BackendRep):
+    """A model that takes or gives sequences or optionals.
+
+    onnxc compiles a model for the tensors that its sequences hold. So it is compiled when a run tells them: once for
+    each number of tensors, and their ranks. Where a number depends on the values of inputs (the rounds of a loop, a
+    split), also once for each of the values that the inputs of few whole numbers or truth values have.
+    """
+
+    def __init__(self, model: onnx.ModelProto, compile_model: Callable[[onnx.ModelProto], InferenceSession]) -> None:
+        self._model, self._compile = model, compile_model
+        constants = {tensor.name for tensor in model.graph.initializer}
+        self._inputs = [value for value in model.graph.input if value.name not in constants]
+        self._fixed: frozenset[str] = frozenset()  # the inputs whose values it is compiled for
+        self._sessions: dict[Hashable, InferenceSession] = {}
+
+    def run(self, inputs: Any, **kwargs: Any) -> Any:
+        """As OnnxcBackendRep.run. A sequence is a list of arrays; an optional is what it holds, or None."""
+        names = [value.name for value in self._inputs]
+        feed = _named(inputs, names)
+        missing, unknown = [name for name in names if name not in feed], [name for name in feed if name not in names]
+        if missing or unknown:
+            raise OnnxcError(f"the model takes the inputs {names}; missing: {missing}, unknown: {unknown}")
+        try:
+            session = self._session(feed)
+        except CompileError:
+            if self._fixed or not (candidates := frozenset(name for name in feed if _is_few_numbers(feed[name]))):
+                raise
+            self._fixed = candidates
+            session = self._session(feed)
+        given = _tensors(self._inputs, {name: value for name, value in feed.items() if name not in self._fixed})
+        found = dict(zip((info.name for info in session.get_outputs()), session.run(None, given), strict=True))
+        outputs = self._model.graph.output
+        return namedtupledict("Outputs", [value.name for value in outputs])(*(_output(each, found) for each in outputs))
+
+    def _session(self, feed: Mapping[str, Any]) -> InferenceSession:
+        key = tuple(_structure(feed[value.name], value.name in self._fixed) for value in self._inputs)
+        if key not in self._sessions:
+            self._sessions[key] = self._compile(_of_tensors(self._model, self._inputs, feed, self._fixed))
+        return self._sessions[key]
 
 
 class OnnxcBackend(Backend):
     """Compiles models for this machine's CPU, or with a GPU's kernels for the devices "HIP" and "HIP:1"."""
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> OnnxcBackendRep:
-        """Compiles a model. kwargs: further arguments of onnxc.compile. Raises CompileError with what is wrong."""
-        with tempfile.TemporaryDirectory(prefix="onnxc-backend-") as folder:
-            path = Path(folder) / "model.onnx"
-            path.write_bytes(model.SerializeToString())
-            return OnnxcBackendRep(compile(path, device=device.lower(), **kwargs))
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
+        """Compiles a model; one that takes or gives sequences or optionals when it is run.
+
+        kwargs: further arguments of onnxc.compile. Raises CompileError with what is wrong.
+        """
+
+        def compile_model(model: onnx.ModelProto) -> InferenceSession:
+            with tempfile.TemporaryDirectory(prefix="onnxc-backend-") as folder:
+                path = Path(folder) / "model.onnx"
+                path.write_bytes(model.SerializeToString())
+                return compile(path, device=device.lower(), **kwargs)
+
+        if all(_is_tensor(value) for value in (*model.graph.input, *model.graph.output)):
+            return OnnxcBackendRep(compile_model(model))
+        return OnnxcSequenceRep(model, compile_model)
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
@@ -100,6 +144,95 @@ class OnnxcBackend(Backend):
     def supports_device(cls, device: str) -> bool:
         """Whether models can be compiled for it: "CPU", "HIP", "HIP:1"."""
         return device.partition(":")[0] in ("CPU", "HIP")
+
+
+def _named(inputs: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """The inputs by name, as far as they are given."""
+    if isinstance(inputs, Mapping):
+        return inputs
+    values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    if len(values) > len(names):
+        raise OnnxcError(f"{len(values)} inputs are given, and the model takes {len(names)}: {names}")
+    return dict(zip(names, values, strict=False))
+
+
+def _is_tensor(value: onnx.ValueInfoProto) -> bool:
+    return value.type.WhichOneof("value") not in ("sequence_type", "optional_type")
+
+
+def _is_few_numbers(given: Any) -> bool:
+    return isinstance(given, np.ndarray | np.generic) and given.dtype.kind in "iub" and given.size <= 64
+
+
+def _structure(given: Any, is_fixed: bool) -> Hashable:
+    """Of an input, what a compile depends on."""
+    if is_fixed:
+        return np.shape(given), given.dtype.str, given.tobytes()
+    if given is None:
+        return None
+    return tuple(np.ndim(each) for each in given) if isinstance(given, list | tuple) else np.ndim(given)
+
+
+def _tensors(inputs: Sequence[onnx.ValueInfoProto], feed: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of the model that _of_tensors makes: the tensors of a sequence x are x[0], x[1], ..."""
+    tensors: dict[str, Any] = {}
+    for value in inputs:
+        given = feed.get(value.name)
+        if isinstance(given, list | tuple) and not _is_tensor(value):
+            tensors.update({f"{value.name}[{index}]": each for index, each in enumerate(given)})
+        elif given is not None:
+            tensors[value.name] = given
+    return tensors
+
+
+def _of_tensors(
+    model: onnx.ModelProto, inputs: Sequence[onnx.ValueInfoProto], feed: Mapping[str, Any], fixed: frozenset[str]
+) -> onnx.ModelProto:
+    """The model whose inputs are the tensors of its sequences and optionals; the values of those in `fixed` are its."""
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    graph = result.graph
+    del graph.input[:], graph.node[:]
+    for value in inputs:
+        name, kind, given = value.name, value.type, feed[value.name]
+        if name in fixed:
+            graph.initializer.append(numpy_helper.from_array(np.asarray(given), name))
+            continue
+        if _is_tensor(value):
+            graph.input.append(value)
+            continue
+        if kind.WhichOneof("value") == "optional_type":
+            kind = kind.optional_type.elem_type
+            if given is None:
+                graph.node.append(helper.make_node("Optional", [], [name], type=kind))
+                continue
+        if kind.WhichOneof("value") == "tensor_type":
+            graph.input.append(_described(name, kind.tensor_type, given))
+            continue
+        element = kind.sequence_type.elem_type.tensor_type
+        names = list(_tensors([value], feed))
+        graph.input.extend(_described(each, element, array) for each, array in zip(names, given, strict=True))
+        construct = helper.make_node("SequenceConstruct", names, [name])
+        graph.node.append(
+            construct if names else helper.make_node("SequenceEmpty", [], [name], dtype=element.elem_type)
+        )
+    graph.node.extend(model.graph.node)
+    return result
+
+
+def _described(name: str, kind: onnx.TypeProto.Tensor, given: Array) -> onnx.ValueInfoProto:
+    """Dims without a number are each tensor's own, whatever they are called: those of a sequence need not agree."""
+    dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+    shape: list[int | None] = dims if kind.HasField("shape") else [None] * np.ndim(given)
+    return helper.make_tensor_value_info(name, kind.elem_type, shape)
+
+
+def _output(value: onnx.ValueInfoProto, found: Mapping[str, Array]) -> Array | list[Array]:
+    """A sequence y is compiled as the outputs y[0], y[1], ..."""
+    if value.name in found:
+        return found[value.name]
+    names = (f"{value.name}[{index}]" for index in itertools.count())
+    return [found[name] for name in itertools.takewhile(found.__contains__, names)]
 
 
 is_compatible = OnnxcBackend.is_compatible

@@ -119,7 +119,9 @@ std::vector<NamedAttribute> read_attributes(const AttributeMap& attributes, cons
                                             const std::string& what) {
   std::vector<NamedAttribute> result;
   for (const auto& [name, attribute] : attributes) {
-    if (attribute_type(*attribute) == AttributeProto::UNDEFINED) continue;
+    // A type is that of an optional without an element, which is none of ours.
+    const auto type = attribute_type(*attribute);
+    if (type == AttributeProto::UNDEFINED || type == AttributeProto::TYPE_PROTO) continue;
     result.push_back({name, read_attribute(*attribute, tensors, owner, describe_attribute(name, what))});
   }
   if (schema == nullptr) return result;

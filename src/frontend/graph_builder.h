@@ -77,6 +77,8 @@ class GraphBuilder {
   std::vector<Value*> build_branch(NodeInProgress& node, const std::string& attribute, bool when);
   void build_loop(NodeInProgress& node);
   void build_scan(NodeInProgress& node);
+  void build_batched_scan(NodeInProgress& node);
+  void build_sequence_map(NodeInProgress& node);
   // What a Loop and a Scan have in common.
   struct LoopParts {
     const onnx::GraphProto& body;

@@ -16,6 +16,12 @@ std::vector<int64_t> integers(const AttributeMap& attributes, const std::string&
   return {found->second->ints().begin(), found->second->ints().end()};
 }
 
+// Whether shape inference may put other nodes in the place of this one, whose outputs are then other values.
+bool may_be_replaced(const Node* node) {
+  if (node == nullptr || node->op == nullptr) return false;
+  return node->op->expand != nullptr || node->op->name == "If" || node->op->name == "LoopEnd";
+}
+
 }  // namespace
 
 bool GraphBuilder::build_control_flow(NodeInProgress& node) {
@@ -25,8 +31,13 @@ bool GraphBuilder::build_control_flow(NodeInProgress& node) {
     if (!inline_branch(node)) build_if(node);
   } else if (type == "Loop") {
     build_loop(node);
-  } else if (type == "Scan" && node.origin.version >= 9) {
-    build_scan(node);
+  } else if (type == "Scan") {
+    if (node.origin.version < 9)
+      build_batched_scan(node);
+    else
+      build_scan(node);
+  } else if (type == "SequenceMap") {
+    build_sequence_map(node);
   } else {
     return false;
   }
@@ -116,6 +127,13 @@ std::vector<Value*> GraphBuilder::build_branch(NodeInProgress& node, const std::
 }
 
 void GraphBuilder::build_if(NodeInProgress& node) {
+  if (may_be_replaced(node.inputs.at(0)->producer)) {
+    // The nodes of its branches keep the value itself.
+    Value* condition = graph_->add_value(free_name(node.scope.prefix + "condition"));
+    condition->dtype = DType::boolean;
+    add_row(node, "", "Identity", {node.inputs[0]}, {condition});
+    node.inputs[0] = condition;
+  }
   std::vector<Value*> inputs{node.inputs.at(0)};
   for (const auto& [attribute, when] : {std::pair("then_branch", true), std::pair("else_branch", false)}) {
     std::vector<Value*> values = build_branch(node, attribute, when);
@@ -164,6 +182,94 @@ void GraphBuilder::build_scan(NodeInProgress& node) {
   parts.begin_inputs.insert(parts.begin_inputs.end(), node.inputs.begin(), node.inputs.end());
   for (const auto& input : body.input()) parts.begin_outputs.push_back(input.name());
   build_rounds(node, parts);
+}
+
+// ONNX Scan 8 has a batch as the first axis of all: a Scan 9 over the batch, whose body is a Scan 9 of one element.
+void GraphBuilder::build_batched_scan(NodeInProgress& node) {
+  user_check(node.inputs.empty() || node.inputs[0] == nullptr,
+             "{}: its input 0 (sequence_lens) is not supported; export the model with opset_version 9 or newer",
+             node.what);
+  onnx::NodeProto one;
+  one.set_op_type("Scan");
+  for (const auto& [name, attribute] : node.attributes) {
+    *one.add_attribute() = *attribute;
+    one.mutable_attribute(one.attribute_size() - 1)->set_name(name == "directions" ? "scan_input_directions" : name);
+  }
+  // Tensors of the body point into it.
+  const auto all = std::make_shared<onnx::NodeProto>();
+  all->set_op_type("Scan");
+  onnx::GraphProto each;
+  Scope inner = subgraph_scope(node, "a body");
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    const std::string name = fmt::format("{}in{}", inner.prefix, i);
+    inner.values[name] = node.inputs[i];
+    all->add_input(name);
+    each.add_input()->set_name(name + "/each");
+    one.add_input(name + "/each");
+  }
+  std::vector<std::string> outputs;
+  for (int i = 0; i < node.proto.output_size(); ++i) {
+    outputs.push_back(fmt::format("{}out{}", inner.prefix, i));
+    if (!node.proto.output(i).empty()) inner.final_names[outputs.back()] = final_name(node.scope, node.proto.output(i));
+    all->add_output(outputs.back());
+    each.add_output()->set_name(outputs.back() + "/each");
+    one.add_output(outputs.back() + "/each");
+  }
+  *each.add_node() = std::move(one);
+  onnx::AttributeProto* body = all->add_attribute();
+  body->set_name("body");
+  body->set_type(onnx::AttributeProto::GRAPH);
+  *body->mutable_g() = std::move(each);
+  onnx::AttributeProto* scanned = all->add_attribute();
+  scanned->set_name("num_scan_inputs");
+  scanned->set_type(onnx::AttributeProto::INT);
+  scanned->set_i(all->input_size());
+  OpsetVersions versions = *node.scope.versions;
+  versions[""] = 9;
+  inner.versions = &versions;
+  inner.owner = all;
+  build_node(*all, inner);
+  bind_outputs(node, inner, outputs);
+}
+
+// A loop over the sequence that is the first input. Each output is a state, which a round puts its tensor behind.
+// (ONNX's own function body asks for types that are known only later: which of the inputs are sequences.)
+void GraphBuilder::build_sequence_map(NodeInProgress& node) {
+  const onnx::GraphProto& body = node.attributes.at("body")->g();
+  user_check(body.input_size() == std::ssize(node.inputs), "{}: its body has {} inputs, expected {}", node.what,
+             body.input_size(), node.inputs.size());
+  user_check(body.output_size() == node.proto.output_size(), "{}: its body has {} outputs, expected {}", node.what,
+             body.output_size(), node.proto.output_size());
+  Scope inner = subgraph_scope(node, "a body");
+  const auto add = [&](std::string_view domain, std::string_view row, std::vector<Value*> inputs) {
+    Value* output = graph_->add_value(free_name(fmt::format("{}{}", inner.prefix, row)));
+    add_row(node, domain, row, std::move(inputs), {output});
+    return output;
+  };
+  const NamedAttribute carried{"carried", int64_t{body.output_size()}};
+  std::vector<Value*> begin_inputs{add("", "SequenceLength", {node.inputs.at(0)}), nullptr}, begin_outputs, end_inputs;
+  for (int i = 0; i < body.output_size(); ++i) begin_inputs.push_back(add("", "SequenceEmpty", {}));
+  for (size_t i = 0; i < begin_inputs.size(); ++i)
+    begin_outputs.push_back(graph_->add_value(free_name(inner.prefix + "round")));
+  begin_outputs[0]->dtype = DType::int64;
+  begin_outputs[1]->dtype = DType::boolean;
+  add_row(node, control_flow_domain, "LoopBegin", begin_inputs, begin_outputs)->attributes = {carried};
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    inner.values[body.input(static_cast<int>(i)).name()] =
+        add(control_flow_domain, "MapInput", {node.inputs[i], begin_outputs[0]});
+
+  build_body(body, node, inner);
+
+  end_inputs = begin_outputs;
+  end_inputs.push_back(begin_outputs[1]);
+  std::vector<Value*> outputs;
+  for (int i = 0; i < body.output_size(); ++i) {
+    Value* state = begin_outputs[LoopPlaces::first_state + static_cast<size_t>(i)];
+    end_inputs.push_back(add("", "SequenceInsert", {state, given_value(node, inner, body.output(i).name())}));
+    const std::string& name = node.proto.output(i);
+    outputs.push_back(name.empty() ? nullptr : define_value(node.scope, name));
+  }
+  add_row(node, control_flow_domain, "LoopEnd", std::move(end_inputs), std::move(outputs))->attributes = {carried};
 }
 
 void GraphBuilder::build_rounds(NodeInProgress& node, const LoopParts& parts) {

@@ -16,7 +16,7 @@ std::string form_of(const OpRow& row) { return row.expand != nullptr ? "expansio
 std::string form_of(const onnx::OpSchema& schema, const std::string& domain) {
   const std::string& name = schema.Name();
   if (domain.empty() && name == "Constant") return "constant";
-  if (domain.empty() && (name == "If" || name == "Loop" || (name == "Scan" && schema.SinceVersion() >= 9)))
+  if (domain.empty() && (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap"))
     return "control flow";
   if (const OpRow* row = find_op(domain, name, schema.SinceVersion())) return form_of(*row);
   return schema.HasFunction() || schema.HasContextDependentFunction() ? "body" : "";

@@ -14,6 +14,11 @@ using onnx::OpSchema;
 using onnx::Utils::DataTypeUtils;
 using FormalParameters = std::vector<OpSchema::FormalParameter>;
 
+// Else a type that an attribute names is not its own: that of a sequence's tensors (SequenceEmpty).
+bool allows_tensors(const OpSchema::FormalParameter& formal) {
+  return std::ranges::any_of(formal.GetTypes(), [](onnx::DataType type) { return type->starts_with("tensor("); });
+}
+
 // How ONNX's schemas write a type: "tensor(float)". The pointer is the same for equal types.
 onnx::DataType onnx_type(DType dtype) {
   onnx::TypeProto type;
@@ -141,7 +146,7 @@ void infer_output_dtypes(Node& node, const OpSchema& schema) {
       node.outputs[i]->dtype = bound->second;
     } else if (formal->GetTypes().size() == 1) {
       node.outputs[i]->dtype = dtype_of(*formal->GetTypes().begin());
-    } else {
+    } else if (allows_tensors(*formal)) {
       node.outputs[i]->dtype = dtype_from_attributes(node);
     }
   }

@@ -26,17 +26,10 @@ int first_version(const Origin& origin) {
   return found == first_versions.end() ? 0 : found->second;
 }
 
-bool is_control_flow(std::string_view type) {
-  constexpr std::array types = {"Scan", "SequenceMap"};  // Scan before version 9
-  return std::ranges::find(types, type) != types.end();
-}
-
 std::string reason_for(const Origin& origin, const onnx::OpSchema* schema) {
   if (schema != nullptr && schema->Deprecated())
     return fmt::format("ONNX removed it in version {}; export the model with an older opset_version",
                        schema->SinceVersion());
-  if (schema != nullptr && is_control_flow(origin.type))
-    return "control flow is not supported yet; export the model with the condition or the number of steps fixed";
   if (schema != nullptr)
     return "not supported yet; export the model with other operators, or drop the output with --outputs";
   if (const int first = first_version(origin))

@@ -82,8 +82,11 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
 }
 
 DType read_input_dtype(const onnx::ValueInfoProto& input) {
-  user_check(input.type().has_tensor_type(),
-             "input {}: it is no tensor; sequences, maps and optionals are not supported", quote(input.name()));
+  user_check(
+      input.type().has_tensor_type(),
+      "input {}: it is no tensor; make it of tensors in the model (SequenceConstruct, Optional), as onnxc.backend "
+      "does for the inputs of a run",
+      quote(input.name()));
   const int code = input.type().tensor_type().elem_type();
   const DTypeInfo* row = find_dtype(code);
   user_check(row != nullptr && row->bits > 0, "input {}: its element type {} is not supported", quote(input.name()),

@@ -39,7 +39,7 @@ std::span<const OpRow> fourier_ops();
 std::span<const OpRow> optimizer_ops();
 std::span<const OpRow> determinant_ops();
 std::span<const OpRow> tf_idf_ops();
-std::span<const OpRow> optional_ops();
+std::span<const OpRow> sequence_ops();
 std::span<const OpRow> ml_feature_ops();
 std::span<const OpRow> tree_ops();
 

@@ -34,7 +34,7 @@ std::vector<const OpRow*> all_ops() {
                                         optimizer_ops(),
                                         determinant_ops(),
                                         tf_idf_ops(),
-                                        optional_ops(),
+                                        sequence_ops(),
                                         ml_feature_ops(),
                                         tree_ops(),
                                         quantize_linear_ops(),

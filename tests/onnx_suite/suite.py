@@ -43,8 +43,21 @@ class SuiteTest:
         return zlib.crc32(self.id.encode()) % of == 0
 
     def check(self, expected: Sequence[Any], found: Sequence[Any]) -> None:
-        """Raises AssertionError where the outputs are not as expected; the comparison is that of ONNX's runner."""
-        Runner.assert_similar_outputs(list(expected), list(found), self.relative, self.absolute, self.name)
+        """Raises AssertionError where the outputs are not as expected; the comparison is that of ONNX's runner.
+
+        It would take each tensor of a sequence for a list of outputs, which a scalar is not.
+        """
+        assert _lengths(expected) == _lengths(found)
+        Runner.assert_similar_outputs(_tensors(expected), _tensors(found), self.relative, self.absolute, self.name)
+
+
+def _lengths(values: Sequence[Any]) -> list[int | None]:
+    """Of those that are sequences."""
+    return [len(value) if isinstance(value, list | tuple) else None for value in values]
+
+
+def _tensors(values: Sequence[Any]) -> list[Any]:
+    return [tensor for value in values for tensor in (value if isinstance(value, list | tuple) else [value])]
 
 
 def collect() -> list[SuiteTest]:

@@ -53,6 +53,64 @@ def test_run_model_and_run_node() -> None:
         backend.run_node(clip, [A])
 
 
+FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N"])
+SEQUENCE = helper.make_sequence_type_proto(FLOATS)
+OPTIONAL = helper.make_optional_type_proto(SEQUENCE)
+
+
+def of_types(nodes: list[onnx.NodeProto], inputs: dict[str, onnx.TypeProto], output: str) -> onnx.ModelProto:
+    given = [helper.make_value_info(name, kind) for name, kind in inputs.items()]
+    graph = helper.make_graph(nodes, "sequences", given, [helper.make_value_info(output, SEQUENCE)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def test_sequences_are_lists() -> None:
+    """Their tensors need not agree in size, nor runs in how many there are."""
+    insert = helper.make_node("SequenceInsert", ["s", "x", "p"], ["y"])
+    number = helper.make_tensor_type_proto(TensorProto.INT64, [])
+    rep = backend.prepare(of_types([insert], {"s": SEQUENCE, "x": FLOATS, "p": number}, "y"))
+    x, others = np.arange(3, dtype=np.float32), [np.ones(count, np.float32) for count in (4, 1, 2)]
+    for count in (3, 0, 1, 3):
+        for place in range(-count, count + 1):
+            expected = list(others[:count])
+            expected.insert(place, x)
+            [found] = rep.run([others[:count], x, np.array(place)])
+            assert len(found) == count + 1
+            assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    with pytest.raises(OnnxcError, match=r"missing: \['p'\], unknown: \['q'\]"):
+        rep.run({"s": others, "x": x, "q": np.array(0)})
+
+
+def test_an_optional_holds_something_or_nothing() -> None:
+    """Where it holds nothing, the branch that reads it is not compiled."""
+    has = helper.make_node("OptionalHasElement", ["o"], ["has"])
+    outputs = [helper.make_value_info(name, SEQUENCE) for name in ("element", "made")]
+    get = helper.make_graph([helper.make_node("OptionalGetElement", ["o"], ["element"])], "get", [], outputs[:1])
+    make = helper.make_graph([helper.make_node("SequenceConstruct", ["x"], ["made"])], "make", [], outputs[1:])
+    choose = helper.make_node("If", ["has"], ["y"], then_branch=get, else_branch=make)
+    rep = backend.prepare(of_types([has, choose], {"o": OPTIONAL, "x": FLOATS}, "y"))
+    x, held = np.arange(3, dtype=np.float32), [np.ones(2, np.float32), np.zeros(1, np.float32)]
+    for given, expected in ((held, held), (None, [x]), (held[:1], held[:1])):
+        [found] = rep.run([given, x])
+        assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+
+
+def test_values_that_a_number_of_tensors_depends_on() -> None:
+    """The model is compiled for those that a run gives."""
+    split = helper.make_node("SplitToSequence", ["x", "size"], ["y"], axis=0)
+    kinds = {
+        "x": helper.make_tensor_type_proto(TensorProto.FLOAT, [6]),
+        "size": helper.make_tensor_type_proto(TensorProto.INT64, []),
+    }
+    rep = backend.prepare(of_types([split], kinds, "y"))
+    x = np.arange(6, dtype=np.float32)
+    for size in (2, 4, 6, 2):
+        [found] = rep.run([x, np.array(size)])
+        assert [each.tolist() for each in found] == [x[i : i + size].tolist() for i in range(0, 6, size)]
+    with pytest.raises(CompileError, match="parts of 0 elements"):
+        rep.run([x, np.array(0)])
+
+
 def test_devices() -> None:
     assert [backend.supports_device(device) for device in ("CPU", "HIP", "HIP:1", "CUDA")] == [True, True, True, False]
     assert backend.is_compatible(difference())

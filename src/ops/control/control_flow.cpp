@@ -14,11 +14,6 @@ Scalar truth_of(const Expr& zero_or_one) {
 
 // ---------------------------------------------------------------------------------------------------------- If
 
-// Input of output i, from the branch that is taken when the condition holds, or from the other.
-size_t branch_input(const NodeReader& c, size_t output, bool when) {
-  return 1 + (when ? 0 : c.output_count()) + output;
-}
-
 Expr condition_of(const NodeReader& c) { return c.elements(0).value().at(0); }
 
 // ONNX If. Both branches give a dtype and a rank; a dim that differs is that of the branch which a run takes.
@@ -61,7 +56,7 @@ void define_if(DefineContext& c) {
 
 // ---------------------------------------------------------------------------------------------- Loop and Scan
 
-constexpr size_t first_state = 2;
+constexpr size_t first_state = LoopPlaces::first_state;
 
 size_t carried_count(const NodeReader& c) { return static_cast<size_t>(c.integer("carried")); }
 
@@ -79,13 +74,6 @@ ScanOrder scan_order(const NodeReader& c, size_t index, size_t rank) {
 
 bool holds_always(const Value* value) {
   return value == nullptr || (value->elements && value->elements->size() == 1 && value->elements->at(0).is_constant(1));
-}
-
-// The node that ends a loop, from the one that begins it.
-const Node* loop_end(const Node& begin) {
-  for (const Use& use : begin.outputs[0]->uses)
-    if (use.node->op == find_op(control_flow_domain, "LoopEnd", 1) && use.index == 0) return use.node;
-  return nullptr;
 }
 
 // Whether the rounds are counted only: the condition holds from the beginning on, and the body hands it on.
@@ -177,23 +165,14 @@ void define_loop_begin(DefineContext& c) {
   }
 }
 
-struct LoopOutputs {
+struct LoopOutputs : LoopPlaces {
   const Node* begin;
   Expr round, limit;
-  size_t carried, collected;
-  size_t next_condition() const { return first_state + carried; }
-  size_t next_state(size_t i) const { return next_condition() + 1 + i; }
-  size_t element(size_t i) const { return next_state(carried) + i; }
 };
 
 LoopOutputs loop_outputs(const NodeReader& c) {
-  LoopOutputs loop;
-  loop.begin = c.input(0).producer;
-  loop.round = c.input(0).elements.value().at(0);
-  loop.limit = round_limit(NodeReader(*loop.begin));
-  loop.carried = carried_count(c);
-  loop.collected = c.input_count() - loop.element(0);
-  return loop;
+  const Node* begin = c.input(0).producer;
+  return {loop_places(c.node()), begin, c.input(0).elements.value().at(0), round_limit(NodeReader(*begin))};
 }
 
 // Whether a size follows from what is known before the loop: symbols that its nodes bind were made after its round.
@@ -323,6 +302,30 @@ constexpr OpRow rows[] = {
 };
 
 }  // namespace
+
+size_t branch_input(const NodeReader& node, size_t output, bool when) {
+  return 1 + (when ? 0 : node.output_count()) + output;
+}
+
+LoopPlaces loop_places(const Node& end) {
+  LoopPlaces places{carried_count(NodeReader(end)), 0};
+  places.collected = end.inputs.size() - places.element(0);
+  return places;
+}
+
+Node* loop_end(const Node& begin) {
+  for (const Use& use : begin.outputs[0]->uses)
+    if (use.node->op == find_op(control_flow_domain, "LoopEnd", 1) && use.index == 0) return use.node;
+  return nullptr;
+}
+
+std::optional<int64_t> known_rounds(const Node& begin) {
+  const NodeReader c(begin);
+  if (!only_counts(begin) || !c.has_input(0)) return std::nullopt;
+  const std::optional<std::vector<Expr>> limit = c.elements(0);
+  const std::optional<int64_t> known = limit && limit->size() == 1 ? limit->at(0).constant() : std::nullopt;
+  return known ? std::optional(std::max<int64_t>(*known, 0)) : std::nullopt;
+}
 
 std::optional<std::vector<Value*>> known_branch(const Node& node) {
   if (node.op->name != "If" || !node.op->domain.empty()) return std::nullopt;

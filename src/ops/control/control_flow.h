@@ -13,11 +13,29 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/node_reader.h"
 
 namespace onnxc {
 
 // The domain of the two rows that have no operator of ONNX's.
 inline constexpr const char* control_flow_domain = "onnxc.control_flow";
+
+// The input of an If that is its output i from the branch which is taken when the condition holds, or from the other.
+size_t branch_input(const NodeReader& node, size_t output, bool when);
+
+// The places of a LoopEnd's inputs, as above.
+struct LoopPlaces {
+  static constexpr size_t first_state = 2;
+  size_t carried, collected;
+  size_t next_condition() const { return first_state + carried; }
+  size_t next_state(size_t i) const { return next_condition() + 1 + i; }
+  size_t element(size_t i) const { return next_state(carried) + i; }
+};
+LoopPlaces loop_places(const Node& end);
+// The node that ends a loop, from the one that begins it; null where nobody uses what the loop gives.
+Node* loop_end(const Node& begin);
+// How many rounds a Loop has, where that is known when the model is compiled.
+std::optional<int64_t> known_rounds(const Node& begin);
 
 // For an If whose condition is known when the model is compiled: the values of the branch that it takes.
 std::optional<std::vector<Value*>> known_branch(const Node& node);

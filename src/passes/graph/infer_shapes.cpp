@@ -6,8 +6,10 @@
 #include "ir/interpreter/symbolic_evaluation.h"
 #include "ops/algebra/product_spec.h"
 #include "ops/control/control_flow.h"
+#include "ops/control/sequence.h"
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
+#include "passes/graph/expand_sequences.h"
 #include "support/limits.h"
 
 namespace onnxc {
@@ -179,19 +181,23 @@ class ShapeInference {
   explicit ShapeInference(Graph& graph) : graph_(graph) {}
 
   void run() {
-    for (auto at = graph_.nodes().begin(); at != graph_.nodes().end();) {
-      Node& node = **at;
-      const Node* const expansion = visit_or_note(node);
+    visit_from(graph_.nodes().begin());
+    if (!faults_.empty()) throw ShapeFaults(std::move(faults_));
+    if (const Node* first = spread_output_sequences(graph_)) visit_from(first->place);
+    if (leaves_unused_) graph_.erase_unused();
+  }
+
+ private:
+  void visit_from(Graph::NodeList::const_iterator at) {
+    while (at != graph_.nodes().end()) {
+      const Node* const expansion = visit_or_note(**at);
       if (expansion != nullptr)
         at = expansion->place;
       else
         ++at;
     }
-    if (!faults_.empty()) throw ShapeFaults(std::move(faults_));
-    if (leaves_unused_) graph_.erase_unused();
   }
 
- private:
   const Node* visit_or_note(Node& node) {
     const size_t guards = graph_.guards.size();
     if (!faults_.empty() && !is_readable(node)) {
@@ -219,10 +225,15 @@ class ShapeInference {
       leaves_unused_ = true;
       return nullptr;
     }
+    if (const Node* first = expand_sequences(graph_, node)) {
+      leaves_unused_ = true;
+      return first;
+    }
     if (node.op->expand != nullptr) {
       leaves_unused_ = true;
       return expand_node(graph_, node);
     }
+    if (std::ranges::any_of(node.outputs, is_sequence_or_optional)) return nullptr;
     if (is_end_of_loop(node)) rounds_.pop_back();
     infer_where_it_runs(graph_, node, inference_, rounds_);
     if (is_control_flow(node, "LoopBegin")) rounds_.push_back(has_rounds(node));

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from onnxc import cache, library
+from onnxc import library
 from onnxc.errors import CompileError, OnnxcError
 
 
@@ -20,6 +20,8 @@ def target_options(device: str) -> list[str]:
 
 def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL:
     """Compiles a model file, or the bytes of one without external data; nothing, where the cache has the result."""
+    from onnxc import cache  # here, since `python -m onnxc.cache` warns where the package has imported it already
+
     try:
         content = model.read_bytes() if isinstance(model, Path) else model
     except OSError as error:

@@ -155,6 +155,12 @@ class SlidingWindow:
 
     def _settings(self, rank: int) -> WindowSettings:
         window = [self.roi_size] * rank if isinstance(self.roi_size, int) else list(self.roi_size)
+        for name, values in (("roi_size", window), ("overlap", self.overlap), ("sigma_scale", self.sigma_scale)):
+            if isinstance(values, Sequence) and len(values) != rank:
+                raise OnnxcError(
+                    f"{name} has {len(values)} numbers, and the volume {rank} spatial axes: give one for each, or one "
+                    "number for all"
+                )
         axes = [axis + rank if axis < 0 else axis for axis in self.mirror_axes]
         if any(axis < 0 or axis >= rank for axis in axes):
             raise OnnxcError(f"mirror_axes are {self.mirror_axes}, and the volume has {rank} spatial axes")

@@ -215,11 +215,41 @@ def test_unknown_models_are_refused() -> None:
 
 
 @pytest.mark.slow
+def test_engines_go_through_a_volume_together() -> None:
+    """The slow one has more turns; the one that fails has no more."""
+    done = {"fast": 0, "slow": 0, "failing": 0}
+    asked: list[str] = []
+
+    def take_turn(engine: str) -> tuple[int, int] | None:
+        asked.append(engine)
+        if engine == "failing" and done[engine] == 4:
+            return None
+        done[engine] += {"fast": 6, "slow": 2, "failing": 4}[engine]
+        return divmod(done[engine], 12)
+
+    volumes.go_together(list(done), take_turn, rounds=2)
+    assert asked[:9] == ["fast", "slow", "failing", "slow", "slow", "failing", "fast", "slow", "slow"]
+    assert done == {"fast": 24, "slow": 24, "failing": 4}
+
+
+def test_the_picture_of_volumes(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from tools.benchmark import pictures
+
+    def result(seconds: float) -> Result:
+        return {"volumes": [{"seconds": seconds, "network_seconds": 0.9 * seconds}], "added_mib": 600.0}
+
+    results = {"onnxc": result(2.0), "monai+openvino": result(6.0), "monai+onnxruntime": {"error": "out of memory"}}
+    pictures.draw_volumes(results, "64x64x64 voxels", tmp_path / "volumes.png")
+    assert (tmp_path / "volumes.png").stat().st_size > 5000
+
+
 def test_volumes_are_measured_from_end_to_end(tmp_path: Path) -> None:
     """A small network on a small volume, 18 windows, so that each engine has several turns."""
     done = bench(
         "--group", "volumes", "--threads", "1", "--seconds", "0.01", "--volume", "32x28x20", "--window", "16x16x16",
-        "--classes", "3", "--filters", "4x8x8", "--engines", "onnxc", "onnxruntime", "--output", str(tmp_path),
+        "--classes", "3", "--filters", "4x8x8", "--engines", "onnxc", "onnxruntime", "--no-pictures",
+        "--output", str(tmp_path),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     [results] = json.loads((tmp_path / "volumes.json").read_text())["threads"].values()

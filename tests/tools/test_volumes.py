@@ -190,6 +190,14 @@ def test_results_of_other_formats_are_refused_before_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_name_of_a_file_for_several_volumes_is_refused_before_the_run(model: Path, tmp_path: Path) -> None:
+    scans = [tmp_path / "a.nii", tmp_path / "b.nii"]
+    done = execute(model, "--volume", *scans, "--window", "12", "--output", tmp_path / "seg.mha")
+    assert done.returncode == 2
+    assert f"--output '{tmp_path / 'seg.mha'}': the results of 2 volumes go to a folder" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_overlap_is_refused_before_the_files_are_read(tmp_path: Path) -> None:
     done = execute(tmp_path / "none.so", "--volume", tmp_path / "none.nii", "--window", "12", "--overlap", "50",
                    "--output", tmp_path / "y.npy")  # fmt: skip

@@ -102,7 +102,8 @@ def open_openvino(task: Task, precision: dict[str, str]) -> Run:
     }
     compiled = openvino.Core().compile_model(task.model, "CPU", settings)
     request = compiled.create_infer_request()
-    feeds = [task.feeds[port.any_name] for port in compiled.inputs]
+    # A port has the names of all values that are the same to OpenVINO.
+    feeds = [next(value for name, value in task.feeds.items() if name in port.names) for port in compiled.inputs]
 
     def run() -> Sequence[Array]:
         results = request.infer(feeds, share_inputs=True, share_outputs=True)

@@ -1,8 +1,10 @@
 """The pictures of a benchmark. matplotlib is only needed here."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from matplotlib import pyplot
 from matplotlib.lines import Line2D
@@ -92,6 +94,47 @@ def draw_bars(
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(engines), fontsize=9, frameon=False)
     figure.suptitle(f"{title}\non top of a bar: how many times as fast onnxc is", fontsize=9)
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def draw_volumes(results: Mapping[str, Mapping[str, Any]], title: str, path: Path) -> None:
+    """Of each engine the seconds of a volume, in the network and outside of it, and the memory above the weights.
+
+    results: by engine, as tools.benchmark.volumes.measure gives them; those that failed are left out.
+    """
+    done = {engine: result for engine, result in results.items() if "error" not in result}
+    engines = list(done)
+    peers = {engine: engine.removeprefix("monai+") for engine in engines}
+    names = [peer if peer == engine else f"MONAI +\n{ENGINE_NAMES.get(peer, peer)}" for engine, peer in peers.items()]
+    colors = [COLORS[peer] for peer in peers.values()]
+    figure, (time, memory) = pyplot.subplots(1, 2, figsize=(8.4, 2.9), layout="constrained", width_ratios=(3, 2))
+    volumes = [done[engine]["volumes"] for engine in engines]
+    seconds = [statistics.mean(volume["seconds"] for volume in each) for each in volumes]
+    network = [statistics.mean(volume["network_seconds"] for volume in each) for each in volumes]
+    outside = [whole - inside for whole, inside in zip(seconds, network, strict=True)]
+    time.bar(names, network, 0.62, color=colors)
+    bars = time.bar(names, outside, 0.62, bottom=network, color="#555555", label="outside the network")
+    ours = seconds[engines.index(OURS)] if OURS in engines else None
+    ratios = [
+        "" if ours is None or engine == OURS else f"\n{whole / ours:.2f}\u00d7"
+        for engine, whole in zip(engines, seconds, strict=True)
+    ]
+    time.bar_label(
+        bars, [f"{whole:.0f} s{more}" for whole, more in zip(seconds, ratios, strict=True)], fontsize=8, padding=2
+    )
+    time.set_ylabel("seconds a volume", fontsize=9)
+    time.legend(fontsize=8, frameon=False, loc="upper left")
+    gibibytes = [done[engine]["added_mib"] / 1024 for engine in engines]
+    memory.bar_label(memory.bar(names, gibibytes, 0.62, color=colors), fmt="%.2f", fontsize=8, padding=2)
+    memory.set_ylabel("GiB above the weights", fontsize=9)
+    for axes in (time, memory):
+        axes.tick_params(length=0, labelsize=9)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.margins(y=0.22)
+    figure.suptitle(f"{title}\n\u00d7: how many times as fast onnxc is", fontsize=9)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
 

@@ -1,8 +1,8 @@
 """Whole volumes: onnxc's windows beside MONAI's SlidingWindowInferer with onnxruntime and with OpenVINO.
 
 All segment the same volume with the same network into labels, in turns of some windows each, in processes that stay
-alive. One that is done begins again, so that all see the machine at every speed, until each has finished `rounds`
-volumes.
+alive, until each has finished `rounds` volumes. The next turn is always that of the engine with the fewest windows
+done: all go through the volume together, and see the machine at every speed.
 """
 
 import argparse
@@ -73,6 +73,21 @@ def export(job: Job, folder: Path) -> Path:
     return model
 
 
+def go_together(engines: Sequence[str], take_turn: Callable[[str], tuple[int, int] | None], rounds: int) -> None:
+    """Gives each next turn to the engine that has done least, until each has finished `rounds` volumes.
+
+    take_turn: what the engine has done then, volumes and windows of the next one; None when it has failed.
+    """
+    done = dict.fromkeys(engines, (0, 0))
+    while behind := [engine for engine, progress in done.items() if progress < (rounds, 0)]:
+        engine = min(behind, key=lambda name: done[name])
+        progress = take_turn(engine)
+        if progress is None:
+            del done[engine]
+        else:
+            done[engine] = progress
+
+
 def measure(job: Job, engines: Sequence[str], threads: int, seconds: float, rounds: int, output: Path) -> Result:
     """By engine: version, seconds and network_seconds of each volume, added_mib; or error.
 
@@ -109,14 +124,18 @@ def measure(job: Job, engines: Sequence[str], threads: int, seconds: float, roun
         assert isinstance(found, dict)
         return found
 
+    def take_turn(engine: str) -> tuple[int, int] | None:
+        found = ask(engine, lambda process: process.take_turn(seconds))
+        if "error" in found:
+            return None
+        progress = len(found["volumes"]), found["windows"]
+        print(f"{engine}: {progress[0]} volumes and {progress[1]} windows", file=sys.stderr, flush=True)
+        return progress
+
     try:
         for engine in engines:
             ask(engine, lambda process: process.answer())
-        while any(len(results[engine].get("volumes", ())) < rounds for engine in processes):
-            for engine in list(processes):
-                found = ask(engine, lambda process: process.take_turn(seconds))
-                counts = f"{len(found.get('volumes', ()))} volumes and {found.get('windows')} windows"
-                print(f"{engine}: {counts}", file=sys.stderr, flush=True)
+        go_together(list(processes), take_turn, rounds)
         for engine in list(processes):
             ask(engine, lambda process: process.finish())
     finally:
@@ -168,11 +187,15 @@ def main(arguments: argparse.Namespace) -> None:
             sys.exit(f"make bench: {last_line(error.stderr or '') or error}")
         everything["threads"][threads] = results
         size, window = ("x".join(map(str, numbers)) for numbers in (job.volume, job.window))
-        print(
-            f"\n{size} voxels, DynUNet of {len(job.filters)} stages, {job.classes} classes, windows {window}, overlap "
-            f"{job.overlap}, labels out, {threads} thread{'s' if threads > 1 else ''}\n\n{table(job, results)}",
-            flush=True,
+        title = (
+            f"{size} voxels, DynUNet of {len(job.filters)} stages, {job.classes} classes, windows {window}, overlap "
+            f"{job.overlap}, labels out, {threads} thread{'s' if threads > 1 else ''}"
         )
+        print(f"\n{title}\n\n{table(job, results)}", flush=True)
         everything["load_after"] = f"{os.getloadavg()[0]:.1f}"
         (output / "volumes.json").write_text(json.dumps(everything, indent=1, default=str))
-    print(f"\nwritten: {output}/volumes.json")
+        if not arguments.no_pictures:
+            from tools.benchmark import pictures  # here, since it needs matplotlib
+
+            pictures.draw_volumes(results, title, output / f"volumes-{threads}.png")
+    print(f"\nwritten: {output}/volumes.json" + ("" if arguments.no_pictures else ", volumes-*.png"))

@@ -317,7 +317,8 @@ def test_models_are_averaged(networks: dict[str, Path], tmp_path: Path) -> None:
 REFUSALS: list[tuple[dict[str, Any], tuple[int, ...], str]] = [
     ({"overlap": 1.0}, (1, 2, 9, 9, 9), "the overlap of axis 0 is 1, and it ranges from 0 to below 1"),
     ({"sigma_scale": 0.0, "mode": "gaussian"}, (1, 2, 9, 9, 9), "sigma_scale of axis 0 is 0, and it must be above 0"),
-    ({"roi_size": (8, 8)}, (1, 2, 9, 9, 9), "window has 2 numbers, and the volume 3 spatial axes"),
+    ({"roi_size": (8, 8)}, (1, 2, 9, 9, 9), "roi_size has 2 numbers, and the volume 3 spatial axes: give one for"),
+    ({"overlap": (0.5, 0.5)}, (1, 2, 9, 9, 9), "overlap has 2 numbers, and the volume 3 spatial axes"),
     ({"padding_mode": "reflect"}, (1, 2, 4, 9, 9), "axis 0 of the volume has 4 voxels, too few to pad it"),
     ({}, (1, 3, 9, 9, 9), "dim 1 .* 2"),
     ({}, (1, 2, 9, 9), "shape .1, 2, 9, 9., 4 axes, and the model's input 'x' has 5: expected .batch, channels, axes"),

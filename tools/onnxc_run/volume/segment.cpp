@@ -52,11 +52,16 @@ Targets targets_of(const RunOptions& options) {
   if (!options.output)
     throw UsageError("--volume: say where the result goes, as --output seg.nii.gz or --output FOLDER");
   const std::filesystem::path& output = *options.output;
-  const bool is_folder = volumes.size() > 1 || !output.has_filename() || std::filesystem::is_directory(output);
-  if (!is_folder) {
+  const bool names_folder = !output.has_filename() || std::filesystem::is_directory(output);
+  if (volumes.size() == 1 && !names_folder) {
     check_format_of(output);
     return {{output}};
   }
+  if (!names_folder && output.has_extension())
+    throw UsageError(
+        fmt::format("--output {}: the results of {} volumes go to a folder, and this is the name of a file: "
+                    "give FOLDER/",
+                    quote(output.string()), volumes.size()));
   std::vector<std::filesystem::path> targets;
   for (const std::filesystem::path& volume : volumes) {
     std::filesystem::path target = output / volume.filename();

@@ -132,7 +132,7 @@ class NestPrinter {
   void print_loop(size_t i, const std::string& first, const std::string& last) {
     const FlatLoop& loop = schedule_.outer[i];
     const std::string& name = scope_.name(loop);
-    if (i + 1 == schedule_.outer.size() && schedule_.vectorises) writer_.line(vectorised_loop);
+    if (i + 1 == schedule_.outer.size() && schedule_.vectorises) writer_.line(vectorised_loop(schedule_));
     auto body = writer_.scope(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0})", name, first, last));
     const NestScope::Block block(scope_);
     scope_.make_available(loop.symbol);

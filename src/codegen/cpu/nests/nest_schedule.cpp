@@ -28,6 +28,14 @@ Expr iterations(const std::vector<FlatLoop>& loops, size_t first, size_t last) {
   return result;
 }
 
+bool converts_float16(const FlatNest& nest) {
+  bool found = std::ranges::any_of(nest.stores, [](const FlatStore& store) { return store.dtype == DType::float16; });
+  for_each_scalar(nest, [&](const Scalar& scalar) {
+    visit(scalar, [&](const ScalarNode& node) { found |= node.dtype == DType::float16; });
+  });
+  return found;
+}
+
 class Scheduler {
  public:
   explicit Scheduler(FlatNest nest) { result_.nest = std::move(nest); }
@@ -182,7 +190,12 @@ std::string print_loops(const std::vector<FlatLoop>& loops, size_t first, size_t
 
 }  // namespace
 
-NestSchedule schedule(FlatNest nest) { return Scheduler(std::move(nest)).run(); }
+NestSchedule schedule(FlatNest nest, int64_t vector_lanes) {
+  const bool converts = converts_float16(nest);
+  NestSchedule result = Scheduler(std::move(nest)).run();
+  if (converts) result.vector_lanes = vector_lanes;
+  return result;
+}
 
 std::string to_string(const NestSchedule& schedule) {
   constexpr std::array forms = {"", "scalar", "parallel lanes", "reduce lanes"};

@@ -29,6 +29,7 @@ struct NestSchedule {
   ReductionForm reduction = ReductionForm::none;
   int64_t lanes = 1;        // accumulators in an array
   bool vectorises = false;  // the innermost of `outer` has independent iterations
+  int64_t vector_lanes = 0;  // of vectorised loops; 0 leaves them to the compiler
 
   // Tasks are made of the first `task_loops` of `outer`: a task is one iteration of all but the last of these, and
   // `grain` iterations of the last.
@@ -39,7 +40,8 @@ struct NestSchedule {
   FlatNest nest;  // with the loops above as its symbols; its own loops are empty
 };
 
-NestSchedule schedule(FlatNest nest);
+// `vector_lanes` are the machine's. Loops that convert float16 are given them: clang alone takes four.
+NestSchedule schedule(FlatNest nest, int64_t vector_lanes);
 
 std::string to_string(const NestSchedule& schedule);
 

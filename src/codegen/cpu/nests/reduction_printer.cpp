@@ -143,7 +143,7 @@ class ReductionPrinter {
   }
 
   void print_lane_loop(const std::string& count, const std::function<void()>& body) {
-    writer_.line(vectorised_loop);
+    writer_.line(vectorised_loop(schedule_));
     auto scope = writer_.scope(loop_head(schedule_.outer.back(), "0", count));
     const NestScope::Block block(scope_);
     body();
@@ -159,7 +159,7 @@ class ReductionPrinter {
       declare(accumulator);
       writer_.line(fmt::format("{} {}_lanes[{}];", accumulator.type(), accumulator.name(), schedule_.lanes));
     }
-    writer_.line(vectorised_loop);
+    writer_.line(vectorised_loop(schedule_));
     {
       auto scope = writer_.scope(fmt::format("for (int64_t lane = 0; lane < {}; ++lane)", schedule_.lanes));
       for (const AccumulatorText& accumulator : accumulators_)
@@ -195,7 +195,7 @@ class ReductionPrinter {
     {
       auto steps = writer_.scope(
           fmt::format("for (; step + {0} <= {1}; step += {0})", schedule_.lanes, scope_.text(loop.extent)));
-      writer_.line(vectorised_loop);
+      writer_.line(vectorised_loop(schedule_));
       writer_.line(fmt::format("for (int64_t lane = 0; lane < {}; ++lane) fold(step + lane{});", schedule_.lanes,
                                lane_arguments));
     }
@@ -210,6 +210,12 @@ class ReductionPrinter {
 };
 
 }  // namespace
+
+std::string vectorised_loop(const NestSchedule& schedule) {
+  const std::string width =
+      schedule.vector_lanes == 0 ? "" : fmt::format(" vectorize_width({})", schedule.vector_lanes);
+  return "#pragma clang loop vectorize(assume_safety) unroll(disable)" + width;
+}
 
 void print_reduction(TextWriter& writer, NestScope& scope, const NestSchedule& schedule,
                      const std::function<void()>& print_stores) {

@@ -8,7 +8,7 @@ namespace onnxc {
 
 // Written before a loop whose iterations are independent: the compiler vectorises it without alias checks, and does not
 // unroll it instead when it is short.
-inline constexpr const char* vectorised_loop = "#pragma clang loop vectorize(assume_safety) unroll(disable)";
+std::string vectorised_loop(const NestSchedule& schedule);
 
 // Writes the accumulators and the loops that fold into them, then calls `print_stores` where their values are ready.
 void print_reduction(TextWriter& writer, NestScope& scope, const NestSchedule& schedule,

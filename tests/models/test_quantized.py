@@ -18,7 +18,7 @@ from tests.models.zoo import ROWS
 from tests.onnxruntime_sessions import open_session
 
 LAYERS = ("convolutions", "lower_ranks")
-NETWORKS = ("r3d_18_narrow", "unet3d_narrow", "transformer_layer")
+NETWORKS = ("r3d_18_narrow", "unet3d_narrow", "x3d_narrow", "transformer_layer")
 
 
 def outputs(model: Path, run: Run, folder: Path, *options: str) -> tuple[list[Array], list[Array]]:
@@ -86,6 +86,18 @@ def test_networks_are_as_accurate_as_in_onnxruntime(name: str, types: str, tmp_p
 
 
 @pytest.mark.usefixtures("commands")
+def test_products_of_bytes_by_matrix_tiles(tmp_path: Path) -> None:
+    """AMX, emulated."""
+    model = quantize(ROWS["transformer_layer"], "u8s8", tmp_path)
+    march = ("--march", "x86-64-v4-emulating-amx")
+    report = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", *march]).stdout
+    assert "matmul_tiles " in report
+    for run in export(ROWS["transformer_layer"]).runs:
+        results, expected = outputs(model, run, tmp_path, *march)
+        assert 0 < error(results, run) <= 1.05 * error(expected, run)
+
+
+@pytest.mark.usefixtures("commands")
 def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
     """Dequantised additions, activations and what quantises the result are epilogues."""
     model = quantize(ROWS["r3d_18_narrow"], "u8s8", tmp_path)
@@ -98,6 +110,16 @@ def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
     additions = [line for line in report.splitlines() if line.startswith("Add ")]
     assert len(additions) == 8
     assert all("conv_int8" in line for line in additions)
+
+
+@pytest.mark.usefixtures("commands")
+def test_depthwise_layers_are_kernels_of_bytes(tmp_path: Path) -> None:
+    model = quantize(ROWS["x3d_narrow"], "u8s8", tmp_path)
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", "--march", "znver4"]
+    report = onnxc_commands.execute(command).stdout
+    depthwise = [line for line in report.splitlines() if "conv_depthwise" in line and line.startswith("Conv ")]
+    assert depthwise
+    assert all("uint8 in float32" in line for line in depthwise), depthwise
 
 
 def integer_convolution(tile_axes: int, folder: Path) -> tuple[Path, Array, Array, Array]:

@@ -92,8 +92,8 @@ struct ConvArguments {
 };
 
 // Those of a convolution of bytes, whose padding is the input's zero point.
-template <class Input, class Output>
-struct ByteConvArguments : ConvArguments<Input, Output, uint8_t> {
+template <class Input, class Output, class Weight = uint8_t>
+struct ByteConvArguments : ConvArguments<Input, Output, Weight> {
   Input zero_point;
 };
 

@@ -19,6 +19,7 @@ constexpr int64_t least_input_channels = 3;
 struct Quantized {
   Value* integers;
   std::vector<float> scales;
+  Value* scale;       // the same as the node has it
   Value* zero_point;  // null for 0
 };
 
@@ -35,7 +36,10 @@ std::optional<Quantized> as_quantized(const Value& value, size_t axis) {
   if (reader.has_input(2) && reader.constant(2) == nullptr) return std::nullopt;
   if (scales->size() > 1 && reader.axis(reader.integer("axis", 1), reader.rank(0)) != axis) return std::nullopt;
   const std::span<const float> values = scales->values<float>();
-  return Quantized{node->inputs[0], {values.begin(), values.end()}, reader.has_input(2) ? node->inputs[2] : nullptr};
+  return Quantized{node->inputs[0],
+                   {values.begin(), values.end()},
+                   node->inputs[1],
+                   reader.has_input(2) ? node->inputs[2] : nullptr};
 }
 
 // Puts nodes in front of a convolution or product; all have its name.
@@ -129,10 +133,20 @@ void replace(Graph& graph, Node* product, const Operands& operands, Replacement&
   graph.replace_uses(product->outputs[0], result);
 }
 
+// One group of enough channels, or as many groups as channels.
+bool has_kernel_of_bytes(const NodeReader& convolution) {
+  constexpr int64_t most_taps = 500;  // of a channel: conv_depthwise.h sums in float
+  const Shape& weights = convolution.shape(1);
+  const int64_t groups = convolution.integer("group", 1);
+  if (groups == 1) return weights[1].constant().value_or(0) >= least_input_channels;
+  Expr taps = 1;
+  for (size_t axis = 2; axis < weights.size(); ++axis) taps *= weights[axis];
+  return weights[0].is_constant(groups) && weights[1].is_constant(1) && taps.constant().value_or(most_taps) < most_taps;
+}
+
 void replace_convolution(Graph& graph, Node* convolution) {
   const NodeReader reader(*convolution);
-  if (reader.integer("group", 1) != 1 || reader.rank(0) < 3 || reader.rank(0) > 5) return;
-  if (reader.shape(1)[1].constant().value_or(0) < least_input_channels) return;
+  if (reader.rank(0) < 3 || reader.rank(0) > 5 || !has_kernel_of_bytes(reader)) return;
   const std::optional<Operands> operands = operands_of(*convolution, 0);
   if (!operands) return;
   const auto& [x, w, bias] = *operands;
@@ -170,9 +184,47 @@ void replace_matrix_product(Graph& graph, Node* product) {
   replace(graph, product, *operands, put, sum);
 }
 
+// The zero point of bytes with one.
+int64_t zero_point_of(const Value* zero_point) {
+  return zero_point == nullptr ? 0 : zero_point->constant->as_int64().at(0);
+}
+
+// Whether a QuantizeLinear gives back the integers whose dequantised numbers it reads.
+bool undoes(const Node& node, const Quantized& numbers) {
+  if (!is_operator(&node, "QuantizeLinear")) return false;
+  const NodeReader reader(node);
+  const Tensor* scale = reader.constant(1);
+  if (scale == nullptr || scale->size() != 1 || scale->dtype() != DType::float32) return false;
+  if (scale->values<float>()[0] != numbers.scales[0] || node.outputs[0]->dtype != numbers.integers->dtype) return false;
+  if (reader.has_input(2) && (reader.constant(2) == nullptr || reader.constant(2)->size() != 1)) return false;
+  return zero_point_of(reader.has_input(2) ? node.inputs[2] : nullptr) == zero_point_of(numbers.zero_point);
+}
+
+// The largest integer is the largest number, where the scale is above zero.
+void pool_integers(Graph& graph, Node* pool) {
+  const std::optional<Quantized> x = as_quantized(*pool->inputs[0], 0);
+  if (!x || x->scales.size() != 1 || !(x->scales[0] > 0)) return;
+  if (pool->outputs.size() > 1 && pool->outputs[1] != nullptr) return;
+  Value* const output = pool->outputs[0];
+  Value* const integers = insert_node(graph, pool, "MaxPool", version, {x->integers}, pool->attributes,
+                                      fmt::format("{}/MaxPool", output->name), x->integers->dtype, *output->shape);
+  Value* const numbers = insert_node(graph, pool, "DequantizeLinear", version, {integers, x->scale, x->zero_point}, {},
+                                     fmt::format("{}/DequantizeLinear", output->name), output->dtype, *output->shape);
+  graph.replace_uses(output, numbers);
+  std::vector<Value*> undone;
+  for (const Use& use : numbers->uses)
+    if (undoes(*use.node, *x)) undone.push_back(use.node->outputs[0]);
+  for (Value* value : undone)
+    if (!graph.is_output(value)) graph.replace_uses(value, integers);
+}
+
 }  // namespace
 
 void use_integer_products(Graph& graph) {
+  std::vector<Node*> pools;
+  for (const auto& node : graph.nodes())
+    if (is_operator(node.get(), "MaxPool") && !graph.is_output(node->outputs[0])) pools.push_back(node.get());
+  for (Node* pool : pools) pool_integers(graph, pool);
   std::vector<Node*> products;
   for (const auto& node : graph.nodes())
     if (is_operator(node.get(), "Conv") || is_matrix_product(*node)) products.push_back(node.get());

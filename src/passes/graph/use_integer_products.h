@@ -1,4 +1,4 @@
-// Convolutions and matrix products of dequantised numbers by products of the integers themselves.
+// Convolutions, matrix products and max pools of dequantised numbers by what the integers themselves give.
 #pragma once
 
 #include "ir/graph.h"
@@ -10,10 +10,12 @@ namespace onnxc {
 // Add(Mul(Cast(ConvInteger(x, w)), x_scale * w_scale), bias), the same number with fewer roundings: the sum of products
 // is exact. MatMul and Gemm become MatMulInteger in the same way; the scales of w are one or one a column. What
 // quantises the result, and activations between, stay as they are and become the kernel's epilogue.
+// MaxPool(DequantizeLinear(x)) becomes DequantizeLinear(MaxPool(x)), and a QuantizeLinear behind it that only undoes
+// that is left out.
 //
-// Limits: one group and three input channels or more; weights whose differences from their zero point are int8; a Gemm
-// without factors that transposes no activations. To be run before constants are folded, since the weights would then
-// be numbers; and only for a CPU, which has kernels for their sums.
+// Limits: one group and three input channels or more, or a group for each channel; weights whose differences from their
+// zero point are int8; a Gemm without factors that transposes no activations. To be run before constants are folded,
+// since the weights would then be numbers; and only for a CPU, which has kernels for their sums.
 void use_integer_products(Graph& graph);
 
 }  // namespace onnxc

@@ -123,6 +123,34 @@ TEST(UseIntegerProducts, AGemmTransposesItsWeightsAndAddsABiasOfIntegers) {
   EXPECT_THAT(text, HasSubstr("constant %sum/bias: float32[7] = {1, 2, 3, 4, 5, 6, 14}"));
 }
 
+// What quantises the maxima again as they were is left out; another scale, and whoever wants numbers, gets them.
+TEST(UseIntegerProducts, MaximaAreOfTheIntegers) {
+  expect_text(replaced(R"((uint8[1, 2, 6] q) => (y, other, numbers)
+      <float sx = {0.5}, uint8 zx = {3}, float coarse = {1}> {
+    x = DequantizeLinear(q, sx, zx)
+    most = MaxPool<kernel_shape = [2], strides = [2]>(x)
+    again = QuantizeLinear(most, sx, zx)
+    y = Add(again, zx)
+    coarser = QuantizeLinear(most, coarse, zx)
+    other = Add(coarser, zx)
+    numbers = Relu(most)
+  })"),
+              R"(input %q: uint8[1, 2, 6]
+constant %sx: float32[] = {0.5}
+constant %zx: uint8[] = {3}
+constant %coarse: float32[] = {1}
+%most/MaxPool: uint8[1, 2, 3] = MaxPool(%q) {kernel_shape=[2], strides=[2]}
+%most/DequantizeLinear: float32[1, 2, 3] = DequantizeLinear(%most/MaxPool, %sx, %zx)
+%y: uint8[1, 2, 3] = Add(%most/MaxPool, %zx)
+%coarser: uint8[1, 2, 3] = QuantizeLinear(%most/DequantizeLinear, %coarse, %zx)
+%other: uint8[1, 2, 3] = Add(%coarser, %zx)
+%numbers: float32[1, 2, 3] = Relu(%most/DequantizeLinear)
+output %y
+output %other
+output %numbers
+)");
+}
+
 // In a square product a column of addends has as many elements as a row.
 TEST(UseIntegerProducts, AColumnOfAddendsIsNoBias) {
   const auto gemm = [](const std::string& dims) {
@@ -155,7 +183,7 @@ TEST(UseIntegerProducts, AProductWithFactorsOrWithTransposedActivationsStaysOneO
   EXPECT_THAT(replaced(gemm("10, 3", "<transA = 1>")), Not(HasSubstr("MatMulInteger")));
 }
 
-TEST(UseIntegerProducts, WhatIsNoInt8AndFewInputChannelsStayAConvolutionOfNumbers) {
+TEST(UseIntegerProducts, WhatIsNoInt8AndFewInputChannelsAndGroupsStayAConvolutionOfNumbers) {
   const auto convolution = [](int channels, const std::string& weights, const std::string& options) {
     return fmt::format(R"((uint8[1, {}, 40] q) => (y) <float sx = {{0.5}}, uint8 zx = {{3}}, {}> {{
     x = DequantizeLinear(q, sx, zx)
@@ -168,6 +196,8 @@ TEST(UseIntegerProducts, WhatIsNoInt8AndFewInputChannelsStayAConvolutionOfNumber
   const std::string scale = "}, float sw = {0.5}, ";
   const std::string is_taken = "int8[2, 4, 10] w = {" + numbers(80, -9, 9) + scale + "int8 zw = {0}";
   EXPECT_THAT(replaced(convolution(4, is_taken, "")), HasSubstr("ConvInteger"));
+  const std::string depthwise = "int8[4, 1, 20] w = {" + numbers(80, -9, 9) + scale + "int8 zw = {0}";
+  EXPECT_THAT(replaced(convolution(4, depthwise, "<group = 4>")), HasSubstr("ConvInteger"));
   for (const auto& [channels, weights, options] :
        {std::tuple(4, "uint8[2, 4, 10] w = {" + numbers(80, 0, 255) + scale + "uint8 zw = {100}", ""),
         {4, "int8[2, 4, 10] w = {" + numbers(80, -9, 9) + scale + "int8 zw = {1}", ""},

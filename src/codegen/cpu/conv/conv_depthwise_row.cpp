@@ -1,26 +1,46 @@
-// Depthwise convolutions, and groups of few channels (conv_depthwise.h): NCHWc to NCHWc. It has no rival.
+// Depthwise convolutions, and groups of few channels (conv_depthwise.h): NCHWc to NCHWc, of floats and of bytes. It has
+// no rival.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "kernels/cpu/conv/conv_depthwise_packing.h"
 
 namespace onnxc {
+namespace {
+
+ConvolutionTemplate depthwise_template() {
+  return {"conv_depthwise", "kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"};
+}
+
+void lower_floats(const CpuProblem& problem, int lanes, LoweringContext& context) {
+  const KernelConvolution& convolution = problem.convolution->convolution;
+  lower_convolution(*problem.node, convolution, depthwise_template(), lanes, blocked_input(*problem.node, lanes),
+                    as_tensor(pack_depthwise_weights(convolution.shape, lanes, weights_of(*problem.node))), context);
+}
+
+void lower_bytes(const CpuProblem& problem, int lanes, LoweringContext& context) {
+  const ByteConvolution& bytes = *problem.bytes;
+  const std::vector<float> weights(bytes.weights.begin(), bytes.weights.end());
+  lower_byte_convolution(*problem.node, bytes, depthwise_template(), lanes,
+                         as_tensor(pack_depthwise_weights(bytes.shape(), lanes, weights)), context);
+}
+
+}  // namespace
 
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
-  if (!problem.convolution || problem.convolution->is_transposed()) return;
-  const kernels::ConvShape& shape = problem.convolution->shape();
-  if (shape.groups == 1 || !kernels::depthwise_supports(shape, machine.lanes())) return;
-  offers.push_back({.kernel = "conv_depthwise",
-                    .reads = LayoutDemand::blocks,
-                    .gives = LayoutDemand::blocks,
-                    .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
-                      const KernelConvolution& convolution = problem.convolution->convolution;
-                      lower_convolution(
-                          *problem.node, convolution,
-                          {"conv_depthwise", "kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"}, lanes,
-                          blocked_input(*problem.node, lanes),
-                          as_tensor(pack_depthwise_weights(convolution.shape, lanes, weights_of(*problem.node))),
-                          context);
-                    }});
+  const int lanes = machine.lanes();
+  const auto add = [&](auto lower) {
+    offers.push_back({.kernel = "conv_depthwise",
+                      .reads = LayoutDemand::blocks,
+                      .gives = LayoutDemand::blocks,
+                      .lower = [problem, lanes, lower](LoweringContext& context) { lower(problem, lanes, context); }});
+  };
+  const auto has_groups = [](const kernels::ConvShape& shape) { return shape.groups > 1; };
+  if (problem.convolution && !problem.convolution->is_transposed() && has_groups(problem.convolution->shape()) &&
+      kernels::depthwise_supports(problem.convolution->shape(), lanes))
+    add(lower_floats);
+  if (problem.bytes && has_groups(problem.bytes->shape()) &&
+      kernels::depthwise_supports_bytes(problem.bytes->shape(), lanes))
+    add(lower_bytes);
 }
 
 }  // namespace onnxc

@@ -38,7 +38,7 @@ void lower(const CpuProblem& problem, const Int8WinogradPacking& packing, Loweri
   chosen.arithmetic = "int16";
   const auto signed_zero = static_cast<int8_t>(bytes.zero_point - (bytes.is_signed ? 0 : 128));
   lower_byte_convolution(*problem.node, bytes, std::move(chosen), packing.lanes,
-                         pack_int8_winograd_weights(packing, signed_zero, bytes.weights), context);
+                         as_tensor(pack_int8_winograd_weights(packing, signed_zero, bytes.weights)), context);
 }
 
 }  // namespace

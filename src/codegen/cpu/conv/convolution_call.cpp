@@ -22,9 +22,10 @@ class ConvolutionSpec : public CpuKernelSpec {
     operands_.inputs = {window_operand(spec, spec.input_channels, &WindowAxis::input, {std::move(input_layout)}),
                         {.is_packed = true}};
     operands_.output = window_operand(spec, spec.output_channels, &WindowAxis::output, {std::move(output_layout)});
+    // Packed weights: numbers, pairs of 16 bits, or bytes.
+    operands_.inputs[1].types = {DType::float32, DType::bfloat16, DType::uint8};
     if (template_.accumulator == DType::float32) return;
     operands_.inputs[0].types = {DType::int8, DType::uint8};
-    operands_.inputs[1].types = {DType::uint8};
     operands_.output.types = types_from_integer_sums;
   }
 
@@ -185,11 +186,11 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
 }
 
 void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen, int lanes,
-                            std::vector<uint8_t> packed_weights, LoweringContext& context) {
+                            Tensor packed_weights, LoweringContext& context) {
   chosen.accumulator = DType::int32;
   chosen.more_arguments = std::to_string(bytes.zero_point);
   lower_convolution(node, bytes.convolution, std::move(chosen), lanes, blocked_input(node, lanes),
-                    as_tensor(std::move(packed_weights)), context);
+                    std::move(packed_weights), context);
 }
 
 }  // namespace onnxc

@@ -38,10 +38,9 @@ std::string winograd_name(const kernels::Axes& tile);
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, Tensor packed_weights, LoweringContext& context);
 
-// The same of a convolution of bytes, whose weights are packed into bytes: sums are int32, and the zero point of the
-// input stands among the arguments.
+// The same of a convolution of bytes: sums are int32, and the zero point of the input stands among the arguments.
 void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen, int lanes,
-                            std::vector<uint8_t> packed_weights, LoweringContext& context);
+                            Tensor packed_weights, LoweringContext& context);
 
 // One call (conv_pooled.h) for the convolution and the max pool that reads its output, where both calls are such and
 // the convolution's tiles consist of whole windows.

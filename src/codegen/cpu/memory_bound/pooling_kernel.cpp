@@ -27,17 +27,27 @@ const char* name_of(PoolKind kind) {
 
 class PoolSpec : public CpuKernelSpec {
  public:
-  PoolSpec(PoolKind kind, ConvSpec window, Layout layout)
-      : kind_(kind), window_(std::move(window)), axes_(three_axes(window_.axes)), layout_(std::move(layout)) {}
+  PoolSpec(PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
+      : kind_(kind),
+        window_(std::move(window)),
+        axes_(three_axes(window_.axes)),
+        layout_(std::move(layout)),
+        is_of_bytes_(is_of_bytes) {}
 
   std::string describe() const override {
     return fmt::format("pool {} {} stride {}", name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
   }
   KernelOperands operands() const override {
-    return {{window_operand(window_, window_.input_channels, &WindowAxis::input, {layout_})},
-            window_operand(window_, window_.input_channels, &WindowAxis::output, {layout_})};
+    KernelOperands result{{window_operand(window_, window_.input_channels, &WindowAxis::input, {layout_})},
+                          window_operand(window_, window_.input_channels, &WindowAxis::output, {layout_})};
+    if (!is_of_bytes_) return result;
+    result.inputs[0].types = {DType::int8, DType::uint8};
+    result.output.types = types_from_integer_sums;
+    return result;
   }
+  DType accumulator() const override { return is_of_bytes_ ? DType::int32 : DType::float32; }
+  std::string arithmetic() const override { return is_of_bytes_ ? "int8" : "float32"; }
   std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/pooling.h"}; }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     return fmt::format("Pool<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}>", name_of(kind_),
@@ -61,6 +71,7 @@ class PoolSpec : public CpuKernelSpec {
   }
 
   PoolKind kind() const { return kind_; }
+  bool is_of_bytes() const { return is_of_bytes_; }
   const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
  private:
@@ -68,6 +79,7 @@ class PoolSpec : public CpuKernelSpec {
   ConvSpec window_;
   std::array<WindowAxis, 3> axes_;
   Layout layout_;  // of both operands
+  bool is_of_bytes_;
 };
 
 PoolKind kind_of(const NodeReader& node) {
@@ -79,14 +91,20 @@ bool is_on_kernel_type(const Node& node) {
   return is_kernel_type(node.inputs[0]->dtype) && is_within_rank(*node.inputs[0]);
 }
 
+bool is_maximum_of_bytes(const Node& node) {
+  const DType dtype = node.inputs[0]->dtype;
+  return (dtype == DType::int8 || dtype == DType::uint8) && kind_of(NodeReader(node)) == PoolKind::maximum &&
+         is_within_rank(*node.inputs[0]);
+}
+
 void lower_pool(const Node& node, int lanes, LoweringContext& context) {
   const NodeReader reader(node);
   const Value& output = *node.outputs[0];
   KernelCall call;
   call.inputs = {context.buffer(*node.inputs[0])};
   const Layout layout = Layout::channel_blocked(output.shape->size(), lanes);
-  call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout);
-  call.epilogue = plain_epilogue(output);
+  call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout, is_maximum_of_bytes(node));
+  call.epilogue = plain_epilogue(output, call.spec->accumulator());
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
@@ -97,7 +115,7 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   const Node& node = *problem.node;
   if (!is_operator(&node, "MaxPool") && !is_operator(&node, "AveragePool")) return;
   const bool gives_indices = node.outputs.size() > 1 && node.outputs[1] != nullptr;
-  if (gives_indices || !is_on_kernel_type(node)) return;
+  if (gives_indices || !(is_on_kernel_type(node) || is_maximum_of_bytes(node))) return;
   offers.push_back(
       {.kernel = "pool",
        .reads = LayoutDemand::blocks,
@@ -108,7 +126,7 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
   const auto* spec = dynamic_cast<const PoolSpec*>(call.spec.get());
-  if (spec == nullptr || spec->kind() != PoolKind::maximum) return std::nullopt;
+  if (spec == nullptr || spec->kind() != PoolKind::maximum || spec->is_of_bytes()) return std::nullopt;
   const bool are_separate = std::ranges::all_of(spec->axes(), [](const WindowAxis& axis) {
     return axis.stride == axis.kernel && axis.dilation == 1 && axis.pad_begin.is_constant(0) &&
            axis.pad_end.is_constant(0);

@@ -1,5 +1,5 @@
 // Depthwise convolution on NCHWc, and grouped convolution with fewer channels a group than a vector has lanes: any
-// kernel, stride, dilation and begin pads, ranks 1 to 3.
+// kernel, stride, dilation and begin pads, ranks 1 to 3; of floats, or of bytes less a zero point.
 //
 // Problem: y[n, c, z] = epilogue(sum over k of x[n, c, z * stride - pad + k * dilation] * w[c, k]), x zero outside its
 // bounds. Lanes are channels, so every lane computes on its own. Method: a register tile is up to ten outputs of one
@@ -7,26 +7,40 @@
 // of the tile that read it. Kernel rows inside the padding are skipped. Only the first and last columns of a tile, as
 // many as half the kernel, can lie outside the input row: only these are tested, and they read zeros. The taps' order
 // is the order of each sum. In groups of m channels each element serves m times: its lanes are permuted within the
-// group so that every channel meets each member once, and multiplied with that member's taps. Limits: kernels wider
-// than five load an element for each tap, as do tiles of which more columns lie outside. Bound by: FMA throughput while
-// the planes of a band stay in the second-level cache; with a Swish epilogue equally by that.
+// group so that every channel meets each member once, and multiplied with that member's taps. Bytes become floats as
+// they are loaded, and so do their weights; the sums of whole numbers are exact. Limits: kernels wider than five load
+// an element for each tap, as do tiles of which more columns lie outside. Bound by: FMA throughput while the planes of
+// a band stay in the second-level cache; with a Swish epilogue equally by that.
 #pragma once
 
 #include "kernels/cpu/conv/conv_depthwise_geometry.h"
 #include "kernels/cpu/conv/window.h"
+#include "kernels/cpu/vector/integers.h"
 #include "kernels/cpu/vector/light_epilogue.h"
-#include "kernels/cpu/vector/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 // Compiled with the runtime.
 DepthwiseGeometry depthwise_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
 
+// Of bytes the arguments are ByteConvArguments with weights of float, and the epilogue begins with an int32.
+template <class Input, class Output>
+struct DepthwiseArguments {
+  using type = ConvArguments<Input, Output>;
+};
+template <class Input, class Output>
+  requires(sizeof(Input) == 1)
+struct DepthwiseArguments<Input, Output> {
+  using type = ByteConvArguments<Input, Output, float>;
+};
+
 template <ConvShape shape, class Input, class Output, class Epilogue>
 class DepthwiseConvolution {
  public:
-  using Arguments = ConvArguments<Input, Output>;
-  static_assert(depthwise_supports(shape, lanes), "a convolution that joins more channels than a block has");
+  using Arguments = typename DepthwiseArguments<Input, Output>::type;
+  static constexpr bool is_of_bytes = sizeof(Input) == 1;
+  static_assert(is_of_bytes ? depthwise_supports_bytes(shape, lanes) : depthwise_supports(shape, lanes),
+                "a convolution that joins more channels than a block has, or too many bytes");
 
   static KernelWork work(const ConvSizes& sizes) { return depthwise_geometry_at_run_time(shape, sizes).work; }
 
@@ -153,7 +167,7 @@ class DepthwiseConvolution {
   template <int outputs, int64_t edge>
   [[gnu::always_inline]] static void accumulate(const Arguments& arguments, const Position& first, const Axes& origin,
                                                 vec (&accumulators)[outputs]) {
-    alignas(64) static constexpr Input zeros[lanes] = {};
+    const Padding padding(arguments);
     const BlockedView& view = arguments.input_view;
     const Axes& size = arguments.sizes.input;
     const TapRange kd = taps_between(origin.d, shape.kernel.d, shape.dilation.d, 0, size.d);
@@ -170,8 +184,8 @@ class DepthwiseConvolution {
 #pragma clang loop unroll(disable)
         for (int member = 0; member < members; ++member, taps += packing.row_size()) {
           hide_origin(row, taps);  // with several members, clang would keep the elements of the first on the stack, too
-          const InputRow<Input, true> at_edge{row, origin.w, size.w, zeros};
-          const InputRow<Input, false> inside{row, origin.w, size.w, zeros};
+          const auto at_edge = numbers(InputRow<Input, true>{row, origin.w, size.w, padding.elements()}, arguments);
+          const auto inside = numbers(InputRow<Input, false>{row, origin.w, size.w, padding.elements()}, arguments);
           if constexpr (members == 1) {
             add_row<outputs, edge>(at_edge, inside, taps, accumulators);
           } else {
@@ -180,6 +194,33 @@ class DepthwiseConvolution {
           }
         }
       }
+  }
+
+  // What is read outside of a row: zero, of bytes the zero point.
+  struct Padding {
+    alignas(64) static constexpr Input zeros[lanes] = {};
+    Input zero_points[is_of_bytes ? lanes : 1];
+
+    [[gnu::always_inline]] explicit Padding(const Arguments& arguments) {
+      if constexpr (is_of_bytes)
+        for (Input& byte : zero_points) byte = arguments.zero_point;
+    }
+    [[gnu::always_inline]] const Input* elements() const { return is_of_bytes ? zero_points : zeros; }
+  };
+
+  // A row of bytes less their zero point, as floats.
+  template <class Row>
+  struct Centred {
+    Row row;
+    vec_int32 zero_point;
+    [[gnu::always_inline]] vec operator[](int64_t i) const { return to_float(subtract(row[i], zero_point)); }
+  };
+  template <class Row>
+  [[gnu::always_inline]] static auto numbers(const Row& row, const Arguments& arguments) {
+    if constexpr (is_of_bytes)
+      return Centred<Row>{row, splat(int32_t{arguments.zero_point})};
+    else
+      return row;
   }
 
   // A row whose lanes are exchanged.
@@ -251,7 +292,7 @@ class DepthwiseConvolution {
     if constexpr (is_light_epilogue<Epilogue>) {
       // All outputs are stored only once the epilogue has had them, since what it reads would be loaded anew after
       // each store.
-      vec values[outputs];
+      decltype(finish_output(accumulators[0], 0)) values[outputs];
 #pragma clang loop unroll(full)
       for (int i = 0; i < outputs; ++i) values[i] = finish_output(accumulators[i], i);
 #pragma clang loop unroll(full)
@@ -272,9 +313,16 @@ class DepthwiseConvolution {
            position.d * view.d_stride + position.h * view.h_stride + position.w * lanes;
   }
 
+  [[gnu::always_inline]] static auto sum_of(vec accumulator) {
+    if constexpr (is_of_bytes)
+      return __builtin_convertvector(accumulator, vec_int32);
+    else
+      return accumulator;
+  }
+
   // What is stored of an accumulator: the channels that pad the last block are zero.
-  [[gnu::always_inline]] static vec finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
-    const vec value = epilogue(accumulator, position);
+  [[gnu::always_inline]] static auto finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
+    const auto value = epilogue(sum_of(accumulator), position);
     if constexpr (shape.output_channels % lanes != 0)
       return keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
     return value;

@@ -12,6 +12,13 @@ constexpr bool depthwise_supports(const ConvShape& shape, int vector_lanes) {
   return shape.output_channels == shape.input_channels && members < vector_lanes && vector_lanes % members == 0;
 }
 
+// Of bytes, whose sums of whole numbers are floats: these hold them up to 2^24.
+constexpr bool depthwise_supports_bytes(const ConvShape& shape, int vector_lanes) {
+  constexpr int64_t most_products = (1 << 24) / (255 * 128);
+  return depthwise_supports(shape, vector_lanes) &&
+         shape.input_channels / shape.groups * shape.kernel.product() <= most_products;
+}
+
 // Packed weights: [channel block][kd][kh][member][kw][lane]; the padding of the last block is zero. Member m holds, for
 // channel i of a group, its weight for input channel i ^ m of the group: over all m each channel meets every input
 // channel once, and a lane permutation brings it there.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
-#include "kernels/cpu/vector/vector.h"
+#include "kernels/cpu/vector/integers.h"
 #include "kernels/shared/conv_shape.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -28,7 +28,7 @@ struct InputRow {
   const Input* first;
   int64_t column, width;
   const Input* outside;  // `lanes` elements
-  [[gnu::always_inline]] vec operator[](int64_t i) const {
+  [[gnu::always_inline]] auto operator[](int64_t i) const {
     if constexpr (at_edge) return load(column + i >= 0 && column + i < width ? first + i * lanes : outside);
     return load(first + i * lanes);
   }

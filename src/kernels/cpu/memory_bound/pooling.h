@@ -1,15 +1,17 @@
-// Max and average pools on NCHWc: any window, stride, dilation, pads and overhang (ceil_mode), ranks 1 to 3.
+// Max and average pools on NCHWc: any window, stride, dilation, pads and overhang (ceil_mode), ranks 1 to 3; max pools
+// of bytes too.
 //
 // Problem: y[n, c, z] = epilogue(the maximum, or the mean, of x[n, c, z * stride - pad + k * dilation] over the taps k
-// inside the input). Padding is never the maximum; a NaN is. A window of padding alone gives -infinity, or NaN as the
-// mean of nothing. Lanes are channels, so every lane computes on its own. Method: up to four outputs of a row at once
-// stay in registers; window rows inside the padding are skipped, and tiles at the ends of a row read the neutral
-// element for what lies outside. The taps' order is the order of each sum. Bound by: reading the input.
+// inside the input). Padding is never the maximum; a NaN is. A window of padding alone gives -infinity or the least
+// byte, or NaN as the mean of nothing. Lanes are channels, so every lane computes on its own. Method: up to four
+// outputs of a row at once stay in registers; window rows inside the padding are skipped, and tiles at the ends of a
+// row read the neutral element for what lies outside. The taps' order is the order of each sum. Bound by: reading the
+// input.
 #pragma once
 
 #include "kernels/cpu/conv/window.h"
 #include "kernels/cpu/memory_bound/pooling_geometry.h"
-#include "kernels/cpu/vector/vector.h"
+#include "kernels/cpu/vector/integers.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -45,8 +47,17 @@ class Pool {
   }
 
  private:
-  static constexpr bool is_maximum = shape.kind == PoolKind::maximum;
-  static constexpr float neutral = is_maximum ? -__builtin_inff() : 0.0f;
+  static constexpr bool is_maximum = shape.kind == PoolKind::maximum, is_of_bytes = sizeof(Input) == 1;
+  static_assert(is_maximum || !is_of_bytes, "a mean of bytes");
+  using Vector = decltype(load(static_cast<const Input*>(nullptr)));  // of floats, or of int32
+
+  static constexpr auto neutral_element() {
+    if constexpr (is_of_bytes)
+      return Input(-1) < Input(0) ? -128 : 0;
+    else
+      return is_maximum ? -__builtin_inff() : 0.0f;
+  }
+  static constexpr auto neutral = neutral_element();
 
   struct Neutral {
     Input elements[lanes];
@@ -71,8 +82,8 @@ class Pool {
     const PoolSizes& sizes = arguments.sizes;
     const Axes origin{first.d * shape.stride.d - sizes.begin_pads.d, first.h * shape.stride.h - sizes.begin_pads.h,
                       first.w * shape.stride.w - sizes.begin_pads.w};  // of the first window, in the input
-    vec folded[outputs];
-    for (vec& value : folded) value = splat(neutral);
+    Vector folded[outputs];
+    for (Vector& value : folded) value = splat(neutral);
     if (origin.w >= 0 && origin.w + columns <= sizes.input.w)
       fold<outputs, false>(arguments, first, origin, folded);
     else
@@ -82,7 +93,7 @@ class Pool {
 
   template <int outputs, bool at_edge>
   [[gnu::always_inline]] static void fold(const Arguments& arguments, const Position& first, const Axes& origin,
-                                          vec (&folded)[outputs]) {
+                                          Vector (&folded)[outputs]) {
     const Neutral outside;
     const BlockedView& view = arguments.input_view;
     const Axes& size = arguments.sizes.input;
@@ -100,7 +111,7 @@ class Pool {
         for (int64_t k = 0; k < shape.kernel.w; ++k) {
 #pragma clang loop unroll(full)
           for (int output = 0; output < outputs; ++output) {
-            const vec element = elements[output * shape.stride.w + k * shape.dilation.w];
+            const Vector element = elements[output * shape.stride.w + k * shape.dilation.w];
             folded[output] = is_maximum ? maximum(folded[output], element) : folded[output] + element;
           }
         }
@@ -118,7 +129,7 @@ class Pool {
 
   template <int outputs>
   [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
-                                            const Axes& origin, const vec (&folded)[outputs]) {
+                                            const Axes& origin, const Vector (&folded)[outputs]) {
     const PoolSizes& sizes = arguments.sizes;
     const BlockedView& view = arguments.output_view;
     const int64_t last_channels = sizes.channels - first.channel_block * lanes;
@@ -130,11 +141,11 @@ class Pool {
                       first.d * view.d_stride + first.h * view.h_stride + first.w * lanes;
 #pragma clang loop unroll(disable)
     for (int i = 0; i < outputs; ++i, ++position.w, position.offset += lanes) {
-      vec value = folded[i];
+      Vector folded_value = folded[i];
       if constexpr (!is_maximum)
-        value /= static_cast<float>(rows * count(origin.w + i * shape.stride.w, shape.kernel.w, shape.dilation.w,
-                                                 sizes.begin_pads.w, sizes.input.w, sizes.end_pads.w));
-      value = epilogue(value, position);
+        folded_value /= static_cast<float>(rows * count(origin.w + i * shape.stride.w, shape.kernel.w, shape.dilation.w,
+                                                        sizes.begin_pads.w, sizes.input.w, sizes.end_pads.w));
+      auto value = epilogue(folded_value, position);
       if (last_channels < lanes) value = keep_lanes(first_lanes(last_channels), value);
       store(arguments.output + position.offset, value);
     }

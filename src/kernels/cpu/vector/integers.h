@@ -96,6 +96,8 @@ template <class T>
   return __builtin_bit_cast(vec_int32, __builtin_bit_cast(vec_uint32, a) * __builtin_bit_cast(vec_uint32, b));
 }
 
+[[gnu::always_inline]] inline vec_int32 maximum(vec_int32 a, vec_int32 b) { return a > b ? a : b; }
+
 [[gnu::always_inline]] inline vec_int32 keep_lanes(vec_mask mask, vec_int32 value) { return value & mask; }
 
 [[gnu::always_inline]] inline vec to_float(vec_int32 value) { return __builtin_convertvector(value, vec); }

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/conv/conv_depthwise_packing.h"
 #include "kernels/cpu/conv/conv_harness.h"
+#include "kernels/cpu/conv_int8/byte_harness.h"
 #include "kernels/cpu/isa_suite.h"
 #include "kernels/cpu/with_light_epilogue.h"
 
@@ -48,6 +49,31 @@ TEST(ISA_SUITE(DepthwiseConvolution), EveryWidthAroundTheTile) {
     check_light<depthwise(lanes + 1, {1, 3, 3})>(1, {2, 3, width}, {0, 1, 1}, {0, 1, 1});
     check<depthwise(lanes, {1, 1, 3}, {1, 1, 2})>(1, {1, 2, width + 1}, {0, 0, 1}, {0, 0, 0});
   }
+}
+
+// Bytes less their zero point: exact sums, with the padding at the zero point.
+template <ConvShape shape, class Input>
+void check_bytes(const ConvSizes& sizes, Input zero_point) {
+  check_random_bytes<DepthwiseConvolution<shape, Input, float, OfBytes>, shape>(
+      sizes, zero_point, [](const std::vector<int8_t>& weights) {
+        return pack_depthwise_weights(shape, lanes, std::vector<float>(weights.begin(), weights.end()));
+      });
+}
+
+template <ConvShape shape>
+void check_bytes(int64_t batch, const Axes& size, const Axes& begin_pads, const Axes& end_pads) {
+  const ConvSizes sizes = conv_sizes(shape, batch, size, begin_pads, end_pads);
+  for (const int zero_point : {0, 3, 255}) check_bytes<shape, uint8_t>(sizes, static_cast<uint8_t>(zero_point));
+  for (const int zero_point : {-128, -1, 0, 127}) check_bytes<shape, int8_t>(sizes, static_cast<int8_t>(zero_point));
+}
+
+TEST(ISA_SUITE(DepthwiseConvolution), Bytes) {
+  for (int64_t width = 1; width <= 27; width += 5)
+    check_bytes<depthwise(lanes, {1, 3, 3})>(1, {2, 3, width}, {0, 1, 1}, {0, 1, 1});
+  check_bytes<depthwise(lanes + 5, {3, 3, 3}, {1, 2, 2})>(2, {4, 5, 11}, {1, 1, 1}, {1, 1, 1});
+  check_bytes<depthwise(3, {3, 3, 3}, {1, 1, 1}, {1, 2, 3})>(1, {4, 5, 11}, {1, 2, 3}, {1, 2, 3});
+  check_bytes<in_groups(7, 4, {1, 3, 3}, {1, 2, 2})>(1, {2, 5, 12}, {0, 1, 1}, {0, 1, 1});
+  check_bytes<depthwise(lanes, {1, 1, 9})>(1, {1, 2, 21}, {0, 0, 4}, {0, 0, 4});
 }
 
 TEST(ISA_SUITE(DepthwiseConvolution), EveryEndOfARow) {

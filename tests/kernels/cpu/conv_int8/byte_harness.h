@@ -60,17 +60,18 @@ void check_byte_convolution(const ConvSizes& sizes, Input zero_point, const Plai
   PlainTensor expected = reference_convolution(shape, sizes, centred, weights);
   apply_position_epilogue(expected, no_bias, residual);
 
-  const std::vector<uint8_t> packed = pack(std::vector<int8_t>(weights.begin(), weights.end()));
-  const std::unique_ptr<void, AlignedFree> aligned = nan_scratch(std::ssize(packed));
-  std::ranges::copy(packed, static_cast<uint8_t*>(aligned.get()));
+  const auto packed = pack(std::vector<int8_t>(weights.begin(), weights.end()));
+  const size_t packed_bytes = packed.size() * sizeof(packed[0]);
+  const std::unique_ptr<void, AlignedFree> aligned = nan_scratch(static_cast<int64_t>(packed_bytes));
+  std::memcpy(aligned.get(), packed.data(), packed_bytes);
 
   BlockedTensor<float> blocked_residual(sizes.batch, shape.output_channels, sizes.output);
   BlockedTensor<float> output(sizes.batch, shape.output_channels, sizes.output);
   blocked_residual.fill_from(residual);
-  run_tasks_backwards<Kernel>(
-      {{bytes.data(), static_cast<const uint8_t*>(aligned.get()), output.data(), sizes, bytes.form.view, output.view},
-       zero_point},
-      OfBytes{{no_bias.data(), blocked_residual.data()}});
+  run_tasks_backwards<Kernel>({{bytes.data(), static_cast<decltype(Kernel::Arguments::weights)>(aligned.get()),
+                                output.data(), sizes, bytes.form.view, output.view},
+                               zero_point},
+                              OfBytes{{no_bias.data(), blocked_residual.data()}});
   output.expect_equal(expected, 0.0);
 }
 
@@ -79,7 +80,7 @@ template <class Kernel, ConvShape shape, class Input, class Pack>
 void check_random_bytes(const ConvSizes& sizes, Input zero_point, const Pack& pack) {
   PlainTensor input(sizes.batch, shape.input_channels, sizes.input);
   std::vector<float> weights(
-      static_cast<size_t>(shape.output_channels * shape.input_channels * shape.kernel.product()));
+      static_cast<size_t>(shape.output_channels * shape.group_input_channels() * shape.kernel.product()));
   fill_with_bytes<Input>(input.values, 1);
   fill_with_bytes<int8_t>(weights, 2);
   check_byte_convolution<Kernel, shape>(sizes, zero_point, input, weights, pack);

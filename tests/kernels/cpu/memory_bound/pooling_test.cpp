@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv_harness.h"
+#include "kernels/cpu/conv_int8/byte_harness.h"
 #include "kernels/cpu/isa_suite.h"
 
 namespace onnxc::kernels {
@@ -57,6 +58,39 @@ PoolSizes pool_sizes(const PoolShape& shape, int64_t channels, const Axes& input
            extent(input.w, begin.w, end.w, shape.kernel.w, shape.stride.w, shape.dilation.w)},
           begin,
           end};
+}
+
+// The maximum of bytes: a residual and numbers of the place make floats of it.
+template <PoolShape shape, class Input>
+void check_bytes(const PoolSizes& sizes) {
+  PlainTensor input(sizes.batch, sizes.channels, sizes.input), residual(sizes.batch, sizes.channels, sizes.output);
+  fill_with_bytes<Input>(input.values, 1);
+  fill_with_integers(residual.values, 3);
+  const std::vector<float> no_bias(static_cast<size_t>(round_up(sizes.channels, lanes)), 0.0f);
+  PlainTensor expected = reference_pool(shape, sizes, input);
+  apply_position_epilogue(expected, no_bias, residual);
+
+  ByteTensor<Input> bytes(input);
+  BlockedTensor<float> blocked_residual(sizes.batch, sizes.channels, sizes.output);
+  BlockedTensor<float> output(sizes.batch, sizes.channels, sizes.output);
+  blocked_residual.fill_from(residual);
+  using Kernel = Pool<shape, Input, float, OfBytes>;
+  const KernelWork work = Kernel::work(sizes);
+  for (int64_t task = work.tasks - 1; task >= 0; --task)
+    Kernel::run({bytes.data(), output.data(), sizes, bytes.form.view, output.view},
+                OfBytes{{no_bias.data(), blocked_residual.data()}}, task, task + 1, nullptr);
+  output.expect_equal(expected, 0.0);
+}
+
+TEST(ISA_SUITE(Pool), MaximumOfBytes) {
+  constexpr PoolShape halves{PoolKind::maximum, {2, 2, 2}, {2, 2, 2}};
+  constexpr PoolShape overlapping{PoolKind::maximum, {3, 3, 3}, {2, 1, 2}, {1, 2, 1}};
+  for (const int64_t width : {2, 7, 8, 9, 22}) {
+    check_bytes<halves, uint8_t>(pool_sizes(halves, lanes + 3, {4, 6, width}, {0, 0, 0}, {0, 0, 0}));
+    check_bytes<halves, int8_t>(pool_sizes(halves, 5, {3, 5, width}, {1, 1, 1}, {0, 0, 1}));
+  }
+  check_bytes<overlapping, uint8_t>(pool_sizes(overlapping, 3, {6, 9, 13}, {1, 1, 1}, {1, 1, 1}));
+  check_bytes<overlapping, int8_t>(pool_sizes(overlapping, 2 * lanes, {6, 9, 13}, {1, 1, 1}, {1, 1, 1}, true));
 }
 
 // Small integers: the sums are exact, and a mean is rounded once whichever way it is computed.

@@ -252,6 +252,14 @@ void tiles(benchmark::State& state) {
       packed_weights(L::shape, [](auto weights) { return pack_tiles_weights(L::shape, weights); }));
 }
 
+template <class L>
+void tiles_of_digits(benchmark::State& state) {
+  const ConvSizes sizes = forward_sizes<L>();
+  measure_convolution<TilesConvolution<L::shape, float, float, BiasRelu, TilesOfDigits>>(
+      state, L::shape, sizes, lanes, sizes.output.product(),
+      packed_weights(L::shape, [](auto weights) { return pack_tiles_digits(L::shape, weights); }));
+}
+
 // The output is the input's size times the stride.
 template <class L, template <ConvShape, class, class, class> class Kernel, class Pack>
 void transposed_by(benchmark::State& state, const Pack& pack) {
@@ -395,8 +403,13 @@ void add_int8() {
 // Without AMX the emulation runs: its time says nothing of the kernel's, and a whole layer takes seconds.
 void add_tiles() {
   const std::string form = ONNXC_HAS_TILES ? "tiles/" : "tiles emulated/";
-  if (ONNXC_HAS_TILES) add(form + "R3D-18 256->256 @4x14x14", tiles<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
+  if (ONNXC_HAS_TILES) {
+    add(form + "R3D-18 256->256 @4x14x14", tiles<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
+    add(form + "R3D-18 64->64 @16x56x56 in digits", tiles_of_digits<Layer<{64, 64, 1, three}, {16, 56, 56}>>);
+    add(form + "R3D-18 256->256 @4x14x14 in digits", tiles_of_digits<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
+  }
   add(form + "64->128 1x1x1 stride 2 @8x8x8", tiles<Layer<{64, 128, 1, one, two}, {8, 8, 8}>>);
+  add(form + "64->128 1x1x1 stride 2 @8x8x8 in digits", tiles_of_digits<Layer<{64, 128, 1, one, two}, {8, 8, 8}>>);
 }
 
 void add_transposed() {

@@ -3,9 +3,11 @@
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/conv_int8/conv_int8_packing.h"
+#include "kernels/cpu/conv_tiles/conv_tiles_packing.h"
 #include "kernels/cpu/matmul/matmul.h"
 #include "kernels/cpu/matmul/matmul_packing.h"
 #include "kernels/cpu/matmul_int8/matmul_int8.h"
+#include "kernels/cpu/matmul_tiles/matmul_tiles.h"
 #include "kernels/cpu/memory_bound/softmax.h"
 #include "measurement.h"
 
@@ -80,6 +82,29 @@ void matmul_int8(benchmark::State& state) {
           [&] { Kernel::run(arguments, {}, 0, work.tasks, scratch.data()); });
 }
 
+template <Product product>
+void matmul_tiles(benchmark::State& state) {
+  using Kernel = TilesMatrixProduct<float, float, NoMatrixEpilogue, TilesOfBfloat16>;
+  const auto [batch, rows, depth, columns] = product;
+  const MatmulSizes sizes{{1, 1, 1, batch}, rows, columns, depth};
+  const TilesPacking packing = tiles_matrix_packing(depth, columns, TilesKind::bfloat16);
+  const Floats a = Floats::random(batch * rows * depth), weights = Floats::random(depth * columns);
+  const std::vector<uint16_t> packed =
+      pack_tiles_weights(packing.shape, std::span(weights.data(), static_cast<size_t>(weights.size())));
+  Floats b(packing.size() / 4, 0.0f), output = Floats::not_a_number(batch * rows * columns);
+  std::memcpy(b.data(), packed.data(), packed.size() * sizeof(uint16_t));
+  const KernelWork work = Kernel::work(sizes);
+  Floats scratch(work.scratch_bytes / 4 + 1, 0.0f);
+  const typename Kernel::Arguments arguments{a.data(),
+                                             b.data(),
+                                             output.data(),
+                                             sizes,
+                                             {{0, 0, 0, rows * depth}, depth, 1},
+                                             {{0, 0, 0, rows * columns}, columns, 1}};
+  measure(state, output, {.operations = 2.0 * static_cast<double>(batch * rows * depth) * static_cast<double>(columns)},
+          [&] { Kernel::run(arguments, {}, 0, work.tasks, scratch.data()); });
+}
+
 template <int64_t rows, int64_t columns>
 void softmax(benchmark::State& state) {
   using Kernel = RowSoftmax<float, float, false>;
@@ -130,6 +155,10 @@ void add_products() {
   add("matmul/SwinUNETR values 343x343x16, 24 heads", matmul<{24, 343, 343, 16}, rows>);
   add("matmul_int8/UNETR 216x768->3072", matmul_int8<{1, 216, 768, 3072}>);
   add("matmul_int8/ViT 24x768->192", matmul_int8<{1, 24, 768, 192}>);
+  if (ONNXC_HAS_TILES)
+    add("matmul_tiles/UNETR 216x768->3072", matmul_tiles<{1, 216, 768, 3072}>);
+  else
+    add("matmul_tiles emulated/ViT 24x768->192", matmul_tiles<{1, 24, 768, 192}>);
   add("softmax/SwinUNETR 343, 24 heads", softmax<24 * 343, 343>);
   add("softmax/UNETR 216, 12 heads", softmax<12 * 216, 216>);
   add("attention/SwinUNETR 343x4, 24 heads", attention<24, 343, 4>);

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 TABLE = (ROOT / "src" / "codegen" / "cpu" / "call" / "kernel_rows.h").read_text()
 ROWS = re.findall(r'^    \{"(\w+)", offer_\w+\},$', TABLE, re.M)
-MULTIPLYING = [name for name in ROWS if name.startswith("conv") or name in ("matmul", "softmax")]
+MULTIPLYING = [name for name in ROWS if name.startswith("conv") or name in ("matmul", "matmul_tiles", "softmax")]
 
 
 def text_of(folder: str, pattern: str) -> str:

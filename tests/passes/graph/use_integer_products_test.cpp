@@ -130,20 +130,20 @@ TEST(UseIntegerProducts, MaximaAreOfTheIntegers) {
     x = DequantizeLinear(q, sx, zx)
     most = MaxPool<kernel_shape = [2], strides = [2]>(x)
     again = QuantizeLinear(most, sx, zx)
-    y = Add(again, zx)
+    y = DequantizeLinear(again, sx, zx)
     coarser = QuantizeLinear(most, coarse, zx)
-    other = Add(coarser, zx)
+    other = DequantizeLinear(coarser, coarse, zx)
     numbers = Relu(most)
   })"),
               R"(input %q: uint8[1, 2, 6]
 constant %sx: float32[] = {0.5}
 constant %zx: uint8[] = {3}
 constant %coarse: float32[] = {1}
-%most/MaxPool: uint8[1, 2, 3] = MaxPool(%q) {kernel_shape=[2], strides=[2]}
+%most/MaxPool: uint8[1, 2, 3] = MaxPool(%q) {kernel_shape=[2], strides=[2], auto_pad="NOTSET", ceil_mode=0, storage_order=0}
 %most/DequantizeLinear: float32[1, 2, 3] = DequantizeLinear(%most/MaxPool, %sx, %zx)
-%y: uint8[1, 2, 3] = Add(%most/MaxPool, %zx)
-%coarser: uint8[1, 2, 3] = QuantizeLinear(%most/DequantizeLinear, %coarse, %zx)
-%other: uint8[1, 2, 3] = Add(%coarser, %zx)
+%y: float32[1, 2, 3] = DequantizeLinear(%most/MaxPool, %sx, %zx) {axis=1, block_size=0}
+%coarser: uint8[1, 2, 3] = QuantizeLinear(%most/DequantizeLinear, %coarse, %zx) {axis=1, block_size=0, output_dtype=0, saturate=1}
+%other: float32[1, 2, 3] = DequantizeLinear(%coarser, %coarse, %zx) {axis=1, block_size=0}
 %numbers: float32[1, 2, 3] = Relu(%most/DequantizeLinear)
 output %y
 output %other

@@ -43,6 +43,7 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
 void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_matmul_tiles(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_matmul_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_softmax(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 
@@ -71,6 +72,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"global_average_pool", offer_global_average_pool},
     {"normalization", offer_normalization},
     // row-major
+    {"matmul_tiles", offer_matmul_tiles},
     {"matmul", offer_matmul},
     {"matmul_int8", offer_matmul_int8},
     {"softmax", offer_softmax},

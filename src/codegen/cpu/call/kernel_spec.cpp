@@ -2,7 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace onnxc {
+namespace {
+
+// The arithmetic of a kernel that reads this type, where a title need not say it.
+std::string usual_arithmetic(DType input, const CpuKernelSpec& spec) {
+  if (input == DType::float32) return "float32";
+  return spec.accumulator() == DType::int32 ? "int8" : spec.arithmetic();
+}
+
+}  // namespace
 
 std::string kernel_title(const Program& program, const KernelCall& call) {
   const std::string description = call.spec->describe();
@@ -14,7 +25,9 @@ std::string kernel_title(const Program& program, const KernelCall& call) {
     const DTypeInfo& type = info(program.buffer(id).dtype);
     if (type.compute != type.dtype) return fmt::format("{}, {} in {}", description, type.name, spec->arithmetic());
   }
-  return description;
+  const DType input = program.buffer(call.inputs[0]).dtype;
+  if (spec->arithmetic() == usual_arithmetic(input, *spec)) return description;
+  return fmt::format("{}, {} in {}", description, info(input).name, spec->arithmetic());
 }
 
 }  // namespace onnxc

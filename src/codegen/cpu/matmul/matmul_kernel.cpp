@@ -16,22 +16,6 @@ namespace {
 
 constexpr size_t most_batch_axes = kernels::MatmulSizes::batch_rank;
 
-Product product_of(const Node& node) {
-  const NodeReader reader(node);
-  const ProductSpec spec = resolve_product(reader);
-  const Shape &a = reader.shape(0), &b = reader.shape(1), &output = *node.outputs[0]->shape;
-  Product product;
-  product.a_is_transposed = spec.a_is_transposed;
-  product.b_is_transposed = spec.b_is_transposed;
-  product.batch = Shape(output.begin(), output.end() - 2);
-  product.rows = output[output.size() - 2];
-  product.columns = output.back();
-  // Both matrices have it; the one that knows it says it (B where it is a constant).
-  product.depth = a[a.size() - 2 + spec.a_depth_axis()];
-  if (!product.depth.constant()) product.depth = b[b.size() - 2 + spec.b_depth_axis()];
-  return product;
-}
-
 // Whether each axis, aligned at the last, is known to be that of `whole` or 1.
 bool broadcasts(std::span<const Expr> shape, std::span<const Expr> whole) {
   if (shape.size() > whole.size()) return false;
@@ -87,30 +71,11 @@ KernelOperand row_major_operand(const Value& value) {
   return whole_operand(*value.shape, {Layout::row_major(value.shape->size())});
 }
 
-bool can_be_packed(const Value& b) {
-  if (!b.constant) return false;
-  return std::ranges::all_of(b.shape->begin(), b.shape->end() - 2, [](const Expr& dim) { return dim.is_constant(1); });
-}
-
 std::vector<float> packed_matrix(const Value& b, const Product& product, int lanes) {
   const int64_t depth = *product.depth.constant(), columns = *product.columns.constant();
   const std::vector<float> values = as_float(*b.constant);
   return pack_matrix<float>({depth, columns, lanes}, values, product.b_is_transposed ? 1 : columns,
                             product.b_is_transposed ? depth : 1);
-}
-
-// Supports operands of two axes or more, of a kernel's type, whose batch axes are known to be equal or 1.
-bool supports(const Node& node) {
-  if (!is_matrix_product(node)) return false;
-  const Value &a = *node.inputs[0], &b = *node.inputs[1];
-  const Shape& output = *node.outputs[0]->shape;
-  if (!is_kernel_type(a.dtype) || a.shape->size() < 2 || b.shape->size() < 2) return false;
-  if (output.size() > most_batch_axes + 2) return false;
-  const std::span<const Expr> batch(output.begin(), output.end() - 2);
-  for (const Value* operand : {&a, &b})
-    if (!broadcasts({operand->shape->begin(), operand->shape->end() - 2}, batch)) return false;
-  const NodeReader reader(node);
-  return !is_gemm(node) || !reader.has_input(2) || broadcasts(reader.shape(2), output);
 }
 
 // A constant right operand without batch axes is packed as floats. Gemm's factors and its C become the epilogue.
@@ -132,6 +97,40 @@ void lower_matmul(const Node& node, int lanes, LoweringContext& context) {
 }
 
 }  // namespace
+
+Product product_of(const Node& node) {
+  const NodeReader reader(node);
+  const ProductSpec spec = resolve_product(reader);
+  const Shape &a = reader.shape(0), &b = reader.shape(1), &output = *node.outputs[0]->shape;
+  Product product;
+  product.a_is_transposed = spec.a_is_transposed;
+  product.b_is_transposed = spec.b_is_transposed;
+  product.batch = Shape(output.begin(), output.end() - 2);
+  product.rows = output[output.size() - 2];
+  product.columns = output.back();
+  // Both matrices have it; the one that knows it says it (B where it is a constant).
+  product.depth = a[a.size() - 2 + spec.a_depth_axis()];
+  if (!product.depth.constant()) product.depth = b[b.size() - 2 + spec.b_depth_axis()];
+  return product;
+}
+
+bool is_product_for_kernels(const Node& node) {
+  if (!is_matrix_product(node)) return false;
+  const Value &a = *node.inputs[0], &b = *node.inputs[1];
+  const Shape& output = *node.outputs[0]->shape;
+  if (!is_kernel_type(a.dtype) || a.shape->size() < 2 || b.shape->size() < 2) return false;
+  if (output.size() > most_batch_axes + 2) return false;
+  const std::span<const Expr> batch(output.begin(), output.end() - 2);
+  for (const Value* operand : {&a, &b})
+    if (!broadcasts({operand->shape->begin(), operand->shape->end() - 2}, batch)) return false;
+  const NodeReader reader(node);
+  return !is_gemm(node) || !reader.has_input(2) || broadcasts(reader.shape(2), output);
+}
+
+bool can_be_packed(const Value& b) {
+  if (!b.constant) return false;
+  return std::ranges::all_of(b.shape->begin(), b.shape->end() - 2, [](const Expr& dim) { return dim.is_constant(1); });
+}
 
 const Product* find_product(const KernelCall& call) {
   const auto* spec = dynamic_cast<const MatmulSpec*>(call.spec.get());
@@ -161,7 +160,7 @@ std::string matrix_batch(const KernelText& text, const Shape& batch) {
 // MatMul and Gemm.
 void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   const Node& node = *problem.node;
-  if (!supports(node)) return;
+  if (!is_product_for_kernels(node)) return;
   offers.push_back(
       {.kernel = "matmul",
        .gives = LayoutDemand::rows,

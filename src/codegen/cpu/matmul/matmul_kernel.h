@@ -1,4 +1,4 @@
-// Calls of the matrix-product kernel (kernels/cpu/matmul/matmul.h), as attention sees them. Its offer: kernel_rows.h.
+// Matrix products as their kernels and attention see them. Their offers: kernel_rows.h.
 #pragma once
 
 #include <string>
@@ -14,6 +14,13 @@ struct Product {
   bool a_is_transposed = false, b_is_transposed = false;
   bool b_is_packed = false;
 };
+
+Product product_of(const Node& node);
+// Whether kernels compute the node: MatMul or Gemm with operands of two axes or more, of a kernel's type, whose batch
+// axes are known to be equal or 1.
+bool is_product_for_kernels(const Node& node);
+// Whether a right operand is constant and without batch axes.
+bool can_be_packed(const Value& b);
 
 // The product that a call computes; null for the call of another kernel.
 const Product* find_product(const KernelCall& call);

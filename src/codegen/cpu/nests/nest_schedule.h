@@ -27,8 +27,8 @@ struct NestSchedule {
   std::vector<FlatLoop> outer;  // parallel and ordered loops, outermost first
   std::vector<FlatLoop> reduce;
   ReductionForm reduction = ReductionForm::none;
-  int64_t lanes = 1;        // accumulators in an array
-  bool vectorises = false;  // the innermost of `outer` has independent iterations
+  int64_t lanes = 1;         // accumulators in an array
+  bool vectorises = false;   // the innermost of `outer` has independent iterations
   int64_t vector_lanes = 0;  // of vectorised loops; 0 leaves them to the compiler
 
   // Tasks are made of the first `task_loops` of `outer`: a task is one iteration of all but the last of these, and

@@ -66,8 +66,8 @@ constexpr MatmulGeometry matmul_geometry(int target_lanes, const MatmulSizes& si
   // a's block and the partial sums together take about half of a second-level cache of 1 MiB.
   constexpr int64_t most_rows = 576, wished_tasks = 48, a_floats = 56 * 1024, most_vector_depth = 16 * 1024;
   const MatmulPacking packing{sizes.depth, sizes.columns, target_lanes};
-  const int64_t tile_rows = machine::vector_unit(target_lanes).tile_rows();
-  const int64_t least_rows = 4 * tile_rows;
+  const int64_t register_rows = machine::vector_unit(target_lanes).tile_rows();
+  const int64_t least_rows = 4 * register_rows;
   // With few columns, packing a does not pay, unless there is only one row.
   const int64_t least_panels = sizes.rows == 1 ? 1 : 4;
 
@@ -77,7 +77,7 @@ constexpr MatmulGeometry matmul_geometry(int target_lanes, const MatmulSizes& si
   const int64_t panels = packing.panels();
   const int64_t wished = divide_up(wished_tasks, larger(1, sizes.batches()));
 
-  const int64_t fitting_rows = a_floats / larger(1, geometry.block_depth) / tile_rows * tile_rows;
+  const int64_t fitting_rows = a_floats / larger(1, geometry.block_depth) / register_rows * register_rows;
   const int64_t rows_for_cache = smaller(most_rows, larger(least_rows, fitting_rows));
   const int64_t most_panels = geometry.depth_blocks > 1 ? larger(1, 256 / packing.panel_columns()) : panels;
   const int64_t least_column_blocks = divide_up(panels, larger(1, most_panels));
@@ -90,7 +90,7 @@ constexpr MatmulGeometry matmul_geometry(int target_lanes, const MatmulSizes& si
 
   geometry.block_panels = column_blocks == 0 ? 0 : divide_up(panels, column_blocks);
   geometry.column_blocks = geometry.block_panels == 0 ? 0 : divide_up(panels, geometry.block_panels);
-  geometry.block_rows = row_blocks == 0 ? 0 : round_up(divide_up(sizes.rows, row_blocks), tile_rows);
+  geometry.block_rows = row_blocks == 0 ? 0 : round_up(divide_up(sizes.rows, row_blocks), register_rows);
   geometry.row_blocks = geometry.block_rows == 0 ? 0 : divide_up(sizes.rows, geometry.block_rows);
 
   geometry.packed_a =

@@ -5,10 +5,10 @@
 // machine it is allowed, but takes four times as long (37 to 53 cycles a tile from L1, where 8 to 9.6 are possible).
 // A kernel holds a TileSession while it uses tiles: after a fork, and in each thread, the registers' configuration is
 // undefined, and a thread that sleeps should not carry their 8 KiB.
-// Source: Intel SDM volume 1, 18 (configuration) and volume 2 (LDTILECFG, TDPBF16PS, TDPBUSD).
+// Source: Intel SDM volume 1, 18 (configuration) and volume 2 (LDTILECFG, TDPBF16PS, TDPBUSD, TDPBSSD).
 #pragma once
 
-#include "kernels/cpu/vector/vector.h"
+#include "kernels/cpu/vector/integers.h"
 
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
 #define ONNXC_HAS_TILES 1
@@ -63,6 +63,10 @@ class TileSession {
   [[gnu::always_inline]] void add_byte_products() {
     _tile_dpbusd(sums, a, b);
   }
+  template <int sums, int a, int b>
+  [[gnu::always_inline]] void add_signed_byte_products() {
+    _tile_dpbssd(sums, a, b);
+  }
 };
 
 #else
@@ -98,41 +102,63 @@ class TileSession {
   // for the odd, and their sum. Denormal numbers are zero.
   template <int sums, int a, int b>
   void add_bfloat16_products() {
-    for (int64_t row = 0; row < tile_rows; ++row)
-      for (int64_t column = 0; column < 16; ++column) {
-        float chains[2] = {};
-        for (int64_t k = 0; k < 32; ++k)
-          chains[k % 2] =
-              flushed(__builtin_fmaf(bfloat16(a, row, k), bfloat16(b, k / 2, 2 * column + k % 2), chains[k % 2]));
-        float* const sum = element<float>(sums, row, column);
-        *sum = flushed(*sum + flushed(chains[0] + chains[1]));
+    for_each_vector([&](int64_t row, int64_t column) {
+      vec even = splat(0.0f), odd = splat(0.0f);
+      for (int64_t word = 0; word < tile_rows; ++word) {
+        const vec_int32 x = load_splat_word(at(a, row, 4 * word)), w = load_words(at(b, word, 4 * column));
+        even = flushed(fma(first_of_pair(x), first_of_pair(w), even));
+        odd = flushed(fma(second_of_pair(x), second_of_pair(w), odd));
       }
+      auto* const sum = reinterpret_cast<float*>(at(sums, row, 4 * column));
+      kernels::store(sum, flushed(kernels::load(sum) + flushed(even + odd)));
+    });
   }
 
   // sums[m][n] += sum over k < 64 of a[m][k] * b[k / 4][n][k % 4], a of unsigned and b of signed bytes, in int32 that
   // wraps around.
   template <int sums, int a, int b>
   void add_byte_products() {
-    for (int64_t row = 0; row < tile_rows; ++row)
-      for (int64_t column = 0; column < 16; ++column) {
-        uint32_t* const sum = element<uint32_t>(sums, row, column);
-        for (int64_t k = 0; k < 64; ++k)
-          *sum += static_cast<uint32_t>(*element<uint8_t>(a, row, k) * *element<int8_t>(b, k / 4, 4 * column + k % 4));
-      }
+    add_products_of<uint8_t, sums, a, b>();
+  }
+  // The same with signed bytes in a.
+  template <int sums, int a, int b>
+  void add_signed_byte_products() {
+    add_products_of<int8_t, sums, a, b>();
   }
 
  private:
   static void check(const void* rows, int64_t stride) {
     if (reinterpret_cast<uintptr_t>(rows) % tile_row_bytes != 0 || stride % tile_row_bytes != 0) __builtin_trap();
   }
-  static float flushed(float value) { return __builtin_fabsf(value) < 0x1p-126f ? 0.0f * value : value; }
 
-  template <class T>
-  T* element(int tile, int64_t row, int64_t column) {
-    return reinterpret_cast<T*>(tiles_[tile] + row * tile_row_bytes) + column;
+  // Calls visit(row, column) for each vector of sums.
+  template <class Visit>
+  static void for_each_vector(const Visit& visit) {
+    for (int64_t row = 0; row < tile_rows; ++row)
+      for (int64_t column = 0; column < 16; column += lanes) visit(row, column);
   }
-  float bfloat16(int tile, int64_t row, int64_t column) {
-    return flushed(__builtin_bit_cast(float, static_cast<uint32_t>(*element<uint16_t>(tile, row, column)) << 16));
+  unsigned char* at(int tile, int64_t row, int64_t byte) { return tiles_[tile] + row * tile_row_bytes + byte; }
+
+  template <class Byte, int sums, int a, int b>
+  void add_products_of() {
+    for_each_vector([&](int64_t row, int64_t column) {
+      auto* const sum = reinterpret_cast<int32_t*>(at(sums, row, 4 * column));
+      vec_int32 total = kernels::load(sum);
+      for (int64_t word = 0; word < tile_rows; ++word) {
+        const vec_int32 w = load_words(at(b, word, 4 * column));
+        for (int byte = 0; byte < 4; ++byte) {
+          const auto* const x = reinterpret_cast<const Byte*>(at(a, row, 4 * word + byte));
+          total = add(total, multiply(splat(int32_t{*x}), w << (24 - 8 * byte) >> 24));
+        }
+      }
+      kernels::store(sum, total);
+    });
+  }
+
+  static vec flushed(vec value) { return absolute(value) < splat(0x1p-126f) ? value * splat(0.0f) : value; }
+  static vec first_of_pair(vec_int32 pair) { return flushed(__builtin_bit_cast(vec, pair << 16)); }
+  static vec second_of_pair(vec_int32 pair) {
+    return flushed(__builtin_bit_cast(vec, pair & static_cast<int32_t>(0xffff0000)));
   }
 
   alignas(64) unsigned char tiles_[tile_count][tile_bytes];

@@ -42,10 +42,7 @@ class MatmulSpec : public CpuKernelSpec {
                        c_type(program, call.inputs[1]), c_type(program, call.output), epilogue, product_.b_is_packed);
   }
 
-  std::string sizes(const KernelText& text) const override {
-    return braced({matrix_batch(text, product_.batch), text.expr(product_.rows), text.expr(product_.columns),
-                   text.expr(product_.depth)});
-  }
+  std::string sizes(const KernelText& text) const override { return product_sizes(text, product_); }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     const BufferId a = call.inputs[0], b = call.inputs[1];
@@ -56,11 +53,7 @@ class MatmulSpec : public CpuKernelSpec {
   }
 
   const Product& product() const { return product_; }
-  Expr operations() const override {
-    Expr result = product_.rows * product_.columns * product_.depth * 2;
-    for (const Expr& extent : product_.batch) result *= extent;
-    return result;
-  }
+  Expr operations() const override { return product_operations(product_); }
 
  private:
   Product product_;
@@ -130,6 +123,17 @@ bool is_product_for_kernels(const Node& node) {
 bool can_be_packed(const Value& b) {
   if (!b.constant) return false;
   return std::ranges::all_of(b.shape->begin(), b.shape->end() - 2, [](const Expr& dim) { return dim.is_constant(1); });
+}
+
+std::string product_sizes(const KernelText& text, const Product& product) {
+  return braced({matrix_batch(text, product.batch), text.expr(product.rows), text.expr(product.columns),
+                 text.expr(product.depth)});
+}
+
+Expr product_operations(const Product& product) {
+  Expr result = product.rows * product.columns * product.depth * 2;
+  for (const Expr& extent : product.batch) result *= extent;
+  return result;
 }
 
 const Product* find_product(const KernelCall& call) {

@@ -22,6 +22,10 @@ bool is_product_for_kernels(const Node& node);
 // Whether a right operand is constant and without batch axes.
 bool can_be_packed(const Value& b);
 
+// Its MatmulSizes, and its operations: a multiplication and an addition for each row, column and depth.
+std::string product_sizes(const KernelText& text, const Product& product);
+Expr product_operations(const Product& product);
+
 // The product that a call computes; null for the call of another kernel.
 const Product* find_product(const KernelCall& call);
 // A MatrixView of a buffer: its strides.

@@ -40,19 +40,12 @@ class TilesMatmulSpec : public CpuKernelSpec {
     return fmt::format("TilesMatrixProduct<{}, {}, {}, TilesOfBfloat16>", c_type(program, call.inputs[0]),
                        c_type(program, call.output), epilogue);
   }
-  std::string sizes(const KernelText& text) const override {
-    return braced({matrix_batch(text, product_.batch), text.expr(product_.rows), text.expr(product_.columns),
-                   text.expr(product_.depth)});
-  }
+  std::string sizes(const KernelText& text) const override { return product_sizes(text, product_); }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return braced({text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.output), sizes(text),
                    matrix_view(text, call.inputs[0], product_.a_is_transposed), matrix_view(text, call.output, false)});
   }
-  Expr operations() const override {
-    Expr result = product_.rows * product_.columns * product_.depth * 2;
-    for (const Expr& extent : product_.batch) result *= extent;
-    return result;
-  }
+  Expr operations() const override { return product_operations(product_); }
 
  private:
   Product product_;

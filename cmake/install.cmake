@@ -1,5 +1,5 @@
-# What `cmake --install` puts under a prefix: both commands, onnxruntime's provider, the C header, what onnxc compiles models with (kernels'
-# headers, the runtime), and a CMake package. onnxc finds its parts relative to itself.
+# What `cmake --install` puts under a prefix: both commands, onnxruntime's provider, the C header, what onnxc compiles
+# models with (kernels' headers, the runtime), and a CMake package. onnxc finds its parts relative to itself.
 install(TARGETS onnxc onnxc-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS onnxc_ep LIBRARY DESTINATION lib)
 if(NOT ONNXC_PORTABLE)  # Debian's static protobuf is not made for shared libraries

@@ -34,5 +34,5 @@ set(CMAKE_CXX_LINK_EXECUTABLE
     "${ONNXC_ZIG} c++ -target x86_64-linux-gnu.${ONNXC_GLIBC} -nostdlib++ -O2 -s <OBJECTS> -o <TARGET> <LINK_LIBRARIES> ${onnxc_gcc_libraries} -lunwind"
 )
 set(CMAKE_CXX_CREATE_SHARED_LIBRARY
-    "${ONNXC_ZIG} c++ -target x86_64-linux-gnu.${ONNXC_GLIBC} -shared -nostdlib++ -O2 -s -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/provider/exports.map <OBJECTS> -o <TARGET> <LINK_LIBRARIES> ${onnxc_gcc_libraries} -lunwind"
+    "${ONNXC_ZIG} c++ -target x86_64-linux-gnu.${ONNXC_GLIBC} -shared -nostdlib++ -O2 -s <OBJECTS> -o <TARGET> <LINK_LIBRARIES> ${onnxc_gcc_libraries} -lunwind"
 )

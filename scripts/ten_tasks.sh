@@ -5,8 +5,8 @@
 #
 # Everything is made in FOLDER. Prints a line for each task that is done, and ends with the first that fails. Beside the
 # wheel it takes onnx, onnxruntime and nibabel from PyPI, cmake ($ONNXC_CMAKE) and a C compiler for the program of task 5,
-# and Debian's clang 19 and rocm-device-libs for task 9. Deploying inside onnxruntime, by a plug-in provider, is not among
-# them yet: task 6 takes a script that was written for it.
+# and Debian's clang 19 and rocm-device-libs for task 9. Task 6 takes a script that was written for onnxruntime; the
+# provider inside onnxruntime has tests of its own (tests/provider).
 set -euo pipefail
 wheel=$(realpath "$1")
 repository=$(cd "$(dirname "$0")/.." && pwd)

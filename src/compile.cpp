@@ -78,41 +78,37 @@ std::string reasons_to_stop(const std::string& unsupported, const std::vector<Sh
   return unsupported + "\n" + ShapeFaults::text_of(others);
 }
 
-// A model that cannot be compiled is shown as far as its shapes are known.
-void infer_and_dump_shapes(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
-  const bool dumps = request.options.dump_shapes.has_value();
-  const auto view = [&] { return ShapeView(*model.graph, request.options.shape_request); };
+// Why the shapes of a model could not all be inferred; "" where they were.
+struct Inference {
+  std::vector<ShapeFaults::Fault> faults;
+  std::string stop;
+};
+
+Inference infer_shapes(PassRunner& passes, const ImportedModel& model) {
   try {
     for (const GraphPass& pass : shape_passes()) passes.run(pass, *model.graph);
+    return {};
   } catch (const ShapeFaults& found) {
-    const std::string reasons = reasons_to_stop(model.facts.unsupported, found.faults);
-    if (dumps) dump_shapes(request, {*model.graph, view(), found.faults, reasons});
-    throw UserError(reasons);
+    return {found.faults, reasons_to_stop(model.facts.unsupported, found.faults)};
   } catch (const UserError& error) {
-    if (dumps) dump_shapes(request, {*model.graph, view(), {}, error.what()});
-    throw;
+    return {{}, error.what()};
   }
-  if (dumps) dump_shapes(request, {*model.graph, view()});
 }
 
-// As far as they can be inferred.
-ComparedGraph infer_for_comparison(PassRunner& passes, const ImportedModel& model, const std::filesystem::path& file) {
-  try {
-    for (const GraphPass& pass : shape_passes()) passes.run(pass, *model.graph);
-    return {file.string(), *model.graph};
-  } catch (const ShapeFaults& found) {
-    return {file.string(), *model.graph, reasons_to_stop(model.facts.unsupported, found.faults)};
-  } catch (const UserError& error) {
-    return {file.string(), *model.graph, error.what()};
-  }
+// A model that cannot be compiled is shown as far as its shapes are known.
+void infer_and_dump_shapes(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
+  const auto [faults, stop] = infer_shapes(passes, model);
+  if (request.options.dump_shapes)
+    dump_shapes(request, {*model.graph, ShapeView(*model.graph, request.options.shape_request), faults, stop});
+  if (!stop.empty()) throw UserError(stop);
 }
 
 void dump_difference(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
   const Options& options = request.options;
   const ImportedModel other = import(request, options.against, std::nullopt);
   if (!options.dump_shapes->empty()) check_not_read(*options.dump_shapes);
-  const ComparedGraph before = infer_for_comparison(passes, other, options.against);
-  const ComparedGraph after = infer_for_comparison(passes, model, options.model);
+  const ComparedGraph before{options.against.string(), *other.graph, infer_shapes(passes, other).stop};
+  const ComparedGraph after{options.model.string(), *model.graph, infer_shapes(passes, model).stop};
   const ShapeDifference difference = compare_shapes(before, after, ShapeView(*model.graph, options.shape_request));
   dump(request, difference, difference_table, difference_json);
 }

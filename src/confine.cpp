@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/diagnostics.h"
+#include "support/installation_prefix.h"
 #include "support/sandbox.h"
 #include "support/subprocess.h"
 #include "toolchain/compiler.h"

@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "python" / "onnxc"
@@ -118,6 +119,10 @@ def listed(match: re.Match[str]) -> str:
     return "- " + ", ".join(f"`{name}`" for name in match[1].split(", ")) + ": "
 
 
+def is_maker(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and node.name == "__init__"
+
+
 def is_property(function: ast.FunctionDef) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "property" for each in function.decorator_list)
 
@@ -158,19 +163,13 @@ def methods(module: Module, node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
 
 
 def render(module: Module, node: Definition, name: str, level: int) -> str:
-    parts = [f"{'#' * level} {name}"]
-    if isinstance(node, ast.FunctionDef):
-        parts.append(code(signature(name, node)))
-    else:
-        makers = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
-        parts += [code(signature(name, maker)) for maker in makers]
+    makers = [node] if isinstance(node, ast.FunctionDef) else [each for each in node.body if is_maker(each)]
+    parts = [f"{'#' * level} {name}", *(code(signature(name, maker)) for maker in makers)]
     if docstring := ast.get_docstring(node):
         parts.append(prose(docstring))
     if isinstance(node, ast.ClassDef):
         # Fields of a class that has no __init__ are its arguments.
-        if (declared := fields(module, node)) and not any(
-            isinstance(each, ast.FunctionDef) and each.name == "__init__" for each in node.body
-        ):
+        if not makers and (declared := fields(module, node)):
             parts.append(code(declared))
         for function in methods(module, node):
             parts.append(render_method(function))

@@ -64,4 +64,9 @@ Tensor unpack(DType dtype, std::vector<int64_t> dims, std::span<const std::byte>
 std::vector<int64_t> Tensor::as_int64() const { return convert<int64_t>(*this); }
 std::vector<double> Tensor::as_double() const { return convert<double>(*this); }
 
+Tensor float_tensor(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
+  if (dtype == DType::float64) return Tensor::of(dtype, std::move(dims), values);
+  return Tensor::of(dtype, std::move(dims), std::vector<float>(values.begin(), values.end()));
+}
+
 }  // namespace onnxc

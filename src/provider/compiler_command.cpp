@@ -1,7 +1,5 @@
 #include "provider/compiler_command.h"
 
-#include <dlfcn.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -10,6 +8,7 @@
 #include <system_error>
 
 #include "support/diagnostics.h"
+#include "support/installation_prefix.h"
 #include "support/safe_file.h"
 #include "support/subprocess.h"
 #include "support/temporary_folder.h"
@@ -48,13 +47,9 @@ std::optional<size_t> number_of(const std::string& name) {
 }  // namespace
 
 fs::path find_compiler_command() {
-  Dl_info found{};
-  const bool is_known =
-      dladdr(reinterpret_cast<const void*>(&find_compiler_command), &found) != 0 && found.dli_fname != nullptr;
-  const fs::path library = is_known ? fs::canonical(found.dli_fname) : "";
   const char* chosen = std::getenv("ONNXC_BIN");
   const fs::path file =
-      (chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : library.parent_path().parent_path() / "bin") / "onnxc";
+      (chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : installation_prefix() / "bin") / "onnxc";
   user_check(fs::exists(file), "the command {} is missing; install onnxc again, or set ONNXC_BIN to its folder",
              quote(file.string()));
   return file;

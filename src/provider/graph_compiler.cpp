@@ -1,5 +1,8 @@
 #include "provider/graph_compiler.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "provider/model_cache.h"
 #include "provider/model_writer.h"
 #include "provider/partition.h"
@@ -28,6 +31,28 @@ std::string names_of(const GraphView& graph, const std::vector<size_t>& nodes) {
   return text;
 }
 
+// Nodes that read a value of unknown rank which no node of a part makes: an input of a model has a rank.
+std::vector<size_t> readers_of_unknown_ranks(const Api& api, const GraphView& graph, const std::vector<bool>& is_left) {
+  std::vector<bool> is_outside = is_left;
+  std::vector<size_t> readers;
+  const auto is_unknown = [&](const ValueUse& use) {
+    if (!use.is_given()) return false;
+    const std::optional<size_t> producer = graph.producer(use.name);
+    if (producer && !is_outside[*producer]) return false;
+    const std::optional<TensorType> type = tensor_type(api, use.info);
+    return type && !type->dims;
+  };
+  for (size_t i = 0; i < is_outside.size(); ++i) {
+    const NodeView& node = graph.nodes()[i];
+    if (is_outside[i] ||
+        (std::ranges::none_of(node.inputs, is_unknown) && std::ranges::none_of(node.captured, is_unknown)))
+      continue;
+    is_outside[i] = true;
+    readers.push_back(i);
+  }
+  return readers;
+}
+
 }  // namespace
 
 CompiledGraph GraphCompiler::compile(const GraphView& graph) {
@@ -54,8 +79,15 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
 
   std::vector<bool> is_left;
   for (const NodeView& node : graph.nodes()) is_left.push_back(!writer.can_write(node));
+  std::string why_unwritten;
+  const auto leave = [&](const char* why, const std::vector<size_t>& nodes) {
+    if (nodes.empty()) return;
+    why_unwritten += (why_unwritten.empty() ? "" : "\n") + (why + names_of(graph, nodes));
+    for (const size_t node : nodes) is_left.at(node) = true;
+  };
+  leave("values that are no tensors of numbers:", numbers_where(is_left, true));
+  leave("values whose rank onnxruntime does not know:", readers_of_unknown_ranks(api_, graph, is_left));
   const std::vector<size_t> unwritten = numbers_where(is_left, true), written = numbers_where(is_left, false);
-  const std::string why_unwritten = "values that are no tensors of numbers:" + names_of(graph, unwritten);
   if (written.empty()) return {{}, why_unwritten};
   const std::string whole = writer.write(written, NodeNames::own), name = name_of(whole);
   if (const std::optional<Refusal> known = find_refusal(name)) {
@@ -72,6 +104,7 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
     for (const size_t node : faulty) is_left.at(node) = true;
     keep_refusal(name, {faulty, result.reason});
   }
+  for (const size_t node : readers_of_unknown_ranks(api_, graph, is_left)) is_left.at(node) = true;
 
   std::vector<std::vector<size_t>> parts = partition(graph.predecessors(), is_left);
   if (parts.size() > most_parts) parts.resize(most_parts);

@@ -125,7 +125,8 @@ void make_room(const fs::path& folder) {
     total += kept.size;
   }
   std::ranges::sort(files, {}, &KeptFile::opened);
-  for (size_t i = 0; i + 1 < files.size() && total > most_bytes(); ++i) {
+  const uintmax_t allowed = most_bytes();
+  for (size_t i = 0; i + 1 < files.size() && total > allowed; ++i) {
     fs::remove(files[i].path, error);
     total -= files[i].size;
   }

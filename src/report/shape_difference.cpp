@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "ir/attribute_text.h"
 #include "report/node_alignment.h"
@@ -91,10 +90,12 @@ NodeKey key_of(const Node& node, const Texts& texts) {
           texts.of(node.outputs)};
 }
 
-std::map<std::string, std::string> attributes_of(const Node& node) {
-  std::map<std::string, std::string> attributes;
-  for (const NamedAttribute& attribute : node.attributes) attributes[attribute.name] = to_string(attribute.value);
-  return attributes;
+// By an attribute's name: its text in the node before and in the one after, "" where a node lacks it.
+std::map<std::string, std::pair<std::string, std::string>> attributes_of(const Node& before, const Node& after) {
+  std::map<std::string, std::pair<std::string, std::string>> texts;
+  for (const NamedAttribute& attribute : before.attributes) texts[attribute.name].first = to_string(attribute.value);
+  for (const NamedAttribute& attribute : after.attributes) texts[attribute.name].second = to_string(attribute.value);
+  return texts;
 }
 
 std::string title(const Node& node) {
@@ -144,14 +145,14 @@ class Comparison {
   void compare_nodes(const Graph& before, const Graph& after) {
     std::vector<const Node*> nodes[2];
     std::vector<NodeKey> keys[2];
-    for (const auto& node : before.nodes()) {
-      nodes[0].push_back(node.get());
-      keys[0].push_back(key_of(*node, texts_before_));
-    }
-    for (const auto& node : after.nodes()) {
-      nodes[1].push_back(node.get());
-      keys[1].push_back(key_of(*node, texts_after_));
-    }
+    const auto collect = [&](const Graph& graph, const Texts& texts, size_t side) {
+      for (const auto& node : graph.nodes()) {
+        nodes[side].push_back(node.get());
+        keys[side].push_back(key_of(*node, texts));
+      }
+    };
+    collect(before, texts_before_, 0);
+    collect(after, texts_after_, 1);
     for (const NodePair& pair : align_nodes(keys[0], keys[1])) {
       NodeChange node{.before_place = pair.before.value_or(0), .after_place = pair.after.value_or(0)};
       if (pair.before) node.before = nodes[0][*pair.before];
@@ -169,17 +170,8 @@ class Comparison {
   }
 
   void compare_node(NodeChange& node) const {
-    const std::map<std::string, std::string> before = attributes_of(*node.before), after = attributes_of(*node.after);
-    std::set<std::string> names;
-    for (const auto& attributes : {before, after})
-      for (const auto& [name, text] : attributes) names.insert(name);
-    const auto text_of = [](const auto& attributes, const std::string& name) {
-      const auto found = attributes.find(name);
-      return found == attributes.end() ? std::string() : found->second;
-    };
-    for (const std::string& name : names)
-      if (text_of(before, name) != text_of(after, name))
-        node.changes.push_back({printable(name), text_of(before, name), text_of(after, name)});
+    for (const auto& [name, texts] : attributes_of(*node.before, *node.after))
+      if (texts.first != texts.second) node.changes.push_back({printable(name), texts.first, texts.second});
     compare_sources(node);
     const bool differs_itself = !node.changes.empty();
     compare_values("in", node.before->inputs, node.after->inputs, node.changes);

@@ -10,9 +10,9 @@
 #include <system_error>
 
 #include "support/diagnostics.h"
+#include "support/installation_prefix.h"
 #include "support/subprocess.h"
 #include "support/text.h"
-#include "toolchain/installation.h"
 
 namespace onnxc {
 namespace {

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxc
+from tests.onnxruntime_sessions import open_session
 
 Array = NDArray[Any]
 PROVIDER = "OnnxcExecutionProvider"
 CPU = "CPUExecutionProvider"
 FLOAT = TensorProto.FLOAT
-_WARNING, _FATAL = 2, 4
+_WARNING = 2
 
 
 def register() -> None:
@@ -56,10 +57,7 @@ def open_with_onnxc(
 
 def run_on_cpu(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
     """What onnxruntime's own provider computes."""
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = _FATAL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=[CPU])
-    return list(session.run(None, dict(inputs)))
+    return list(open_session(model).run(None, dict(inputs)))
 
 
 def operators_by_provider(session: onnxruntime.InferenceSession) -> dict[str, list[str]]:

@@ -112,7 +112,13 @@ def test_a_part_that_is_lacked_is_left_and_the_rest_is_compiled(
     assert len(ran[PROVIDER]) == 4
 
 
-def test_values_that_are_no_tensors_are_left() -> None:
+@pytest.mark.parametrize(
+    ("has_shape", "taken"),
+    [(True, "3 of 5 nodes, in 2 parts"), (False, "1 of 5 nodes, in 1 part")],
+    ids=["shape", "no-rank"],
+)
+def test_values_that_are_no_tensors_are_left(has_shape: bool, taken: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """What reads a sequence's element is compiled where the model says which rank the element has."""
     model = make(
         [
             node("Relu", ["x"], ["a"]),
@@ -124,7 +130,13 @@ def test_values_that_are_no_tensors_are_left() -> None:
         {"x": (FLOAT, ["N", 3]), "i": (TensorProto.INT64, [])},
         {"y": (FLOAT, ["N", 1])},
     )
+    if has_shape:
+        model.graph.value_info.append(helper.make_tensor_value_info("c", FLOAT, ["N", 1]))
     session = open_with_onnxc(model)
+    said = capfd.readouterr().err
+    assert said.count(f"onnxc compiles {taken}") == 1
+    assert "values that are no tensors of numbers" in said
+    assert ("values whose rank onnxruntime does not know" in said) != has_shape
     compare(session, model, {"x": random_array(1, 4, 3), "i": np.array(2)})
 
 
@@ -274,7 +286,7 @@ def test_a_run_that_the_model_refuses_is_an_error_of_the_session() -> None:
         {"k": random_array(1, 2, 2)},
     )
     session = open_with_onnxc(model, all_of_it=True)
-    with pytest.raises(Exception, match="N"):
+    with pytest.raises(Exception, match=r"dim 0 of input 'x' must be 2: N = 2 .*; the inputs are 'x' 4x3"):
         session.run(None, {"x": random_array(2, 4, 3)})
     compare(session, model, {"x": random_array(3, 2, 3)})
 

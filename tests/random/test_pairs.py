@@ -22,22 +22,22 @@ from tests.models.tensor_files import Array
 from tests.random import judge
 from tests.random.batches import FIRST, WHOLE, random_batched
 from tests.random.drawing import RUNS
-from tests.random.pairs import PAIRS, random_pair
+from tests.random.pairs import PAIRS, Pair, random_pair
 from tests.random.random_graphs import RandomGraph, build_model, opset_of, random_graph
 from tests.random.test_random_graphs import FAILED, OPTIONS, groups
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-PAIRS_TOGETHER, BATCHES_TOGETHER, GRAPHS_TOGETHER = 30, 15, 8
+PAIRS_TOGETHER, PAIRS_ON_GPU, BATCHES_TOGETHER, GRAPHS_TOGETHER = 30, 10, 15, 8
 # Of a pair whose sums stand in another order, where they round.
 NEAR = 1e-5
 
 
 def compile_graphs(
-    graphs: Sequence[RandomGraph], opset: int, folder: Path, options: Sequence[str], threads: int = 2
+    graphs: Sequence[RandomGraph], opset: int, folder: Path, options: Sequence[str], device: str = "cpu"
 ) -> InferenceSession:
     onnx.save(build_model(graphs, opset), folder / "model.onnx")
-    return compile_model(folder / "model.onnx", options=options, threads=threads)
+    return compile_model(folder / "model.onnx", options=options, device=device, threads=2)
 
 
 def run(session: InferenceSession, feeds: dict[str, Array]) -> dict[str, Array]:
@@ -69,12 +69,9 @@ def far(one: Array, other: Array) -> str | None:
     return None if error <= NEAR * scale else f"differ by {error:.4g} of {scale:.4g}"
 
 
-@pytest.mark.parametrize("group", groups(0, 2, 40))
-def test_pairs(group: int, tmp_path: Path) -> None:
-    opset, options = opset_of(group), OPTIONS[group % len(OPTIONS)]
-    pairs = [random_pair(PAIRS_TOGETHER * group + i, opset) for i in range(PAIRS_TOGETHER)]
+def check_pairs(pairs: Sequence[Pair], opset: int, folder: Path, options: Sequence[str], device: str) -> None:
     wrong = {}
-    with compile_graphs([pair.graph for pair in pairs], opset, tmp_path, options) as session:
+    with compile_graphs([pair.graph for pair in pairs], opset, folder, options, device) as session:
         for number in range(RUNS):
             results = run(session, {pair.graph.input: judge.as_given(pair.graph, number) for pair in pairs})
             for pair in pairs:
@@ -82,10 +79,30 @@ def test_pairs(group: int, tmp_path: Path) -> None:
                 found = (unequal if pair.is_to_the_bit else far)(*forms)
                 if found is not None:
                     wrong[pair.graph.prefix] = (
-                        f"{kept(pair.graph, opset)} {' '.join(options)}: {pair.name}, {pair.equality.value}, "
-                        f"run {number} of {pair.graph.dims}: {found}"
+                        f"{kept(pair.graph, opset)} {' '.join(options)} on {device}: {pair.name}, "
+                        f"{pair.equality.value}, run {number} of {pair.graph.dims}: {found}"
                     )
     assert not wrong, "\n".join(wrong.values())
+
+
+@pytest.mark.parametrize("group", groups(0, 2, 40))
+def test_pairs(group: int, tmp_path: Path) -> None:
+    opset = opset_of(group)
+    pairs = [random_pair(PAIRS_TOGETHER * group + i, opset) for i in range(PAIRS_TOGETHER)]
+    check_pairs(pairs, opset, tmp_path, OPTIONS[group % len(OPTIONS)], "cpu")
+
+
+@pytest.fixture
+def simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNXC_HIP_LIBRARY", str(onnxc_commands.SIMULATOR))
+
+
+@pytest.mark.usefixtures("simulated_gpu")
+@pytest.mark.parametrize("group", groups(0, 1, 20))
+def test_pairs_on_the_gpu(group: int, tmp_path: Path) -> None:
+    opset = opset_of(group)
+    pairs = [random_pair(500_000 + PAIRS_ON_GPU * group + i, opset) for i in range(PAIRS_ON_GPU)]
+    check_pairs(pairs, opset, tmp_path, (), "hip")
 
 
 def test_pairs_are_of_every_kind_and_mostly_exact() -> None:
@@ -132,7 +149,7 @@ def optional_passes() -> list[str]:
     return listed[1].split(",")
 
 
-ON_GPU_ALONE = {"split_running_folds", "split_scatters", "split_reductions"}
+ON_GPU_ALONE = ["split_running_folds", "split_scatters", "split_reductions"]
 
 
 def whole_graphs(group: int, opset: int) -> list[RandomGraph]:
@@ -142,17 +159,21 @@ def whole_graphs(group: int, opset: int) -> list[RandomGraph]:
     return [graph for graph, _ in zip((each for each in graphs if each.whole), range(GRAPHS_TOGETHER), strict=False)]
 
 
-def results_of(graphs: Sequence[RandomGraph], opset: int, folder: Path, *options: str) -> list[dict[str, Array]]:
-    with compile_graphs(graphs, opset, folder, options) as session:
+def results_of(
+    graphs: Sequence[RandomGraph], opset: int, folder: Path, options: Sequence[str], device: str
+) -> list[dict[str, Array]]:
+    with compile_graphs(graphs, opset, folder, options, device) as session:
         return [run(session, {g.input: judge.as_given(g, number) for g in graphs}) for number in range(RUNS)]
 
 
-def check_same(graphs: Sequence[RandomGraph], opset: int, folder: Path, variants: Sequence[Sequence[str]]) -> None:
+def check_same(
+    graphs: Sequence[RandomGraph], opset: int, folder: Path, variants: Sequence[Sequence[str]], device: str = "cpu"
+) -> None:
     """Exact outputs are equal to the bit, those behind Winograd's transforms near the same integer."""
-    expected = results_of(graphs, opset, folder)
+    expected = results_of(graphs, opset, folder, (), device)
     wrong = []
     for options in variants:
-        found = results_of(graphs, opset, folder, *options)
+        found = results_of(graphs, opset, folder, options, device)
         for number in range(RUNS):
             for graph in graphs:
                 for output in graph.outputs:
@@ -182,6 +203,15 @@ def test_each_pass_left_out(group: int, tmp_path: Path) -> None:
     opset = opset_of(group)
     skipped = passes[group % len(passes)]
     check_same(whole_graphs(50 + group // len(passes), opset), opset, tmp_path, [("--skip-pass", skipped)])
+
+
+@pytest.mark.usefixtures("simulated_gpu")
+@pytest.mark.parametrize("group", groups(0, 1, 6))
+def test_each_pass_for_the_gpu_left_out(group: int, tmp_path: Path) -> None:
+    opset = opset_of(group)
+    skipped = ON_GPU_ALONE[group % len(ON_GPU_ALONE)]
+    graphs = whole_graphs(100 + group // len(ON_GPU_ALONE), opset)
+    check_same(graphs, opset, tmp_path, [("--skip-pass", skipped)], "hip")
 
 
 def test_passes_that_are_needed_are_not_left_out() -> None:

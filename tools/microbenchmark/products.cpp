@@ -95,12 +95,10 @@ void matmul_tiles(benchmark::State& state) {
   std::memcpy(b.data(), packed.data(), packed.size() * sizeof(uint16_t));
   const KernelWork work = Kernel::work(sizes);
   Floats scratch(work.scratch_bytes / 4 + 1, 0.0f);
-  const typename Kernel::Arguments arguments{a.data(),
-                                             b.data(),
-                                             output.data(),
-                                             sizes,
-                                             {{0, 0, 0, rows * depth}, depth, 1},
-                                             {{0, 0, 0, rows * columns}, columns, 1}};
+  const typename Kernel::Arguments arguments{
+      a.data(), reinterpret_cast<const bfloat16_t*>(b.data()), output.data(),
+      sizes,    {{0, 0, 0, rows * depth}, depth, 1},           {{0, 0, 0, rows * columns}, columns, 1},
+      0};
   measure(state, output, {.operations = 2.0 * static_cast<double>(batch * rows * depth) * static_cast<double>(columns)},
           [&] { Kernel::run(arguments, {}, 0, work.tasks, scratch.data()); });
 }

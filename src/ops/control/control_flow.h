@@ -5,8 +5,7 @@
 //   LoopBegin   inputs: trip count or null, condition or null, initial states, scanned tensors
 //               outputs: number of the round, condition, states, an element of each scanned tensor
 //   LoopEnd     inputs: the outputs of LoopBegin up to its states; then, as the body computes them, condition, states
-//   and
-//               an element of each collected tensor; outputs: final states, collected tensors
+//               and an element of each collected tensor; outputs: final states, collected tensors
 #pragma once
 
 #include <optional>

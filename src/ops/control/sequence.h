@@ -8,7 +8,7 @@
 //   MapInput    inputs: an input of a SequenceMap, the number of the round; output: what the round has of it
 //
 // The operators on them have expansions that read these nodes, and nodes that hand such values on are replaced by
-// passes/graph/expand_sequences. When all shapes are inferred, nobody uses the two rows any more.
+// passes/graph/expand_sequences. When all shapes are inferred, nobody uses these rows any more.
 #pragma once
 
 #include <string>

@@ -67,11 +67,6 @@ void infer_trees(InferContext& c) {
   c.output(0, trees.output, {x[0], forest.targets});
 }
 
-Tensor numbers_tensor(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
-  if (dtype == DType::float64) return Tensor::of(dtype, std::move(dims), values);
-  return Tensor::of(dtype, std::move(dims), std::vector<float>(values.begin(), values.end()));
-}
-
 Operand table(DefineContext& c, const char* role, const std::vector<int64_t>& values) {
   return c.constant_operand(role, Tensor::of(DType::int64, {std::ssize(values)}, values));
 }
@@ -106,7 +101,7 @@ struct Walk {
       : roots(table(c, "roots", trees.forest.roots)),
         feature(table(c, "features", trees.forest.feature)),
         number(
-            c.constant_operand("splits", numbers_tensor(trees.compared, {trees.forest.places()}, trees.forest.number))),
+            c.constant_operand("splits", float_tensor(trees.compared, {trees.forest.places()}, trees.forest.number))),
         if_true(table(c, "if_true", trees.forest.if_true)),
         if_false(table(c, "if_false", trees.forest.if_false)) {
     const Forest& forest = trees.forest;
@@ -175,7 +170,7 @@ void define_trees(DefineContext& c) {
   for (size_t i = 0; i < added.size(); ++i)
     if (!forest.has_weight[i]) added[i] = neutral(trees.aggregate);
   const Operand weights =
-      c.constant_operand("weights", numbers_tensor(trees.compared, {forest.places(), forest.targets}, added));
+      c.constant_operand("weights", float_tensor(trees.compared, {forest.places(), forest.targets}, added));
   NestBuilder nest("tree_sum");
   const std::vector<Expr> at = nest.parallel(y.shape);
   const Expr tree = nest.reduce(leaves.shape[1]);
@@ -185,7 +180,7 @@ void define_trees(DefineContext& c) {
     result = scalar::select(equal(result, number(result, nothing)), number(result, 0), result);
   if (!trees.base.empty()) {
     const std::vector<double> wide(trees.base.begin(), trees.base.end());
-    result = result + c.constant_operand("base", numbers_tensor(trees.compared, {forest.targets}, wide))({at[1]});
+    result = result + c.constant_operand("base", float_tensor(trees.compared, {forest.targets}, wide))({at[1]});
   }
   nest.store(y, at, scalar::cast(y.dtype, result));
   c.emit(std::move(nest));

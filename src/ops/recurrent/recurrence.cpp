@@ -122,7 +122,7 @@ Recurrence::Result Recurrence::run(Value* inputs, const Step& step) {
                                        {"axes", std::vector<int64_t>(scanned, 0)},
                                        {"directions", std::vector<int64_t>(scanned, backwards_)}};
   };
-  constexpr size_t first_state = 2;
+  constexpr size_t first_state = LoopPlaces::first_state;
   const size_t count = begin.size();
   const std::vector<Value*> round =
       c_.add_row(control_flow_domain, "LoopBegin", std::move(begin), count, order(count - first_state - states));

@@ -32,11 +32,6 @@ std::optional<ChannelAffine> affine_of(const Node& normalization) {
   return affine;
 }
 
-Tensor float_tensor(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
-  if (dtype == DType::float64) return Tensor::of(dtype, std::move(dims), values);
-  return Tensor::of(dtype, std::move(dims), std::vector<float>(values.begin(), values.end()));
-}
-
 // The output channel of each weight: [M, C/g, k...] for Conv, [C, M/g, k...] for ConvTranspose.
 Tensor scale_weights(const Tensor& weights, const std::vector<double>& factor, bool transposed, int64_t groups) {
   std::vector<double> values = weights.as_double();

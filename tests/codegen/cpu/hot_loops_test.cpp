@@ -178,7 +178,7 @@ const BytesCall convolutions_of_bytes[] = {of_bytes<64, 128, {3, 3, 3}, {2, 2, 2
 struct OfIntegerRows {
   vec_int32 operator()(vec_int32 sum, const MatrixPosition&) const { return sum; }
 };
-using ByteMatricesCall = void (*)(const ByteMatmulArguments<uint8_t, int32_t>&, const OfIntegerRows&, int64_t, int64_t, void*);
+using ByteMatricesCall = void (*)(const PackedMatmulArguments<uint8_t, uint8_t, int32_t>&, const OfIntegerRows&, int64_t, int64_t, void*);
 extern const ByteMatricesCall products_of_bytes[];
 const ByteMatricesCall products_of_bytes[] = {&call<ByteMatrixProduct<uint8_t, int32_t, OfIntegerRows>, OfIntegerRows>};
 
@@ -260,8 +260,8 @@ extern const DigitCall convolutions_of_digits[];
 const DigitCall convolutions_of_digits[] = {
     &TilesConvolution<ConvShape{64, 64, 1, {3, 3, 3}}, float, float, BiasRelu, TilesOfDigits>::run};
 
-using ProductCall = void (*)(const TilesMatmulArguments<bfloat16_t, bfloat16_t>&, const NoMatrixEpilogue&, int64_t,
-                             int64_t, void*);
+using ProductCall = void (*)(const PackedMatmulArguments<bfloat16_t, bfloat16_t, bfloat16_t>&, const NoMatrixEpilogue&,
+                             int64_t, int64_t, void*);
 extern const ProductCall product;
 const ProductCall product = &TilesMatrixProduct<bfloat16_t, bfloat16_t, NoMatrixEpilogue, TilesOfBfloat16>::run;
 

@@ -34,8 +34,10 @@ void add_once(std::vector<std::string>& texts, const std::string& text) {
 
 }  // namespace
 
-RecordedProfile record(const Profile& profile) {
+RecordedProfile record(const Profile& profile, const Session& session, const RunOptions& options) {
   RecordedProfile recorded;
+  recorded.model = options.model.string();
+  recorded.threads = session.threads();
   recorded.run_milliseconds = profile.run_milliseconds;
   recorded.peak_gflops = profile.peak.gflops;
   for (const StepProfile& step : profile.steps)
@@ -48,7 +50,6 @@ RecordedProfile read_profile(const std::filesystem::path& file) {
   try {
     const Json json = Json::parse(map_file(file)->text());
     recorded.model = json.at("model").get<std::string>();
-    recorded.device = json.at("device").get<std::string>();
     recorded.threads = json.at("threads").get<int>();
     recorded.run_milliseconds = json.at("run_ms").get<double>();
     recorded.peak_gflops = json.at("peak_gflops").get<double>();

@@ -16,14 +16,14 @@ struct RecordedProfile {
     std::vector<std::string> layers;  // as step_nodes gives them
     double milliseconds;
   };
-  std::string model, device;
+  std::string model;
   int threads = 0;
   double run_milliseconds = 0;
   double peak_gflops = 0;
   std::vector<Step> steps;
 };
 
-RecordedProfile record(const Profile& profile);
+RecordedProfile record(const Profile& profile, const Session& session, const RunOptions& options);
 // UserError, naming the file, where it is not what --profile --json writes.
 RecordedProfile read_profile(const std::filesystem::path& file);
 

@@ -156,14 +156,6 @@ void add_comparison(Page& page, const RecordedProfile& earlier, const RecordedPr
       std::move(rows));
 }
 
-RecordedProfile recorded_now(const Profile& profile, const Session& session, const RunOptions& options) {
-  RecordedProfile now = record(profile);
-  now.model = options.model.string();
-  now.device = options.device;
-  now.threads = session.threads();
-  return now;
-}
-
 }  // namespace
 
 std::string profile_page(const Profile& profile, Session& session, const RunOptions& options,
@@ -178,7 +170,7 @@ std::string profile_page(const Profile& profile, Session& session, const RunOpti
                   {"peak of this machine", fmt::format("{:.1f} GFLOP/s, {:.1f} GB/s read from memory",
                                                        profile.peak.gflops, profile.peak.gigabytes_read)},
                   {"onnxc", session.api().onnxc_version}});
-  if (earlier) add_comparison(page, *earlier, recorded_now(profile, session, options));
+  if (earlier) add_comparison(page, *earlier, record(profile, session, options));
   add_sums(
       page, profile, "Time by module",
       "Modules of the PyTorch program, each with all that lies in it. A step counts for the module of its first layer.",

@@ -43,7 +43,8 @@ class TilesMatmulSpec : public CpuKernelSpec {
   std::string sizes(const KernelText& text) const override { return product_sizes(text, product_); }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return braced({text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.output), sizes(text),
-                   matrix_view(text, call.inputs[0], product_.a_is_transposed), matrix_view(text, call.output, false)});
+                   matrix_view(text, call.inputs[0], product_.a_is_transposed), matrix_view(text, call.output, false),
+                   "{}"});
   }
   Expr operations() const override { return product_operations(product_); }
 

@@ -55,7 +55,7 @@ class Int8Convolution {
   // ---- the strip
 
   static void copy_strip(const Arguments& arguments, const Int8Geometry& geometry, const Task& task, uint8_t* strip) {
-    const uint8_t padding = static_cast<uint8_t>(arguments.zero_point) ^ sign_flip<Input>;
+    const uint8_t padding = as_unsigned(arguments.zero_point);
     Walk::for_each_row(geometry, arguments.sizes, task, packing.input_blocks(),
                        [&](int64_t block, const Axes& first, bool is_inside, int64_t at) {
                          copy_row(arguments, task, block, first, is_inside, geometry.row_pitch, padding,

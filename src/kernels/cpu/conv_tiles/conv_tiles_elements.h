@@ -31,10 +31,11 @@ struct TilesOfBfloat16 {
   static constexpr int accumulators = 6;
   static constexpr int64_t products = accumulators;  // of a step
   using Element = bfloat16_t;
+  using Weight = bfloat16_t;
   using Sum = float;
   using Scale = NoScale;
   template <class Input, class Output>
-  using Arguments = ConvArguments<Input, Output, bfloat16_t>;
+  using Arguments = ConvArguments<Input, Output, Weight>;
 
   template <class Input>
   [[gnu::always_inline]] static void copy(const Input* source, Element* destination, int64_t, const Scale&) {
@@ -68,6 +69,7 @@ struct TilesOfBytes {
   static constexpr int accumulators = 6;
   static constexpr int64_t products = accumulators;
   using Element = uint8_t;
+  using Weight = uint8_t;
   using Sum = int32_t;
   using Scale = NoScale;
   template <class Input, class Output>
@@ -80,7 +82,7 @@ struct TilesOfBytes {
   }
   template <class Input, class Output>
   static Element padding(const Arguments<Input, Output>& arguments) {
-    return static_cast<uint8_t>(arguments.zero_point) ^ sign_flip<Input>;
+    return as_unsigned(arguments.zero_point);
   }
   // The same row in all rows of the tile.
   [[gnu::always_inline]] static void start(TileSession& tiles, const char* row) {

@@ -27,6 +27,18 @@ struct MatrixView {
   int64_t column_stride;
 };
 
+// What kernels take that have one packed b for all matrices of a batch.
+template <class A, class B, class Output>
+struct PackedMatmulArguments {
+  const A* a;
+  const B* b;  // as the kernel's packing has it
+  Output* output;
+  MatmulSizes sizes;
+  MatrixView a_view;
+  MatrixView output_view;  // column_stride is 1
+  A zero_point;            // of a, where it holds bytes
+};
+
 // A constant b is packed as [panel][k][column in panel]. A panel is two vectors wide, as the register tile is; the last
 // one is a single vector when that suffices. Columns past the end are zero.
 struct MatmulPacking {

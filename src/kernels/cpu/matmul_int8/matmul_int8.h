@@ -17,21 +17,10 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-template <class A, class Output>
-struct ByteMatmulArguments {
-  const A* a;
-  const uint8_t* b;  // byte_matrix_packing's
-  Output* output;
-  MatmulSizes sizes;
-  MatrixView a_view;       // column_stride is 1
-  MatrixView output_view;  // column_stride is 1
-  A zero_point;            // of a
-};
-
 template <class A, class Output, class Epilogue>
 class ByteMatrixProduct {
  public:
-  using Arguments = ByteMatmulArguments<A, Output>;
+  using Arguments = PackedMatmulArguments<A, uint8_t, Output>;  // b as byte_matrix_packing has it
 
   static KernelWork work(const MatmulSizes& sizes) { return byte_matmul_geometry(lanes, sizes).work; }
 
@@ -94,7 +83,7 @@ class ByteMatrixProduct {
     for (int64_t row = 0; row < task.rows; ++row) {
       const A* const source = task.a + row * arguments.a_view.row_stride;
       uint8_t* const copy = task.copy + row * task.row_bytes;
-      for (int64_t k = 0; k < depth; ++k) copy[k] = static_cast<uint8_t>(source[k]) ^ sign_flip<A>;
+      for (int64_t k = 0; k < depth; ++k) copy[k] = as_unsigned(source[k]);
       for (int64_t k = depth; k < task.row_bytes; ++k) copy[k] = 0;  // times weights of zero
     }
     // The last tile reads whole.
@@ -124,11 +113,11 @@ class ByteMatrixProduct {
     constexpr int64_t vector = int64_t{lanes} * 4;
     const uint8_t* b = arguments.b + packing.chunk_offset(chunk);
     const int64_t quads = task.row_bytes / 4;
-    const auto zero_point = int32_t{static_cast<uint8_t>(static_cast<uint8_t>(arguments.zero_point) ^ sign_flip<A>)};
+    const vec_int32 zero_point = splat(int32_t{as_unsigned(arguments.zero_point)});
     vec_int32 sums[rows_of_tile][blocks];
 #pragma clang loop unroll(full)
     for (int64_t block = 0; block < blocks; ++block, b += vector) {
-      const vec_int32 start = multiply(load_words(b), splat(zero_point));
+      const vec_int32 start = multiply(load_words(b), zero_point);
 #pragma clang loop unroll(full)
       for (int64_t i = 0; i < rows_of_tile; ++i) sums[i][block] = start;
     }

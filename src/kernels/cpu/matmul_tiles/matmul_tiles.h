@@ -16,31 +16,11 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-template <class A, class Output>
-struct TilesMatmulArguments {
-  const A* a;
-  const void* b;  // tiles_matrix_packing's
-  Output* output;
-  MatmulSizes sizes;
-  MatrixView a_view;
-  MatrixView output_view;  // column_stride is 1
-};
-
-template <bool is_of_bytes, class A, class Output>
-struct TilesProductArguments {
-  using type = TilesMatmulArguments<A, Output>;
-};
-// The packed sums begin with the products of a zero point of 1.
-template <class A, class Output>
-struct TilesProductArguments<true, A, Output> {
-  using type = ByteMatmulArguments<A, Output>;
-};
-
 template <class A, class Output, class Epilogue, class Elements>
 class TilesMatrixProduct {
  public:
   static constexpr bool is_of_bytes = Elements::kind == TilesKind::bytes;
-  using Arguments = typename TilesProductArguments<is_of_bytes, A, Output>::type;
+  using Arguments = PackedMatmulArguments<A, typename Elements::Weight, Output>;  // b as tiles_matrix_packing has it
 
   static KernelWork work(const MatmulSizes& sizes) { return tiles_matmul_geometry(packing_of(sizes), sizes).work; }
 
@@ -133,17 +113,16 @@ class TilesMatrixProduct {
                        static_cast<size_t>(depth - filled) * sizeof(Element));
   }
 
-  // What the sums of a tile of columns begin with: of bytes the products of their zero point.
+  // What the sums of a tile of columns begin with: of bytes the products of their zero point, of which the packing has
+  // those of a zero point of 1.
   struct Start {
     alignas(tile_row_bytes) char row[tile_row_bytes];
 
     Start(const Arguments& arguments, const char* packed) {
       if constexpr (is_of_bytes) {
-        const auto zero_point =
-            int32_t{static_cast<uint8_t>(static_cast<uint8_t>(arguments.zero_point) ^ sign_flip<A>)};
+        const vec_int32 zero_point = splat(int32_t{as_unsigned(arguments.zero_point)});
         for (int64_t part = 0; part < tile_row_bytes; part += 4 * lanes)
-          store(reinterpret_cast<int32_t*>(row + part),
-                kernels::multiply(load_words(packed + part), splat(zero_point)));
+          store(reinterpret_cast<int32_t*>(row + part), kernels::multiply(load_words(packed + part), zero_point));
       }
     }
   };

@@ -12,6 +12,10 @@ typedef uint8_t vec_uint8 __attribute__((ext_vector_type(lanes)));
 // What makes a byte unsigned where products take it so: an int8 is 128 more.
 template <class T>
 inline constexpr uint8_t sign_flip = T(-1) < T(0) ? 0x80 : 0;
+template <class T>
+[[gnu::always_inline]] constexpr uint8_t as_unsigned(T byte) {
+  return static_cast<uint8_t>(static_cast<uint8_t>(byte) ^ sign_flip<T>);
+}
 
 [[gnu::always_inline]] inline vec_int32 splat(int32_t value) { return static_cast<vec_int32>(value); }
 

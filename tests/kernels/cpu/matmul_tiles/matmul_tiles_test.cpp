@@ -72,9 +72,14 @@ void check(const Sizes& sizes, const Trial& trial = {}) {
       {0, 0, inner * lines * line, lines * line}, is_transposed ? 1 : line, is_transposed ? line : 1};
   const MatrixView output_view{{0, 0, inner * rows * distance, rows * distance}, distance, 1};
   using Kernel = TilesMatrixProduct<A, float, PositionOfMatrix, Elements>;
-  run_tasks_backwards<Kernel>(
-      {a.data(), b.get(), output.data(), {{1, 1, outer, inner}, rows, columns, depth}, a_view, output_view},
-      PositionOfMatrix{bias.data()});
+  run_tasks_backwards<Kernel>({a.data(),
+                               static_cast<const typename Elements::Weight*>(b.get()),
+                               output.data(),
+                               {{1, 1, outer, inner}, rows, columns, depth},
+                               a_view,
+                               output_view,
+                               {}},
+                              PositionOfMatrix{bias.data()});
   for (size_t i = 0; i < output.size(); ++i) {
     if (std::isnan(expected[i]))
       EXPECT_TRUE(std::isnan(output[i])) << i;

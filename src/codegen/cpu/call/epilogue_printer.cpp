@@ -140,8 +140,8 @@ DType accumulator_type(const Epilogue& epilogue) {
   return type;
 }
 
-bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueForm form, int64_t lanes) {
-  const bool has_integers = accumulator_type(epilogue) == DType::int32;
+bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueForm form, int64_t lanes,
+                     bool has_integers) {
   const auto is_vector = [&](DType dtype) {
     return is_kernel_type(dtype) || (has_integers && is_vector_integer(dtype));
   };
@@ -365,12 +365,13 @@ bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId ou
   const bool fits_output = form == EpilogueForm::rows
                                ? rank >= 2 && rank <= 6 && layout.is_row_major()
                                : rank >= 2 && rank <= 5 && layout == Layout::channel_blocked(rank, lanes);
-  return fits_output && has_vector_form(program, epilogue, form, lanes);
+  return fits_output && has_vector_form(program, epilogue, form, lanes, accumulator_type(epilogue) == DType::int32);
 }
 
 bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int64_t lanes) {
   const size_t rank = epilogue.axes.size();
-  return rank >= 2 && rank <= 5 && has_vector_form(program, epilogue, EpilogueForm::blocks, lanes);
+  return rank >= 2 && rank <= 5 &&
+         has_vector_form(program, epilogue, EpilogueForm::blocks, lanes, is_vector_integer(epilogue.value.dtype()));
 }
 
 std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,

@@ -18,7 +18,8 @@ namespace onnxc {
 // No index may leave its buffer, even behind a select: both sides are computed before lanes are selected.
 bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form, int64_t lanes);
 
-// The same for any code that stores NCHWc blocks, computed by the epilogue.
+// The same for any code that stores NCHWc blocks, computed by the epilogue; an epilogue that gives integers has integer
+// arithmetic.
 bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int64_t lanes);
 
 // Whether the epilogue is light: few operators of one or two instructions (light_epilogue.h). Rows may have masks.

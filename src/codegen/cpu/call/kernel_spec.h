@@ -19,9 +19,9 @@ namespace onnxc {
 // elements of the last axis of a row-major tensor (MatrixPosition of matrix_position.h).
 enum class EpilogueForm { blocks, rows };
 
-// What kernels store whose sums are int32, as integers.h has it.
-inline const std::vector<DType> types_from_integer_sums{DType::int32,   DType::int8,    DType::uint8,
-                                                        DType::float32, DType::float16, DType::bfloat16};
+// What vectors of floats and of int32 (integers.h) are stored as.
+inline const std::vector<DType> vector_types{DType::int32,   DType::int8,    DType::uint8,
+                                             DType::float32, DType::float16, DType::bfloat16};
 
 class CpuKernelSpec : public KernelSpec {
  public:

@@ -26,7 +26,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     operands_.inputs[1].types = {DType::float32, DType::bfloat16, DType::uint8};
     if (template_.accumulator == DType::float32) return;
     operands_.inputs[0].types = {DType::int8, DType::uint8};
-    operands_.output.types = types_from_integer_sums;
+    operands_.output.types = vector_types;
   }
 
   std::string describe() const override {

@@ -30,7 +30,7 @@ class ByteMatmulSpec : public CpuKernelSpec {
     operands_.inputs[1].types = {DType::uint8};
     if (NodeReader(node).has_input(a_zero_point)) operands_.inputs.push_back(bytes_operand(*node.inputs[a_zero_point]));
     operands_.output = whole_operand(shape_, {Layout::row_major(shape_.size())});
-    operands_.output.types = types_from_integer_sums;
+    operands_.output.types = vector_types;
   }
 
   std::string describe() const override { return fmt::format("{} {}->{}", template_.title, depth_, columns_); }

@@ -77,7 +77,8 @@ std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNes
   if (nest.stores.size() != 1) return std::nullopt;
   const Store& store = nest.stores.front();
   const Layout blocked = Layout::channel_blocked(std::max<size_t>(nest.axes.size(), 2), lanes);
-  if (program.buffer(store.buffer).layout != blocked || program.buffer(store.buffer).view) return std::nullopt;
+  const Buffer& to = program.buffer(store.buffer);
+  if (to.layout != blocked || to.view || !is_kernel_type(to.dtype)) return std::nullopt;
   const std::optional<Part> part = part_of(program, nest, store);
   if (!part || part->is_whole_blocks(lanes)) return std::nullopt;
   std::optional<PointwiseNest> pointwise = as_pointwise_nest(program, nest, blocked, lanes);

@@ -20,6 +20,7 @@ class LayoutCopySpec : public CpuKernelSpec {
   KernelOperands operands() const override {
     KernelOperand rows = whole_operand(shape_, {Layout::row_major(shape_.size())});
     KernelOperand blocks = whole_operand(shape_, {Layout::channel_blocked(shape_.size(), lanes_)});
+    (to_rows_ ? rows : blocks).types = vector_types;
     return to_rows_ ? KernelOperands{{blocks}, rows} : KernelOperands{{rows}, blocks};
   }
 

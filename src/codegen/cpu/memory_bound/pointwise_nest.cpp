@@ -34,14 +34,13 @@ std::optional<PointwiseNest> as_pointwise_nest(const Program& program, const Loo
   if (nest.stores.size() != 1 || !nest.accumulators.empty() || !nest.lets.empty()) return std::nullopt;
   const Store& store = nest.stores.front();
   if (store.kind != StoreKind::assign || store.condition) return std::nullopt;
-  if (nest.axes.size() < 3 || nest.axes.size() > 5 || !is_kernel_type(program.buffer(store.buffer).dtype))
-    return std::nullopt;
+  if (nest.axes.size() < 3 || nest.axes.size() > 5) return std::nullopt;
   for (const Axis& axis : nest.axes)
     if (axis.kind != AxisKind::parallel) return std::nullopt;
   const std::optional<BufferId> input = find_input(program, nest, store.value, input_layout);
   if (!input) return std::nullopt;
-  if (store.value->op == ScalarOp::load && store.value->dtype == program.buffer(store.buffer).dtype)
-    return PointwiseNest{*input, {}};
+  const DType stored = program.buffer(store.buffer).dtype;
+  if (store.value->op == ScalarOp::load && store.value->dtype == stored) return PointwiseNest{*input, {}};
   Epilogue epilogue{nest.axes, replace_loads(store.value, [&](const ScalarNode& load) {
                       const bool is_input =
                           load.buffer == *input && covers_buffer(nest, program.buffer(load.buffer), load.indices);

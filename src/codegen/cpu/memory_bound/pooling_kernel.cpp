@@ -43,7 +43,7 @@ class PoolSpec : public CpuKernelSpec {
                           window_operand(window_, window_.input_channels, &WindowAxis::output, {layout_})};
     if (!is_of_bytes_) return result;
     result.inputs[0].types = {DType::int8, DType::uint8};
-    result.output.types = types_from_integer_sums;
+    result.output.types = vector_types;
     return result;
   }
   DType accumulator() const override { return is_of_bytes_ ? DType::int32 : DType::float32; }

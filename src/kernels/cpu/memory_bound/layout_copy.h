@@ -2,14 +2,15 @@
 //
 // Problem: y[n, c, z] = epilogue(x[n, c, z]), where one of the two is nCdhw{lanes}c and the other row-major. Method:
 // `lanes` voxels of a block are a square that is transposed in registers, so that both sides are read and written in
-// whole vectors. The epilogue sees NCHWc: it runs before the transposition to NCHW, or after the one from NCHW. Rows
-// that are contiguous on both sides are copied as one. Towards NCHWc the padding of the last channel block becomes
-// zero. Bound by: memory; with few channels by the transposition, which moves their padding as well.
+// whole vectors. The epilogue sees NCHWc: it runs before the transposition to NCHW, or after the one from NCHW. It may
+// give integers, as QuantizeLinear does. Rows that are contiguous on both sides are copied as one. Towards NCHWc the
+// padding of the last channel block becomes zero. Bound by: memory; with few channels by the transposition, which moves
+// their padding as well.
 #pragma once
 
 #include "kernels/cpu/memory_bound/layout_copy_geometry.h"
+#include "kernels/cpu/vector/integers.h"
 #include "kernels/cpu/vector/transpose.h"
-#include "kernels/cpu/vector/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -38,6 +39,8 @@ class LayoutCopy {
 
  private:
   static constexpr bool computes = !__is_same(Epilogue, NoEpilogue);
+  // What the epilogue gives; the square has its bits.
+  using Stored = decltype(static_cast<const Epilogue*>(nullptr)->operator()(vec(), Position()));
 
   // Voxels that follow one another on both sides.
   struct Row {
@@ -107,9 +110,9 @@ class LayoutCopy {
 #pragma clang loop unroll(full)
     for (int i = 0; i < lanes; ++i) {
       if constexpr (whole)
-        store(to + i * output_stride, square[i]);
+        store(to + i * output_stride, __builtin_bit_cast(Stored, square[i]));
       else if (i < outputs)
-        store_partial(to + i * output_stride, square[i], to_rows ? count : lanes);
+        store_partial(to + i * output_stride, __builtin_bit_cast(Stored, square[i]), to_rows ? count : lanes);
     }
   }
 
@@ -126,7 +129,7 @@ class LayoutCopy {
       position.d = at.d;
       position.h = at.h;
       position.w = at.w;
-      values[i] = epilogue(values[i], position);
+      values[i] = __builtin_bit_cast(vec, epilogue(values[i], position));
     }
     position.d = at.d;
     position.h = at.h;

@@ -75,6 +75,42 @@ TEST(LayoutCopyCall, ComputesFromRowsToBlocksAndBetweenTypes) {
   programs.expect_same_as_interpreter();
 }
 
+// Multiples of a sixteenth with NaN and infinities, some beyond what bytes hold.
+Tensor tensor_to_quantize(const Shape& shape) {
+  std::vector<int64_t> dims;
+  for (const Expr& dim : shape) dims.push_back(*dim.constant());
+  std::vector<float> values(static_cast<size_t>(checked_product(dims)));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 1001) / 16.0f - 31.0f;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (size_t i = 0; const float value : {infinity, -infinity, std::nanf("")}) values[7 * ++i] = value;
+  return Tensor::of(DType::float32, dims, values);
+}
+
+// QuantizeLinear from rows to blocks, and from blocks to rows.
+TEST(LayoutCopyCall, QuantizesOnTheWay) {
+  CompiledPrograms programs;
+  for (const DType type : {DType::uint8, DType::int8})
+    for (int64_t channels : {3, 16, 21}) {
+      Blocked b({2, channels, 3, 19});
+      const Operand zero_point = b.builder.input(type, {1});
+      const auto quantized = [&](const Operand& x, const std::vector<Expr>& i) {
+        const Scalar whole = scalar::unary(ScalarOp::round_even, x(i) / number(x(i), 0.125));
+        return scalar::cast(type, whole + scalar::cast(DType::float32, zero_point({Expr(0)})));
+      };
+      const Operand bytes = b.builder.temporary(type, b.shape, Layout::channel_blocked(4, native_lanes()));
+      b.builder.elementwise("quantize", bytes, [&](const std::vector<Expr>& i) { return quantized(b.input, i); });
+      EXPECT_TRUE(b.is_copy());
+      EXPECT_FALSE(b.is_shift());
+      const Operand y = b.builder.output(type, b.shape), z = b.builder.output(type, b.shape);
+      b.builder.elementwise("unblock", y, [&](const std::vector<Expr>& i) { return bytes(i); });
+      b.builder.elementwise("quantize", z, [&](const std::vector<Expr>& i) { return quantized(b.blocks, i); });
+      EXPECT_TRUE(b.is_copy());
+      programs.add(fmt::format("{} channels of {}", channels, info(type).name), b.builder.program,
+                   {tensor_to_quantize(b.shape), tensor_of({Expr(1)}, 2, type)});
+    }
+  programs.expect_same_as_interpreter();
+}
+
 TEST(LayoutCopyCall, LeavesWhatIsNotElementByElement) {
   Blocked transposed({2, 5, 5});
   const Operand y = transposed.builder.output(DType::float32, transposed.shape);

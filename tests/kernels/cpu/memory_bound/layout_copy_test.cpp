@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kernels/cpu/conv/conv_harness.h"
 #include "kernels/cpu/isa_suite.h"
+#include "kernels/cpu/vector/math.h"
 
 namespace onnxc::kernels {
 namespace {
@@ -101,6 +104,63 @@ TEST(ISA_SUITE(LayoutCopy), ComputesOnTheWay) {
   for (int64_t width = 1; width <= 2 * lanes + 1; ++width) check_computed(2, lanes + 3, {2, 3, width});
   for (int64_t channels = 1; channels <= 2 * lanes + 1; ++channels) check_computed(2, channels, {2, 2, lanes + 1});
   check_computed(1, lanes, {7, 31, 37});
+}
+
+// As QuantizeLinear, with a step of a quarter.
+template <class T>
+struct Quantize {
+  vec_int32 operator()(vec x, const Position&) const {
+    return saturated<T>(round_even(x * splat(4.0f)) + splat(zero_point));
+  }
+  static constexpr float zero_point = 3.0f;
+  static T of(float x) {
+    if (std::isnan(x)) return 0;
+    const double whole = std::nearbyint(double{x} * 4.0) + zero_point;
+    return static_cast<T>(std::clamp<double>(whole, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  }
+};
+
+// Multiples of an eighth, half of them ties, up to beyond the greatest byte; NaN and infinities.
+std::vector<float> values_to_quantize(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 37 % 1001) / 8.0f - 62.0f;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const auto& [place, value] : {std::pair(1, infinity), {3, -infinity}, {4, NAN}, {5, -0.0f}, {6, 1e30f}})
+    values[static_cast<size_t>(place) % count] = value;
+  return values;
+}
+
+template <class T>
+void check_quantized(int64_t batch, int64_t channels, const Axes& size) {
+  constexpr T untouched = 77;
+  PlainTensor plain(batch, channels, size);
+  plain.values = values_to_quantize(plain.values.size());
+  const LayoutCopySizes sizes{batch, channels, size};
+  const BlockedView row_view = {channels * size.product(), size.product(), size.h * size.w, size.w};
+  BlockedTensor<float> floats(batch, channels, size);
+  floats.fill_from(plain);
+  std::vector<T> blocks(floats.storage.size(), untouched), rows(plain.values.size(), untouched);
+  T* const first = blocks.data() + floats.view.channel_block_stride;
+  run_tasks_backwards<LayoutCopy<float, T, false, Quantize<T>>>(
+      {plain.values.data(), first, sizes, row_view, floats.view}, Quantize<T>());
+  run_tasks_backwards<LayoutCopy<float, T, true, Quantize<T>>>(
+      {floats.data(), rows.data(), sizes, floats.view, row_view}, Quantize<T>());
+  std::vector<T> expected(blocks.size(), untouched);
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t c = 0; c < round_up(channels, lanes); ++c)
+      for_each_voxel(size, [&](int64_t d, int64_t h, int64_t w) {
+        const auto at = static_cast<size_t>(floats.offset(n, c, d, h, w) + floats.view.channel_block_stride);
+        expected[at] = c < channels ? Quantize<T>::of(plain.at(n, c, d, h, w)) : T(0);
+      });
+  EXPECT_EQ(blocks, expected) << channels << " channels, width " << size.w;
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], Quantize<T>::of(plain.values[i])) << i;
+}
+
+TEST(ISA_SUITE(LayoutCopy), QuantizesOnTheWay) {
+  for (int64_t width = 1; width <= 2 * lanes + 1; ++width) check_quantized<uint8_t>(2, lanes + 3, {2, 3, width});
+  for (int64_t channels = 1; channels <= 2 * lanes + 1; ++channels)
+    check_quantized<int8_t>(2, channels, {2, 2, lanes + 1});
+  check_quantized<uint8_t>(1, 3, {7, 31, 37});
 }
 
 TEST(ISA_SUITE(LayoutCopy), NothingToDo) { check(1, 3, {0, 2, 5}); }

@@ -113,13 +113,19 @@ def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("commands")
-def test_depthwise_layers_are_kernels_of_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("march", "kernel"),
+    [("znver4", "conv_depthwise_int8"), ("x86-64-v4", "uint8 in float32"), ("x86-64-v3", "uint8 in float32")],
+)
+def test_depthwise_layers_and_the_input_are_kernels_of_bytes(march: str, kernel: str, tmp_path: Path) -> None:
+    """Where a machine multiplies quads, by quads; the network's input is quantised on its way to blocks."""
     model = quantize(ROWS["x3d_narrow"], "u8s8", tmp_path)
-    command = [str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", "--march", "znver4"]
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", "--march", march]
     report = onnxc_commands.execute(command).stdout
     depthwise = [line for line in report.splitlines() if "conv_depthwise" in line and line.startswith("Conv ")]
     assert depthwise
-    assert all("uint8 in float32" in line for line in depthwise), depthwise
+    assert all(kernel in line for line in depthwise), depthwise
+    assert any("to blocks" in line for line in report.splitlines() if line.startswith("QuantizeLinear "))
 
 
 def integer_convolution(tile_axes: int, folder: Path) -> tuple[Path, Array, Array, Array]:

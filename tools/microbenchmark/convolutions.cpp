@@ -6,6 +6,8 @@
 #include "kernels/cpu/conv/conv_direct.h"
 #include "kernels/cpu/conv/conv_direct_packing.h"
 #include "kernels/cpu/conv/conv_pooled.h"
+#include "kernels/cpu/conv_int8/conv_depthwise_int8.h"
+#include "kernels/cpu/conv_int8/conv_depthwise_int8_packing.h"
 #include "kernels/cpu/conv_int8/conv_int8.h"
 #include "kernels/cpu/conv_int8/conv_int8_packing.h"
 #include "kernels/cpu/conv_int8_winograd/conv_int8_winograd.h"
@@ -221,14 +223,14 @@ void measure_bytes(benchmark::State& state, const std::vector<uint8_t>& packed) 
        reinterpret_cast<uint8_t*>(output.data()), sizes, input_view, output_view},
       0};
   const double operations = 2.0 * static_cast<double>(sizes.output.product() * L::shape.kernel.product()) *
-                            static_cast<double>(L::shape.input_channels * L::shape.output_channels);
+                            static_cast<double>(L::shape.group_input_channels() * L::shape.output_channels);
   measure(state, output, {.operations = operations},
           [&] { Kernel::run(arguments, Requantize{scale.data()}, 0, work.tasks, scratch.data()); });
 }
 
 template <class L>
 std::vector<int8_t> weights_of_bytes() {
-  const int64_t count = L::shape.output_channels * L::shape.input_channels * L::shape.kernel.product();
+  const int64_t count = L::shape.output_channels * L::shape.group_input_channels() * L::shape.kernel.product();
   return std::vector<int8_t>(static_cast<size_t>(count), 3);
 }
 
@@ -236,6 +238,12 @@ template <class L>
 void int8(benchmark::State& state) {
   measure_bytes<L, Int8Convolution<L::shape, uint8_t, uint8_t, Requantize>>(
       state, pack_int8_weights(L::shape, lanes, 0, weights_of_bytes<L>()));
+}
+
+template <class L>
+void int8_depthwise(benchmark::State& state) {
+  measure_bytes<L, DepthwiseInt8Convolution<L::shape, uint8_t, uint8_t, Requantize>>(
+      state, pack_depthwise_int8_weights(L::shape, lanes, weights_of_bytes<L>()));
 }
 
 template <class L, Axes tile>
@@ -393,6 +401,8 @@ void add_int8() {
   add("int8/R3D-18 256->256 @4x14x14", int8<Layer<{256, 256, 1, three}, {4, 14, 14}>>);
   add("int8/R3D-18 64->128 stride 2 @16x56x56", int8<Layer<{64, 128, 1, three, two}, {16, 56, 56}>>);
   add("int8/64->128 1x1x1 @8x8x8", int8<Layer<{64, 128, 1, one}, {8, 8, 8}>>);
+  add("int8 depthwise/X3D-S 54 3x3x3 @13x40x40", int8_depthwise<Layer<{54, 54, 54, three}, {13, 40, 40}>>);
+  add("int8 depthwise/X3D-S 216 3x3x3 @13x10x10", int8_depthwise<Layer<{216, 216, 216, three}, {13, 10, 10}>>);
   add("int8 winograd F(2,4,4)/R3D-18 64->64 @16x56x56",
       int8_winograd<Layer<{64, 64, 1, three}, {16, 56, 56}>, Axes{2, 4, 4}>);
   add("int8 winograd F(2,2,2)/R3D-18 256->256 @4x14x14",

@@ -27,6 +27,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/conv_nchw/conv_planar.h"
 #include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
 #include "kernels/cpu/conv/conv_pooled.h"
+#include "kernels/cpu/conv_int8/conv_depthwise_int8.h"
 #include "kernels/cpu/conv_int8/conv_int8.h"
 #include "kernels/cpu/conv_int8_winograd/conv_int8_winograd.h"
 #include "kernels/cpu/matmul_int8/matmul_int8.h"
@@ -175,6 +176,12 @@ template <int64_t inputs, int64_t outputs, Axes tile>
 constexpr BytesCall of_bytes_by_winograd = &call<Int8WinogradConvolution<ConvShape{inputs, outputs, 1, {3, 3, 3}}, uint8_t, int32_t, OfIntegers, tile>, OfIntegers>;
 extern const BytesCall convolutions_of_bytes[];
 const BytesCall convolutions_of_bytes[] = {of_bytes<64, 128, {3, 3, 3}, {2, 2, 2}>, of_bytes<54, lanes, {1, 3, 3}, {1, 1, 1}>, of_bytes_by_winograd<64, 64, {2, 4, 4}>, of_bytes_by_winograd<128, 3 * lanes, {2, 2, 2}>};
+#if defined(__AVX512F__)  // with AVX2 bytes are floats
+extern const BytesCall depthwise_of_bytes[];
+template <Axes kernel, Axes stride>
+constexpr BytesCall depthwise = &call<DepthwiseInt8Convolution<ConvShape{54, 54, 54, kernel, stride}, uint8_t, int32_t, OfIntegers>, OfIntegers>;
+const BytesCall depthwise_of_bytes[] = {depthwise<{3, 3, 3}, {1, 1, 1}>, depthwise<{3, 3, 3}, {1, 2, 2}>, depthwise<{1, 5, 5}, {1, 1, 1}>};
+#endif
 struct OfIntegerRows {
   vec_int32 operator()(vec_int32 sum, const MatrixPosition&) const { return sum; }
 };

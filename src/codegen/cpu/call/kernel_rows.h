@@ -27,6 +27,7 @@ struct CpuKernelRow {
 };
 
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_depthwise_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_int8_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
@@ -50,6 +51,7 @@ void offer_softmax(const CpuProblem& problem, const CpuMachine& machine, Offers&
 // Of two offers with equal cost the first is taken.
 inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     // NCHWc to NCHWc
+    {"conv_depthwise_int8", offer_conv_depthwise_int8},
     {"conv_depthwise", offer_conv_depthwise},
     {"conv_direct", offer_conv_direct},
     {"conv_winograd", offer_conv_winograd},

@@ -13,15 +13,10 @@
 // a band stay in the second-level cache; with a Swish epilogue equally by that.
 #pragma once
 
-#include "kernels/cpu/conv/conv_depthwise_geometry.h"
+#include "kernels/cpu/conv/conv_depthwise_rows.h"
 #include "kernels/cpu/conv/window.h"
-#include "kernels/cpu/vector/integers.h"
-#include "kernels/cpu/vector/light_epilogue.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// Compiled with the runtime.
-DepthwiseGeometry depthwise_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
 
 // Of bytes the arguments are ByteConvArguments with weights of float, and the epilogue begins with an int32.
 template <class Input, class Output>
@@ -47,18 +42,9 @@ class DepthwiseConvolution {
   // Runs tasks [task_begin, task_end) of work().tasks; needs no scratch.
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* /*scratch*/) {
-    const DepthwiseGeometry geometry = depthwise_geometry_at_run_time(shape, arguments.sizes);
-    const Axes& size = arguments.sizes.output;
-    for (int64_t task = task_begin; task < task_end; ++task) {
-      const int64_t band = task % geometry.bands;
-      const int64_t range = task / geometry.bands % geometry.ranges;
-      const int64_t block = task / geometry.bands / geometry.ranges % packing.blocks();
-      const int64_t batch = task / geometry.bands / geometry.ranges / packing.blocks();
-      const int64_t d_end = smaller((range + 1) * geometry.range_planes, size.d);
-      const int64_t h_end = smaller((band + 1) * geometry.band_rows, size.h);
-      for (int64_t d = range * geometry.range_planes; d < d_end; ++d)
-        for (int64_t h = band * geometry.band_rows; h < h_end; ++h) run_row(arguments, epilogue, batch, block, d, h);
-    }
+    for_each_depthwise_row<shape>(
+        arguments.sizes, task_begin, task_end,
+        [&](int64_t batch, int64_t block, int64_t d, int64_t h) { run_row(arguments, epilogue, batch, block, d, h); });
   }
 
  private:
@@ -69,27 +55,18 @@ class DepthwiseConvolution {
   // Columns at each end of a tile that may lie outside the row.
   static constexpr int64_t edge_columns = (shape.kernel.w - 1) * shape.dilation.w / 2;
 
-  // One row of outputs. Tens are taken until eights are left, so that few rows end in small tiles. The place goes in
-  // single numbers: a structure is copied by wide loads of what narrow stores have just written, and such a load waits
-  // until all stores before it, those of the row above too, have reached the cache.
+  // One row of outputs. The place goes in single numbers: a structure is copied by wide loads of what narrow stores
+  // have just written, and such a load waits until all stores before it, those of the row above too, have reached the
+  // cache.
   static void run_row(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block, int64_t d,
                       int64_t h) {
     constexpr bool has_ten = target_unit.has_many_registers() || (shape.kernel.w <= 3 && members == 1);
-    const int64_t width = arguments.sizes.output.w;
     Position row{batch, block, d, h, 0, 0};
-    while (row.w < width) {
-      const int64_t left = width - row.w;
-      if (has_ten && left >= 10 && left % 8 != 0)
-        row.w += run_tile<has_ten ? 10 : 8>(arguments, epilogue, row);
-      else if (left >= 8)
-        row.w += run_tile<8>(arguments, epilogue, row);
-      else if (left >= 5)
-        row.w += run_tile<5>(arguments, epilogue, row);
-      else if (left >= 2)
-        row.w += run_tile<2>(arguments, epilogue, row);
-      else
-        row.w += run_tile<1>(arguments, epilogue, row);
-    }
+    for_each_depthwise_tile<has_ten>(arguments.sizes.output.w,
+                                     [&]<int outputs>(int64_t column) __attribute__((always_inline)) {
+                                       row.w = column;
+                                       return run_tile<outputs>(arguments, epilogue, row);
+                                     });
   }
 
   // Input elements of a row that a tile reads, from the first tap of its first output on.
@@ -127,7 +104,13 @@ class DepthwiseConvolution {
       fetch_next_plane<outputs>(arguments, first, origin);
     vec accumulators[outputs] = {};
     accumulate<outputs, edge>(arguments, first, origin, accumulators);
-    finish<outputs>(arguments, epilogue, first, accumulators);
+    if constexpr (is_of_bytes) {
+      vec_int32 sums[outputs];
+      for (int i = 0; i < outputs; ++i) sums[i] = __builtin_convertvector(accumulators[i], vec_int32);
+      finish_depthwise_tile<shape>(arguments, epilogue, first, sums);
+    } else {
+      finish_depthwise_tile<shape>(arguments, epilogue, first, accumulators);
+    }
   }
 
   // What the same outputs of the next plane will be first to read: with stride a band has few rows of outputs for its
@@ -275,57 +258,6 @@ class DepthwiseConvolution {
       for (int i = 0; i < outputs; ++i)
         accumulators[i] = fma(elements[i * shape.stride.w + k * shape.dilation.w], tap, accumulators[i]);
     }
-  }
-
-  template <int outputs>
-  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
-                                            const vec (&accumulators)[outputs]) {
-    // The place is computed once: after a store its strides would be loaded anew.
-    const int64_t offset = output_offset(arguments, first);
-    Output* const row = arguments.output + offset;
-    const auto finish_output = [&](vec accumulator, int64_t i) __attribute__((always_inline)) {
-      Position position = first;
-      position.w += i;
-      position.offset = offset + i * lanes;
-      return finished(epilogue, accumulator, position);
-    };
-    if constexpr (is_light_epilogue<Epilogue>) {
-      // All outputs are stored only once the epilogue has had them, since what it reads would be loaded anew after
-      // each store.
-      decltype(finish_output(accumulators[0], 0)) values[outputs];
-#pragma clang loop unroll(full)
-      for (int i = 0; i < outputs; ++i) values[i] = finish_output(accumulators[i], i);
-#pragma clang loop unroll(full)
-      for (int i = 0; i < outputs; ++i) store(row + i * lanes, values[i]);
-    } else {
-      vec stored[outputs];
-      for (int i = 0; i < outputs; ++i) stored[i] = accumulators[i];
-      asm("" : "+m"(stored));  // the accumulators leave their registers here, so that the epilogue has them all
-#pragma clang loop unroll(disable)
-      for (int i = 0; i < outputs; ++i) store(row + i * lanes, finish_output(stored[i], i));
-    }
-  }
-
-  // Where the output at `position` stands.
-  [[gnu::always_inline]] static int64_t output_offset(const Arguments& arguments, const Position& position) {
-    const BlockedView& view = arguments.output_view;
-    return position.n * view.batch_stride + position.channel_block * view.channel_block_stride +
-           position.d * view.d_stride + position.h * view.h_stride + position.w * lanes;
-  }
-
-  [[gnu::always_inline]] static auto sum_of(vec accumulator) {
-    if constexpr (is_of_bytes)
-      return __builtin_convertvector(accumulator, vec_int32);
-    else
-      return accumulator;
-  }
-
-  // What is stored of an accumulator: the channels that pad the last block are zero.
-  [[gnu::always_inline]] static auto finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
-    const auto value = epilogue(sum_of(accumulator), position);
-    if constexpr (shape.output_channels % lanes != 0)
-      return keep_lanes(first_lanes(shape.output_channels - position.channel_block * lanes), value);
-    return value;
   }
 };
 

@@ -5,8 +5,10 @@
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "codegen/cpu/matmul/attention_kernel.h"
+#include "codegen/cpu/matmul/matmul_kernel.h"
 #include "codegen/cpu/memory_bound/channel_shift.h"
 #include "codegen/cpu/memory_bound/layout_copy.h"
+#include "passes/lowering/usual_size.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -21,6 +23,7 @@ CpuProblem resolve(const Node& node, const Graph& graph) {
     problem.convolution = std::make_shared<ConvolutionProblem>(*std::move(convolution));
   if (std::optional<ByteConvolution> bytes = as_byte_convolution(node, graph))
     problem.bytes = std::make_shared<ByteConvolution>(*std::move(bytes));
+  if (is_product_for_kernels(node)) problem.product_rows = usual_size(graph, product_of(node).rows).value_or(1);
   return problem;
 }
 

@@ -271,6 +271,10 @@ using ProductCall = void (*)(const PackedMatmulArguments<bfloat16_t, bfloat16_t,
                              int64_t, int64_t, void*);
 extern const ProductCall product;
 const ProductCall product = &TilesMatrixProduct<bfloat16_t, bfloat16_t, NoMatrixEpilogue, TilesOfBfloat16>::run;
+using DigitProductCall = void (*)(const PackedMatmulArguments<float, uint8_t, float>&, const NoMatrixEpilogue&, int64_t,
+                                  int64_t, void*);
+extern const DigitProductCall product_of_digits;
+const DigitProductCall product_of_digits = &TilesMatrixProduct<float, float, NoMatrixEpilogue, TilesOfDigits>::run;
 
 }  // namespace onnxc::kernels
 )";

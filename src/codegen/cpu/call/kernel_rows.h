@@ -18,6 +18,7 @@ struct CpuProblem {
   // Null where the node is none, or not for kernels.
   std::shared_ptr<const ConvolutionProblem> convolution = {};
   std::shared_ptr<const ByteConvolution> bytes = {};
+  int64_t product_rows = 0;  // of a matrix product, as is usual (usual_size.h)
 };
 
 struct CpuKernelRow {

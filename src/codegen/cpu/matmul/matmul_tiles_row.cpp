@@ -1,4 +1,5 @@
-// Products with a constant matrix by matrix tiles (matmul_tiles.h): of bfloat16 and of bytes; row-major.
+// Products with a constant matrix by matrix tiles (matmul_tiles.h): of bfloat16, of bytes, and of float32 as digits;
+// row-major.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/matmul/byte_matmul.h"
@@ -12,6 +13,7 @@ namespace onnxc {
 namespace {
 
 using kernels::TilesKind;
+using kernels::TilesPacking;
 
 constexpr const char* header = "kernels/cpu/matmul_tiles/matmul_tiles.h";
 
@@ -21,9 +23,10 @@ KernelOperand row_major_operand(const Value& value) {
 
 class TilesMatmulSpec : public CpuKernelSpec {
  public:
-  explicit TilesMatmulSpec(const Node& node) : product_(product_of(node)) {
+  TilesMatmulSpec(const Node& node, TilesKind kind)
+      : product_(product_of(node)), is_of_digits_(kind == TilesKind::digits) {
     operands_.inputs = {row_major_operand(*node.inputs[0]), {.is_packed = true}};
-    operands_.inputs[1].types = {DType::bfloat16};
+    operands_.inputs[1].types = {is_of_digits_ ? DType::uint8 : DType::bfloat16};
     operands_.output = row_major_operand(*node.outputs[0]);
   }
 
@@ -32,13 +35,13 @@ class TilesMatmulSpec : public CpuKernelSpec {
   }
   std::vector<std::string> headers() const override { return {header}; }
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
-  std::string arithmetic() const override { return "bfloat16"; }
+  std::string arithmetic() const override { return is_of_digits_ ? "digits" : "bfloat16"; }
   bool uses_tiles() const override { return true; }
   KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    return fmt::format("TilesMatrixProduct<{}, {}, {}, TilesOfBfloat16>", c_type(program, call.inputs[0]),
-                       c_type(program, call.output), epilogue);
+    return fmt::format("TilesMatrixProduct<{}, {}, {}, {}>", c_type(program, call.inputs[0]),
+                       c_type(program, call.output), epilogue, is_of_digits_ ? "TilesOfDigits" : "TilesOfBfloat16");
   }
   std::string sizes(const KernelText& text) const override { return product_sizes(text, product_); }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
@@ -50,6 +53,7 @@ class TilesMatmulSpec : public CpuKernelSpec {
 
  private:
   Product product_;
+  bool is_of_digits_;
   KernelOperands operands_;
 };
 
@@ -65,17 +69,22 @@ std::vector<float> matrix_of_columns(const Value& b, const Product& product) {
   return result;
 }
 
-void lower_bfloat16(const Node& node, LoweringContext& context) {
+TilesPacking packing_of(const Product& product, TilesKind kind) {
+  return kernels::tiles_matrix_packing(*product.depth.constant(), *product.columns.constant(), kind);
+}
+
+void lower_floats(const Node& node, TilesKind kind, LoweringContext& context) {
   const Value &a = *node.inputs[0], &b = *node.inputs[1], &output = *node.outputs[0];
   const Product product = product_of(node);
   const std::vector<float> matrix = matrix_of_columns(b, product);
-  const kernels::ConvShape shape =
-      kernels::tiles_matrix_packing(*product.depth.constant(), *product.columns.constant(), TilesKind::bfloat16).shape;
+  const kernels::ConvShape shape = packing_of(product, kind).shape;
+  Tensor packed = kind == TilesKind::digits ? as_tensor(pack_tiles_digits(shape, matrix))
+                                            : as_tensor(pack_tiles_weights(shape, matrix), DType::bfloat16);
   KernelCall call;
   call.inputs = {context.buffer_as(a, Layout::row_major(a.shape->size()), node.origin),
-                 add_packed(context.program(), b.name, as_tensor(pack_tiles_weights(shape, matrix), DType::bfloat16))};
+                 add_packed(context.program(), b.name, std::move(packed))};
   call.epilogue = product_epilogue(node, context);
-  call.spec = std::make_shared<TilesMatmulSpec>(node);
+  call.spec = std::make_shared<TilesMatmulSpec>(node, kind);
   context.emit_kernel(std::move(call), output, Layout::row_major(output.shape->size()), node.origin);
 }
 
@@ -86,7 +95,41 @@ void lower_bytes(const Node& node, const ByteProduct& product, LoweringContext& 
                     as_tensor(pack_tiles_weights(shape, 1, product.matrix)), context);
 }
 
-// Cheaper than other kernels for any number of rows: no cost is weighed, and this row comes first.
+// Whether digits are faster than FMAs for so many rows of one matrix. In vector multiply-adds: matmul.h reaches 87% of
+// the peak; digits cost what conv_tiles_row.cpp estimates, of a vector of a and of one of sums.
+bool digits_pay(const TilesPacking& packing, int64_t rows, const CpuMachine& machine) {
+  constexpr double share_of_peak = 0.87, products_of_digits = 8.0, copy = 24.0, epilogue = 20.0;
+  const double lanes = machine.lanes(), weight_byte = machine.convolution.weight_byte;
+  const double depth = as_real(packing.shape.input_channels), columns = as_real(packing.shape.output_channels);
+  const kernels::TilesMatmulGeometry geometry = kernels::tiles_matmul_geometry(
+      packing, {{1, 1, 1, 1}, rows, packing.shape.output_channels, packing.shape.input_channels});
+  const double tiles = as_real(geometry.row_blocks * geometry.strip_rows / 16 * packing.output_tiles());
+  const double step = as_real(16 * TilesPacking::step_outputs * packing.step_inputs()) * products_of_digits / lanes /
+                      machine.convolution.int8_tile_products;
+  const double in_digits = tiles * as_real(packing.steps()) * step + as_real(packing.size()) * weight_byte +
+                           as_real(rows * geometry.columns.splits) * depth / lanes * copy +
+                           as_real(rows) * columns / lanes * epilogue;
+  const double by_fmas = as_real(rows) * depth * columns / lanes / share_of_peak + 4 * depth * columns * weight_byte;
+  return in_digits < by_fmas;
+}
+
+// Of float32 where digits pay and are exact enough, of bfloat16 always.
+std::optional<TilesKind> kind_of_floats(const CpuProblem& problem, const CpuMachine& machine) {
+  const Node& node = *problem.node;
+  if (!is_product_for_kernels(node) || !can_be_packed(*node.inputs[1])) return std::nullopt;
+  const Product product = product_of(node);
+  if (*product.depth.constant() * *product.columns.constant() == 0) return std::nullopt;
+  if (node.inputs[0]->dtype == DType::bfloat16) return TilesKind::bfloat16;
+  const TilesPacking digits = packing_of(product, TilesKind::digits);
+  if (node.inputs[0]->dtype != DType::float32 || !kernels::tiles_support(digits.shape, TilesKind::digits) ||
+      !digits_pay(digits, problem.product_rows, machine) ||
+      !have_digits(digits.shape, matrix_of_columns(*node.inputs[1], product)))
+    return std::nullopt;
+  return TilesKind::digits;
+}
+
+// No cost is weighed, and this row comes first: bfloat16 and bytes are cheaper than other kernels for any number of
+// rows.
 void add_offer(std::function<void(LoweringContext&)> lower, Offers& offers) {
   offers.push_back({.kernel = "matmul_tiles", .gives = LayoutDemand::rows, .lower = std::move(lower)});
 }
@@ -99,11 +142,8 @@ void offer_matmul_tiles(const CpuProblem& problem, const CpuMachine& machine, Of
   if (std::optional<ByteProduct> bytes = as_byte_product(node); bytes && bytes->depth * bytes->columns > 0)
     add_offer([&node, bytes = *std::move(bytes)](LoweringContext& context) { lower_bytes(node, bytes, context); },
               offers);
-  if (!is_product_for_kernels(node) || !can_be_packed(*node.inputs[1]) || node.inputs[0]->dtype != DType::bfloat16)
-    return;
-  const Product product = product_of(node);
-  if (*product.depth.constant() * *product.columns.constant() == 0) return;
-  add_offer([&node](LoweringContext& context) { lower_bfloat16(node, context); }, offers);
+  if (const std::optional<TilesKind> kind = kind_of_floats(problem, machine))
+    add_offer([&node, kind = *kind](LoweringContext& context) { lower_floats(node, kind, context); }, offers);
 }
 
 }  // namespace onnxc

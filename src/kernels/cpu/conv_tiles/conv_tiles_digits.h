@@ -70,10 +70,11 @@ struct TilesOfDigits {
   static constexpr int64_t products = 8;
   static constexpr int accumulators = 4;
   using Element = int8_t;
+  using Weight = uint8_t;
   using Sum = int32_t;
   using Scale = DigitScale;
   template <class Input, class Output>
-  using Arguments = ConvArguments<Input, Output, uint8_t>;
+  using Arguments = ConvArguments<Input, Output, Weight>;
 
   // All of a digit stand together, `digit_stride` elements from those of the next one.
   template <class Input>

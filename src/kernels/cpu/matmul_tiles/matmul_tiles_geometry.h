@@ -14,6 +14,8 @@ constexpr TilesPacking tiles_matrix_packing(int64_t depth, int64_t columns, Tile
 // A task computes a block of rows by a split of the tiles of columns of one matrix of the batch. It copies its rows of
 // a to a strip, [block of the depth][row]; whole groups of rows are multiplied.
 struct TilesMatmulGeometry {
+  static constexpr int64_t scale_bytes = 32;  // of a row, in the scratch behind the sums: only digits have scales
+
   int64_t block_rows, row_blocks;
   int64_t strip_rows;  // of a block of the depth
   OutputSplits columns;
@@ -25,7 +27,7 @@ constexpr TilesMatmulGeometry tiles_matmul_geometry(const TilesPacking& packing,
   TilesMatmulGeometry result{};
   if (sizes.batches() * sizes.rows * sizes.columns == 0) return result;
   const int64_t group = packing.group_voxels();
-  const int64_t row_bytes = larger(1, packing.input_blocks()) * TilesPacking::row_bytes;
+  const int64_t row_bytes = larger(1, packing.input_blocks()) * packing.digits() * TilesPacking::row_bytes;
   const int64_t fitting = larger(1, strip_bytes / row_bytes / group) * group;
   // Blocks of rows first, since each split of the columns copies the rows once more.
   const int64_t wished = smaller(wished_row_blocks, divide_up(sizes.rows, 2 * group));
@@ -35,7 +37,8 @@ constexpr TilesMatmulGeometry tiles_matmul_geometry(const TilesPacking& packing,
   result.strip_rows = round_up(result.block_rows, group);
   result.columns = split_outputs(packing.output_tiles(), sizes.batches() * result.row_blocks, wished_tasks);
   result.work = {sizes.batches() * result.row_blocks * result.columns.splits,
-                 packing.scratch_bytes(packing.input_blocks() * result.strip_rows)};
+                 packing.scratch_bytes(packing.input_blocks() * result.strip_rows) +
+                     (packing.kind == TilesKind::digits ? result.strip_rows * TilesMatmulGeometry::scale_bytes : 0)};
   return result;
 }
 

@@ -12,6 +12,7 @@ install(TARGETS onnxc_runtime_cpu ARCHIVE DESTINATION lib/onnxc)
 install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION share/onnxc/include)
 install(FILES runtime/host/model.h runtime/host/step.h runtime/host/error_text.h runtime/host/array.h
         DESTINATION share/onnxc/include/host)
+install(FILES runtime/strings/string_functions.h DESTINATION share/onnxc/include/strings)
 install(FILES runtime/hip/backend.h runtime/hip/program.h DESTINATION share/onnxc/include/hip)
 install(FILES src/machine/gpu_machine.h src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)
 install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h" PATTERN "*_instances.cpp")

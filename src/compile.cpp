@@ -283,6 +283,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
       resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
   const CpuMachine& architecture = machines.front();
   optimize_graph(options, passes, graph);
+  if (options.for_gpu()) check_types_for_gpu(graph);
 
   // A program for each target, from the same graph, which is not looked at beyond this point.
   std::optional<Program> cpu_program, device_program;

@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from onnxc import strings
+
 NUMPY_TYPES: dict[int, np.dtype[np.generic]] = {
     1: np.dtype(np.float32),
     2: np.dtype(np.uint8),
@@ -59,6 +61,8 @@ OWN_NAMES = {
 
 def type_name(number: int) -> str:
     """Such as "tensor(float)"."""
+    if number == strings.NUMBER:
+        return "tensor(string)"
     dtype = NUMPY_TYPES.get(number)
     name = f"type {number}" if dtype is None else dtype.name
     return f"tensor({OWN_NAMES.get(name, name)})"
@@ -66,7 +70,7 @@ def type_name(number: int) -> str:
 
 def number_of(name: str) -> int:
     """ONNX's number of what type_name() has named."""
-    return next(number for number in NUMPY_TYPES if type_name(number) == name)
+    return next(number for number in (*NUMPY_TYPES, strings.NUMBER) if type_name(number) == name)
 
 
 def packed(array: NDArray[Any]) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onnxc import abi, command, dtypes, library, tensor_run
+from onnxc import abi, command, dtypes, library, strings, tensor_run
 from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of
 from onnxc.errors import OnnxcError, RunError
 
@@ -163,7 +163,9 @@ class InferenceSession(LikeOnnxruntime):
         *,
         out: Mapping[str, Array] | None = None,
     ) -> list[Array]:
-        """The named outputs, or all of them for None, as new arrays.
+        """The named outputs, or all of them for None, as new arrays; strings as arrays of str (dtype object).
+
+        Strings are given as arrays of str or bytes, of numpy's dtype object, "U" or "S".
 
         out: arrays that the outputs of these names are written to, and which are given back for them: writable,
             row-major, of the output's type and of the dims that it has in this run.
@@ -175,7 +177,10 @@ class InferenceSession(LikeOnnxruntime):
         wanted = self._output_indices(output_names)
         given = self._given_outputs(out or {})
         arrays = [_dense(input_feed[name]) for name in self._checked_names(input_feed)]
-        memory = [dtypes.packed(array) for array in arrays]
+        texts = {index: strings.Memory(array) for index, array in enumerate(arrays) if strings.holds(array)}
+        memory = [
+            texts[index].elements if index in texts else dtypes.packed(array) for index, array in enumerate(arrays)
+        ]
         results: dict[int, Array] = {}
         shapes: dict[int, Sequence[int]] = {}
 
@@ -183,14 +188,16 @@ class InferenceSession(LikeOnnxruntime):
             context: int | None, output: int, dtype: int, rank: int, dims: "ctypes._Pointer[ctypes.c_int64]", size: int
         ) -> int | None:
             try:
-                kind, shapes[output] = dtypes.NUMPY_TYPES[dtype], dims[:rank]
-                array: Array = (
-                    np.empty(size, np.uint8) if kind in dtypes.PACKED_BITS else np.empty(shapes[output], kind)
-                )
+                shapes[output] = dims[:rank]
+                results[output] = array = _empty(dtype, shapes[output], size)
             except (MemoryError, KeyError):
                 return None
-            results[output] = array
             return array.ctypes.data
+
+        def read_strings() -> None:
+            for index, array in results.items():
+                if array.dtype == strings.ELEMENT:
+                    results[index] = strings.array_of(array, shapes[index])
 
         inputs = (abi.Value * len(arrays))(*map(_value, arrays, memory))
         outputs = (abi.Value * len(self._outputs))()
@@ -201,7 +208,7 @@ class InferenceSession(LikeOnnxruntime):
         options = abi.RunOptions(
             struct_size=ctypes.sizeof(abi.RunOptions), allocate_output=abi.AllocateOutput(allocate)
         )
-        self.call_run(inputs, outputs, options)
+        self.call_run(inputs, outputs, options, read_strings)
         return [given[i] if i in given else self._unpacked(i, results[i], shapes[i]) for i in wanted]
 
     def run_tensors(
@@ -230,13 +237,17 @@ class InferenceSession(LikeOnnxruntime):
         self._checked_names(inputs)
         return tensor_run.run(self, inputs, given, stream, wait)
 
-    def call_run(self, inputs: Any, outputs: Any, options: abi.RunOptions) -> None:
+    def call_run(
+        self, inputs: Any, outputs: Any, options: abi.RunOptions, before_the_next: Callable[[], None] | None = None
+    ) -> None:
         """Runs on values of the ABI, in the order of the model's. Raises RunError."""
         with self._lock:
             status = self._api.run(self._instance, inputs, len(inputs), outputs, len(outputs), ctypes.byref(options))
             if status != abi.OK:
                 message = self._api.last_error(self._instance) or self._api.status_text(status) or b""
                 raise RunError(message.decode(errors="replace"), status)
+            if before_the_next is not None:
+                before_the_next()
 
     def _given_outputs(self, out: Mapping[str, Array]) -> dict[int, Array]:
         given = dict(zip(self._output_indices(list(out)), out.values(), strict=True))
@@ -244,14 +255,14 @@ class InferenceSession(LikeOnnxruntime):
             what = f"the array for the output {self._outputs[index].name!r}"
             if not isinstance(array, np.ndarray):
                 raise OnnxcError(f"{what} must be a numpy array, found {type(array).__name__}")
-            if dtypes.NUMPY_TYPES[self._api.output(index).contents.dtype] in dtypes.PACKED_BITS:
-                raise OnnxcError(f"{what}: elements of less than a byte are given as new arrays alone")
+            if _is_in_another_form(self._api.output(index).contents.dtype):
+                raise OnnxcError(f"{what}: strings and elements of less than a byte are given as new arrays alone")
             if not (array.flags.writeable and array.flags.c_contiguous and array.flags.aligned):
                 raise OnnxcError(f"{what} must be writable, row-major and aligned")
         return given
 
     def _unpacked(self, output: int, array: Array, shape: Sequence[int]) -> Array:
-        kind = dtypes.NUMPY_TYPES[self._api.output(output).contents.dtype]
+        kind = dtypes.NUMPY_TYPES.get(self._api.output(output).contents.dtype)
         return dtypes.unpacked(array, kind, shape) if kind in dtypes.PACKED_BITS else array
 
     def _check_open(self) -> None:
@@ -317,9 +328,22 @@ def _dense(values: ArrayLike) -> Array:
     return np.require(array, array.dtype.newbyteorder("="), ["C", "A"]).reshape(array.shape)
 
 
+def _is_in_another_form(dtype: int) -> bool:
+    """Whether elements of a type are not in a caller's memory as in numpy's."""
+    return dtype == strings.NUMBER or dtypes.NUMPY_TYPES[dtype] in dtypes.PACKED_BITS
+
+
+def _empty(dtype: int, shape: Sequence[int], size: int) -> Array:
+    """Memory for an output of `size` bytes, in the form that the ABI has it."""
+    if dtype == strings.NUMBER:
+        return np.empty(size // strings.ELEMENT.itemsize, strings.ELEMENT)
+    kind = dtypes.NUMPY_TYPES[dtype]
+    return np.empty(size, np.uint8) if kind in dtypes.PACKED_BITS else np.empty(shape, kind)
+
+
 def _value(array: Array, memory: Array) -> abi.Value:
-    """The array as the ABI's value; its memory, which is dtypes.packed(array), must outlive it."""
-    number = dtypes.NUMBERS.get(array.dtype)
+    """The array as the ABI's value; its memory in the ABI's form must outlive it."""
+    number = strings.NUMBER if memory.dtype == strings.ELEMENT else dtypes.NUMBERS.get(array.dtype)
     if number is None:
         raise OnnxcError(f"arrays of numpy type {array.dtype} cannot be given to a model")
     dims = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)

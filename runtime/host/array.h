@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <type_traits>
+#include <utility>
 
 namespace onnxc::runtime {
 
@@ -31,6 +32,11 @@ class Array {
     __builtin_memset(static_cast<void*>(data_), 0, bytes);
     size_ = size;
     return true;
+  }
+
+  void swap(Array& other) {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
   }
 
   void release() {

@@ -89,7 +89,7 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
       !previous_symbols_.allocate(model.symbol_count) || !plan_.allocate(temporaries) ||
       !plan_workspace_.allocate(2 * temporaries) || !offsets_.allocate(program_.buffer_count) ||
       !levels_.allocate(model.level_count) || !make_arenas() || !buffers_.allocate(program_.buffer_count) ||
-      !output_data_.allocate(model.output_count)) {
+      !input_data_.allocate(model.input_count) || !output_data_.allocate(model.output_count) || !strings_.set_up()) {
     error.append("no memory for an instance");
     return ONNXC_OUT_OF_MEMORY;
   }
@@ -102,6 +102,7 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
   frame_.parallel_for = parallel_for;
   frame_.fail = fail;
   frame_.instance = this;
+  frame_.strings = &strings_;
   return ONNXC_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "host/error_text.h"
 #include "host/memory_plan.h"
 #include "host/model.h"
+#include "strings/interned_strings.h"
 #include "threads/fork_lock.h"
 #include "threads/host_threads.h"
 #include "threads/thread_pool.h"
@@ -94,11 +95,14 @@ class Instance {
   onnxc_status prepare(int32_t level, const Values& values);
   onnxc_status reserve_memory(int32_t level);
   onnxc_status place_outputs(int32_t level, const Values& values);
+  onnxc_status take_inputs(const onnxc_value* inputs);
+  onnxc_status give_outputs(onnxc_status status);
   void poison(int32_t level);
   void forget_levels(int32_t first);
   bool is_bound() const { return levels_.size() > 0 && levels_[0].known; }
   onnxc_status enter_level(Binding bind, const Frame& frame, int32_t level, const Values& values);
   void begin_round(int32_t level, int32_t round, bool is_first);
+  onnxc_status refuse_strings(const StepDescription& step);
   onnxc_status run_step(int32_t step, const Values& values);
   onnxc_status run_steps(const Values& values);
   onnxc_status run_on_device(const Values& values);
@@ -138,7 +142,10 @@ class Instance {
 
   Frame frame_ = {};
   Array<void*> buffers_;
+  Array<void*> input_data_;  // where steps find them
   Array<void*> output_data_;
+  InternedStrings strings_;
+  Array<int64_t> input_strings_;  // handles, of all inputs
   std::atomic<const char*> failure_ = nullptr;
   int32_t finished_step_ = -1;  // whose outputs a hook may read
 };

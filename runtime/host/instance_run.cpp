@@ -8,11 +8,18 @@
 #include "host/options.h"
 #include "host/step_walk.h"
 #include "host/value_check.h"
+#include "strings/string_values.h"
 #include "threads/shared_pool.h"
 #include "volume/volume_run.h"
 
 namespace onnxc::runtime {
 namespace {
+
+// The elements of a tensor of strings; none of another.
+int64_t string_count(const TensorDescription& info, const int64_t* dims) {
+  if (info.dtype != ONNXC_STRING) return 0;
+  return tensor_bytes(ONNXC_STRING, info.rank, dims) / static_cast<int64_t>(sizeof(onnxc_string));
+}
 
 bool has_value_on_gpu(const onnxc_value* inputs, const onnxc_value* outputs) {
   for (int32_t i = 0; i < model.input_count; ++i)
@@ -184,10 +191,49 @@ onnxc_status Instance::place_outputs(int32_t level, const Values& values) {
   }
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
-    if (buffer.kind == BufferKind::input) buffers_[i] = values.inputs[buffer.index].data;
+    if (buffer.kind == BufferKind::input) buffers_[i] = input_data_[buffer.index];
     if (buffer.kind == BufferKind::output) buffers_[i] = output_data_[buffer.index];
   }
   return ONNXC_OK;
+}
+
+// Steps read the memory of the caller, but handles in place of strings.
+onnxc_status Instance::take_inputs(const onnxc_value* inputs) {
+  int64_t strings = 0;
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    input_data_[i] = inputs[i].data;
+    strings += string_count(model.inputs[i], inputs[i].dims);
+  }
+  if (model.string_count == 0) return ONNXC_OK;
+  strings_.begin_run();
+  for (int32_t i = 0; i < model.output_count; ++i) output_data_[i] = nullptr;
+  if (strings > input_strings_.size() && !input_strings_.allocate(strings))
+    return refuse(ONNXC_OUT_OF_MEMORY, "no memory for the strings of the inputs");
+  int64_t* handles = input_strings_.data();
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    if (model.inputs[i].dtype != ONNXC_STRING) continue;
+    const int64_t count = string_count(model.inputs[i], inputs[i].dims);
+    const onnxc_status status = take_strings({"input", i, model.inputs[i]}, static_cast<onnxc_string*>(inputs[i].data),
+                                             count, strings_, handles, error_);
+    if (status != ONNXC_OK) return status;
+    input_data_[i] = handles;
+    handles += count;
+  }
+  return ONNXC_OK;
+}
+
+// Texts in place of the handles that the steps have written; empty ones where the run has failed before.
+onnxc_status Instance::give_outputs(onnxc_status status) {
+  for (int32_t i = 0; i < model.output_count && model.string_count > 0; ++i) {
+    const TensorDescription& info = model.outputs[i];
+    if (info.dtype != ONNXC_STRING || output_data_[i] == nullptr) continue;
+    const int64_t count = string_count(info, dims_of_output(i));
+    if (status == ONNXC_OK)
+      status = give_strings({"output", i, info}, output_data_[i], count, strings_, error_);
+    else
+      memset(output_data_[i], 0, static_cast<size_t>(count) * sizeof(onnxc_string));
+  }
+  return status;
 }
 
 void Instance::poison(int32_t level) {
@@ -235,10 +281,18 @@ onnxc_status Instance::run_step(int32_t step, const Values& values) {
     description.run(frame_);
   }
   if (const char* failure = failure_.load(std::memory_order_acquire)) return refuse(ONNXC_INVALID_DATA, failure);
+  if (strings_.failure() != ONNXC_OK) return refuse_strings(description);
   finished_step_ = step;
   const bool stop = stops(ONNXC_AFTER_STEP);
   finished_step_ = -1;
   return stop ? refuse(ONNXC_STOPPED, "stopped by the hook") : ONNXC_OK;
+}
+
+onnxc_status Instance::refuse_strings(const StepDescription& step) {
+  error_.append("in ");
+  error_.append_model_text(step.nodes);
+  error_.append(": %s", strings_.failure_text());
+  return strings_.failure();
 }
 
 onnxc_status Instance::run_steps(const Values& values) {
@@ -343,9 +397,10 @@ onnxc_status Instance::run_in_call(const onnxc_value* inputs, int32_t input_coun
   if (status == ONNXC_OK) status = check_inputs(inputs);
   if (status == ONNXC_OK) status = bind(dims_pointers_.data());
   const Values values{inputs, outputs, options};
+  if (status == ONNXC_OK) status = take_inputs(inputs);
   if (status == ONNXC_OK) status = prepare(0, values);
   if (status != ONNXC_OK) return status;
-  return device_ != nullptr ? run_on_device(values) : run_steps(values);
+  return device_ != nullptr ? run_on_device(values) : give_outputs(run_steps(values));
 }
 
 void Instance::parallel_for(const Frame& frame, int64_t tasks, ParallelBody body, const void* context) {

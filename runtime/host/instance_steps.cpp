@@ -3,6 +3,7 @@
 #include "host/copy_out.h"
 #include "host/instance.h"
 #include "host/value_check.h"
+#include "strings/string_values.h"
 
 namespace onnxc::runtime {
 
@@ -100,7 +101,8 @@ onnxc_status Instance::step_output_data(int32_t step, int32_t output, void* data
   value.bytes = bytes;
   status = check_memory({"step output", output, description.tensor}, value, dims.data(), error_);
   if (status != ONNXC_OK) return status;
-  const int64_t element_size = tensor_bytes(description.tensor.dtype, 0, nullptr);
+  const bool has_strings = description.tensor.dtype == ONNXC_STRING;
+  const int64_t element_size = has_strings ? sizeof(int64_t) : tensor_bytes(description.tensor.dtype, 0, nullptr);
   Array<char> fetched;
   if (device_ != nullptr)
     status = model.device_program->backend->read_buffer(device_, description.buffer, fetched, error_);
@@ -108,7 +110,9 @@ onnxc_status Instance::step_output_data(int32_t step, int32_t output, void* data
   const char* buffer =
       device_ != nullptr ? fetched.data() : static_cast<const char*>(frame_.buffers[description.buffer]);
   copy_out(buffer + first * element_size, element_size, axes.data(), description.tensor.rank, data);
-  return status;
+  if (!has_strings) return status;
+  const int64_t count = tensor_bytes(ONNXC_STRING, description.tensor.rank, dims.data()) / sizeof(onnxc_string);
+  return give_strings({"step output", output, description.tensor}, data, count, strings_, error_);
 }
 
 }  // namespace onnxc::runtime

@@ -12,6 +12,8 @@ namespace onnxc::runtime {
 // Runs body(context, begin, end, thread) over [0, tasks), cut into any pieces, `thread` below the number of threads.
 using ParallelBody = void (*)(const void* context, int64_t begin, int64_t end, int thread);
 
+class InternedStrings;  // strings/interned_strings.h
+
 // The environment of a step.
 struct Frame {
   void* const* buffers;    // by storage index; aligned to 64, but inputs and outputs to their element's size only
@@ -23,6 +25,7 @@ struct Frame {
   // Reports an element that the step cannot accept (static text that names node and input): the run ends after this
   // step with ONNXC_INVALID_DATA. Any thread may call it.
   void (*fail)(const Frame& frame, const char* text);
+  InternedStrings* strings;
 
   void* thread_scratch(int thread) const { return static_cast<char*>(scratch) + thread * scratch_stride; }
 };
@@ -139,6 +142,9 @@ struct ModelDescription {
   int32_t cpu_program_count = 0;
   const unsigned char* weights;  // of all of them; 64-byte aligned
   int64_t weights_size;
+  // The strings of its constants, in the order of their handles; none in a model without tensors of strings. Among the
+  // weights, at these offsets: the bytes of all of them, and as int64 where among these each ends.
+  int64_t string_count = 0, string_bytes = 0, string_ends = 0;
   const DeviceProgram* device_program =
       nullptr;  // the same model for a GPU (hip/program.h); null when compiled without
 };

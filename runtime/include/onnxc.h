@@ -102,6 +102,14 @@ enum {
 /* Where values live and where a model runs. */
 enum { ONNXC_CPU = 0, ONNXC_HIP = 1 };
 
+/* An element of a tensor of strings: `size` bytes of any kind, without a terminating zero. What an output points to is
+ * memory of the model, of the instance, or of an input of that run: it lasts until the next call on the instance, as
+ * long as the inputs' bytes stay. */
+typedef struct onnxc_string {
+  const char* text; /* null is fine when size is 0 */
+  int64_t size;
+} onnxc_string;
+
 /* What a value is. Models of this version take and give tensors only. */
 enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
 
@@ -109,7 +117,7 @@ enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
  *
  * A tensor's elements are dense and row-major, aligned to their own size (a multiple of 64 is best). Elements of 4 and
  * of 2 bits are packed, the first in the lowest bits of the first byte; unused bits of the last byte are 0 in outputs.
- * Strings (later): data points to rank-many dims of `struct { const char* text; int64_t size; }`.
+ * Those of strings are onnxc_string, 16 bytes each (on the CPU alone).
  * Sequences (later): data points to bytes / sizeof(onnxc_value) values. */
 typedef struct onnxc_value {
   int32_t kind; /* ONNXC_TENSOR */

@@ -21,6 +21,12 @@ Tensor read_constant(const AttributeMap& attributes, TensorReader& tensors, cons
   if (name == "value_floats")
     return Tensor::of<float>(DType::float32, count(attribute->floats()),
                              {attribute->floats().begin(), attribute->floats().end()});
+  if (name == "value_string") {
+    google::protobuf::RepeatedPtrField<std::string> texts;
+    texts.Add(std::string(attribute->s()));
+    return tensors.read(texts, {}, what);
+  }
+  if (name == "value_strings") return tensors.read(attribute->strings(), count(attribute->strings()), what);
   user_error("{}: constants given as {} are not supported", what, quote(name));
 }
 

@@ -8,7 +8,6 @@
 #include "frontend/file/onnx_names.h"
 #include "frontend/file/source_place.h"
 #include "frontend/signature.h"
-#include "ops/control/control_flow.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -19,11 +18,11 @@ GraphBuilder::GraphBuilder(std::shared_ptr<const onnx::ModelProto> model, const 
                            const ImportOptions& options)
     : model_(std::move(model)),
       options_(options),
-      tensors_(folder, options.limits, {.allow_hard_links = options.allow_hard_links}),
+      graph_(std::make_unique<Graph>()),
+      tensors_(folder, options.limits, {.allow_hard_links = options.allow_hard_links}, *graph_->strings),
       symbols_(options.dims),
       functions_(model_),
-      versions_(read_opset_imports(*model_)),
-      graph_(std::make_unique<Graph>()) {
+      versions_(read_opset_imports(*model_)) {
   main_.versions = &versions_;
   main_.owner = model_;
 }
@@ -150,7 +149,7 @@ void GraphBuilder::build_operator(NodeInProgress& node) {
   }
 
   if (origin.domain.empty() && origin.type == "Constant") return add_constant(node);
-  if (origin.domain == control_flow_domain) return add_unsupported(node);  // rows that no file may name
+  if (is_own_domain(origin.domain)) return add_unsupported(node);
   if (build_control_flow(node)) return;
   if (const OpRow* row = find_op(origin.domain, origin.type, origin.version)) return add_node(node, row);
   if (node.schema == nullptr) return add_unsupported(node);

@@ -108,13 +108,13 @@ class GraphBuilder {
 
   std::shared_ptr<const onnx::ModelProto> model_;
   const ImportOptions& options_;
+  std::unique_ptr<Graph> graph_;
   TensorReader tensors_;
   SymbolTable symbols_;
   LocalFunctions functions_;
   OpsetVersions versions_;
   UnsupportedNodes unsupported_;
   std::vector<std::string> warnings_;
-  std::unique_ptr<Graph> graph_;
   Scope main_;
   std::unordered_map<std::string, const onnx::ValueInfoProto*> declared_;
   // `wanted`, or where that is taken `wanted#2`, `wanted#3` and so on.

@@ -4,7 +4,6 @@
 
 #include "frontend/file/onnx_names.h"
 #include "onnx/defs/schema.h"
-#include "ops/control/control_flow.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -36,7 +35,7 @@ std::vector<ListedOperator> list_operators() {
   std::map<std::pair<std::string, std::string>, const OpRow*> others;
   for (const OpRow* row : all_ops()) {
     const std::pair key{std::string(row->domain), std::string(row->name)};
-    if (row->domain != control_flow_domain && forms.try_emplace(key).second) others[key] = row;
+    if (!is_own_domain(row->domain) && forms.try_emplace(key).second) others[key] = row;
   }
 
   std::vector<ListedOperator> list;

@@ -89,8 +89,8 @@ DType read_input_dtype(const onnx::ValueInfoProto& input) {
       quote(input.name()));
   const int code = input.type().tensor_type().elem_type();
   const DTypeInfo* row = find_dtype(code);
-  user_check(row != nullptr && row->bits > 0, "input {}: its element type {} is not supported", quote(input.name()),
-             element_type_name(code));
+  user_check(row != nullptr && row->dtype != DType::undefined, "input {}: its element type {} is not supported",
+             quote(input.name()), element_type_name(code));
   return row->dtype;
 }
 

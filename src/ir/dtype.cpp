@@ -19,7 +19,7 @@ constexpr std::array rows = {
     DTypeInfo{DType::int16, signed_integer, 16, "int16", "int16_t", DType::int16},
     DTypeInfo{DType::int32, signed_integer, 32, "int32", "int32_t", DType::int32},
     DTypeInfo{DType::int64, signed_integer, 64, "int64", "int64_t", DType::int64},
-    DTypeInfo{DType::string, string, 0, "string", "void", DType::string},
+    DTypeInfo{DType::string, string, 64, "string", "int64_t", DType::string},
     DTypeInfo{DType::boolean, boolean, 8, "bool", "bool", DType::boolean},
     DTypeInfo{DType::float16, floating, 16, "float16", "float16_t", DType::float32},
     DTypeInfo{DType::float64, floating, 64, "float64", "double", DType::float64},

@@ -1,5 +1,9 @@
 // Element types. One row for each type; all code that depends on a type reads its row.
 //
+// An element of a tensor of strings is the handle of its string: equal strings have equal handles, so that copies and
+// comparisons are those of integers. In a model the handles are those of its StringTable (ir/string_table.h), in a run
+// of the runtime's (strings/interned_strings.h), which begins with the same. A caller has texts instead.
+//
 // A type has two sizes. In a buffer every element has bytes of its own (`element_size`). In a file, and in the memory
 // of a caller, elements of less than a byte are packed (`packed_size`). Arithmetic is done in a third type, `compute`.
 #pragma once

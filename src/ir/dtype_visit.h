@@ -39,6 +39,8 @@ auto with_type(DType dtype, Visitor visitor) {
       return visitor.template operator()<uint64_t>();
     case DType::boolean:
       return visitor.template operator()<bool>();
+    case DType::string:
+      return visitor.template operator()<int64_t>();  // the handle
     case DType::float8e4m3fn:
       return visitor.template operator()<kernels::float8e4m3fn_t>();
     case DType::float8e4m3fnuz:

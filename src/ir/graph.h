@@ -14,6 +14,7 @@
 #include "ir/dtype.h"
 #include "ir/expr/expr.h"
 #include "ir/source_place.h"
+#include "ir/string_table.h"
 #include "ir/tensor.h"
 
 namespace onnxc {
@@ -136,6 +137,8 @@ class Graph {
   std::vector<Guard> guards;
   std::vector<SizeRule> size_rules;
   std::vector<RunTimeSymbol> run_time_symbols;
+  // What the handles in its tensors of strings mean; programs share it.
+  std::shared_ptr<StringTable> strings = std::make_shared<StringTable>();
 
   // Creates a symbol. Its name is made fit for expressions and unique.
   Symbol add_run_time_symbol(std::string_view name, Bounds bounds, std::string reason);

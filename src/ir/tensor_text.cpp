@@ -7,7 +7,7 @@ namespace onnxc {
 
 std::string print_elements(const Tensor& tensor) {
   constexpr int64_t most = 16;
-  if (info(tensor.dtype()).kind == DTypeKind::string || tensor.size() > most) return "";
+  if (tensor.size() > most) return "";
   if (!is_floating(tensor.dtype())) return fmt::format(" = {{{}}}", fmt::join(tensor.as_int64(), ", "));
   return fmt::format(" = {{{}}}", fmt::join(tensor.as_double(), ", "));
 }

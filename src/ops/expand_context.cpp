@@ -37,6 +37,12 @@ Value* ExpandContext::integers(std::vector<int64_t> values) {
   return constant(Tensor::of(DType::int64, dims, values));
 }
 
+Tensor ExpandContext::string_tensor(const std::vector<std::string>& texts) {
+  std::vector<int64_t> handles;
+  for (const std::string& text : texts) handles.push_back(graph_.strings->handle(text));
+  return Tensor::of(DType::string, {std::ssize(handles)}, handles);
+}
+
 Value* ExpandContext::number(DType dtype, double value) {
   return with_type(dtype, [&]<class T>() {
     Tensor tensor = Tensor::zeros(dtype, {});

@@ -28,6 +28,8 @@ class ExpandContext : public NodeReader {
                               size_t outputs, std::vector<NamedAttribute> attributes = {});
   Value* constant(Tensor tensor);
   Value* integers(std::vector<int64_t> values);
+  // A vector of strings.
+  Tensor string_tensor(const std::vector<std::string>& texts);
   // A number of that type, as a scalar.
   Value* number(DType dtype, double value);
   // The output i of the node is this value from here on. To be called once for each output that is wanted.

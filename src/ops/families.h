@@ -41,6 +41,8 @@ std::span<const OpRow> determinant_ops();
 std::span<const OpRow> tf_idf_ops();
 std::span<const OpRow> sequence_ops();
 std::span<const OpRow> ml_feature_ops();
+std::span<const OpRow> encoder_ops();
+std::span<const OpRow> string_ops();
 std::span<const OpRow> tree_ops();
 
 }  // namespace onnxc

@@ -80,6 +80,10 @@ std::vector<float> NodeReader::reals(std::string_view name, std::vector<float> o
   return value_or(typed<std::vector<float>>(*this, name, "a list of floats"), std::move(otherwise));
 }
 
+std::vector<std::string> NodeReader::texts(std::string_view name) const {
+  return value_or(typed<std::vector<std::string>>(*this, name, "a list of strings"), {});
+}
+
 const Tensor* NodeReader::tensor(std::string_view name) const { return typed<Tensor>(*this, name, "a tensor"); }
 
 std::optional<std::vector<Expr>> NodeReader::integers_from(size_t i, std::string_view attribute) const {

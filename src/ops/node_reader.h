@@ -47,6 +47,7 @@ class NodeReader {
   std::string text(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<float> reals(std::string_view name, std::vector<float> otherwise = {}) const;
+  std::vector<std::string> texts(std::string_view name) const;
   const Tensor* tensor(std::string_view name) const;
 
   // A list of integers that was an attribute in early versions and is an input since; the input wins. Nothing when

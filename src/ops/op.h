@@ -34,6 +34,10 @@ struct OpRow {
   void (*expand)(ExpandContext&) = nullptr;
 };
 
+// The domain of rows that only expansions name. No file may name a row of one of our own domains.
+inline constexpr const char* internal_domain = "onnxc.internal";
+inline bool is_own_domain(std::string_view domain) { return domain.starts_with("onnxc."); }
+
 // The row for an operator in a version of its operator set, or null.
 const OpRow* find_op(std::string_view domain, std::string_view name, int version);
 // Whether it is that operator of ai.onnx, in any version.

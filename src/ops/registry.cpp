@@ -36,6 +36,8 @@ std::vector<const OpRow*> all_ops() {
                                         tf_idf_ops(),
                                         sequence_ops(),
                                         ml_feature_ops(),
+                                        encoder_ops(),
+                                        string_ops(),
                                         tree_ops(),
                                         quantize_linear_ops(),
                                         qlinear_ops(),

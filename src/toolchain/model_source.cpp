@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "codegen/cpu/step_printer.h"
 #include "codegen/host/buffer_table.h"
@@ -194,6 +196,23 @@ class Emitter {
     writer_.array("CpuProgram* const", "cpu_programs", programs);
   }
 
+  // A model has at least the empty one, where it has tensors of strings.
+  void print_strings() {
+    const auto holds_strings = [](const Buffer& buffer) { return buffer.dtype == DType::string; };
+    if (program_.strings == nullptr || std::ranges::none_of(program_.buffers, holds_strings)) return;
+    const StringTable& strings = *program_.strings;
+    Tensor bytes = Tensor::zeros(DType::uint8, {strings.bytes()});
+    std::vector<int64_t> ends;
+    std::byte* to = bytes.mutable_bytes();
+    for (int64_t handle = 0; handle < strings.size(); ++handle) {
+      to = std::ranges::copy(std::as_bytes(std::span(strings.text(handle))), to).out;
+      ends.push_back(to - bytes.bytes().data());
+    }
+    field("string_count", std::to_string(strings.size()));
+    field("string_bytes", std::to_string(weights_.place(bytes)));
+    field("string_ends", std::to_string(weights_.place(Tensor::of(DType::int64, {strings.size()}, ends))));
+  }
+
   void print_model() {
     print_interface();
     print_levels();
@@ -212,6 +231,7 @@ class Emitter {
     for (const char* name : {"symbol_names", "bind", "output_dims", "cpu_programs"}) field(name, name);
     field("cpu_program_count", std::to_string(options_.has_cpu_code ? 1 + options_.further.size() : 0));
     field("weights", "onnxc_model_weights");
+    print_strings();
     field("weights_size", std::to_string(weights_.size()));
     if (options_.device != nullptr) field("device_program", "&device_program");
   }

@@ -65,6 +65,14 @@ TEST(Constant, SparseValueSinceVersionEleven) {
   }
 }
 
+TEST(Constant, StringsSinceVersionTwelve) {
+  for (int opset = 12; opset <= newest_opset; ++opset) {
+    EXPECT_EQ(constant("value_string = \"text\"", opset).dtype(), DType::string);
+    EXPECT_TRUE(constant("value_string = \"text\"", opset).dims().empty());
+    EXPECT_THAT(constant("value_strings = [\"b\", \"\", \"b\"]", opset).values<int64_t>(), ElementsAre(1, 0, 1));
+  }
+}
+
 TEST(Constant, ExactlyOneValue) {
   const auto error = [](const std::string& attributes) {
     return import_error(parse_graph("(float x) => (float y) { c = Constant <" + attributes + "> () y = Add(x, c) }"));
@@ -72,7 +80,6 @@ TEST(Constant, ExactlyOneValue) {
   EXPECT_THAT(error("value_int = 7, value_float = 0.5"), HasSubstr("node 'c' (Constant): exactly one of value"));
   EXPECT_THAT(import_error(parse_graph("(float x) => (float y) { c = Constant() y = Add(x, c) }")),
               HasSubstr("must be given, found 0"));
-  EXPECT_THAT(error("value_string = \"text\""), HasSubstr("constants given as 'value_string' are not supported"));
 }
 
 // Clip's bounds were attributes until version 6 and are inputs since 11; Slice's limits until 1 and since 10.

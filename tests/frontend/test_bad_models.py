@@ -173,7 +173,27 @@ CASES: dict[str, tuple[Bytes, tuple[str, ...]]] = {
         one("Add", inputs=[value("x", [3]), value("i", [3], TensorProto.INT32)]),
         ("'n1'", "'i'", "tensor(float)", "tensor(int32)"),
     ),
-    "string_input": (one("Identity", inputs=[value("x", [3], TensorProto.STRING)]), ("input 'x'", "STRING")),
+    "complex_input": (one("Identity", inputs=[value("x", [3], TensorProto.COMPLEX64)]), ("input 'x'", "COMPLEX64")),
+    "strings_where_numbers_belong": (
+        one("Add", inputs=[value("x", [3], TensorProto.STRING), value("z", [3], TensorProto.STRING)]),
+        ("'n1'", "input 0 (A) 'x'", "tensor(string)"),
+    ),
+    "strings_resized": (
+        one("Resize", inputs=[value("x", [2, 3], TensorProto.STRING), value("r", [0]), value("s", [2])]),
+        ("'n1' (Resize)", "strings cannot be interpolated"),
+    ),
+    "strings_added_in_a_scatter": (
+        one(
+            "ScatterElements",
+            reduction="add",
+            inputs=[
+                value("x", [3], TensorProto.STRING),
+                value("i", [1], TensorProto.INT64),
+                value("u", [1], TensorProto.STRING),
+            ],
+        ),
+        ("'n1' (ScatterElements)", "strings have no reduction 'add'"),
+    ),
     "input_without_rank": (
         one("Relu", inputs=[helper.make_tensor_value_info("x", TensorProto.FLOAT, None)]),
         ("input 'x'", "rank"),

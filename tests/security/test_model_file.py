@@ -27,6 +27,8 @@ IMPORTS = {
 WEAK = {"__cxa_finalize", "__gmon_start__", "__register_frame_info", "__deregister_frame_info"}
 # Functions of numbers alone, for the operators that onnxc has no code of its own for.
 OF_MATH = re.compile(r"(a?(sin|cos|tan)h?|exp|log|log1p|expm1|pow|fmod|erf|ceil|floor|rint)f?")
+# Numbers in strings and strings of numbers, in the "C" locale.
+OF_STRINGS = {"newlocale", "uselocale", "strtod_l", "snprintf", "memcmp", "strlen"}
 # With code for a GPU: AMD's library is opened when an instance asks for one.
 OF_GPU = {
     "dlopen", "dlsym", "dlerror", "dl_iterate_phdr", "calloc", "snprintf", "strlen", "strncmp", "strrchr",
@@ -118,6 +120,24 @@ def test_imports_are_on_the_list(compiled: Path) -> None:
     others = {name for name in strong - IMPORTS if not OF_MATH.fullmatch(name)}
     assert others <= (OF_GPU if compiled.stem == "hip" else set())
     assert weak <= WEAK
+
+
+def test_imports_of_a_model_with_strings(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("StringSplit", ["x"], ["a", "n"], delimiter=","),
+        helper.make_node("Cast", ["a"], ["b"], to=TensorProto.DOUBLE),
+        helper.make_node("Cast", ["b"], ["c"], to=TensorProto.STRING),
+        helper.make_node("StringConcat", ["a", "c"], ["d"]),
+        helper.make_node("Unique", ["d"], ["e"]),
+        helper.make_node("StringNormalizer", ["e"], ["y"], case_change_action="UPPER"),
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.STRING, ["N"]) for name in "xy")
+    y.type.tensor_type.ClearField("shape")
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8), tmp_path / "m.onnx")
+    compiled = compile_there(tmp_path / "m.onnx", tmp_path / "m.so")
+    names = set(re.findall(r"GLOBAL +DEFAULT +UND (\w+)", elf("--dyn-syms", compiled)))
+    assert {name for name in names - IMPORTS if not OF_MATH.fullmatch(name)} <= OF_STRINGS
 
 
 def test_one_name_is_exported(compiled: Path) -> None:

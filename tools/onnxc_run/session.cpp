@@ -146,8 +146,8 @@ int32_t ModelLibrary::find_output(const std::string& name) const {
 
 DType dtype_of(const onnxc_value_info& info) {
   const DTypeInfo* row = find_dtype(info.dtype);
-  user_check(row != nullptr && row->bits > 0, "{} has a type that onnxc-run cannot hold (ONNX's number {})",
-             quote(info.name), info.dtype);
+  user_check(row != nullptr && row->dtype != DType::undefined && row->dtype != DType::string,
+             "{} has a type that onnxc-run cannot hold (ONNX's number {})", quote(info.name), info.dtype);
   return row->dtype;
 }
 

@@ -76,6 +76,7 @@ class StepPrinter {
   // Returns what the step is called in reports, as the other two do.
   std::string print(const LoopNest& nest) {
     operations_ = floating_operations(nest);
+    if (calls_string_functions(nest)) result_.headers.insert("strings/string_functions.h");
     std::vector<FlatNest> nests = fill_padding(program_, nest);
     nests.push_back(flatten(program_, nest));
     std::vector<NestUse> uses;

@@ -5,6 +5,7 @@
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "support/diagnostics.h"
+#include "support/text.h"
 
 namespace onnxc {
 
@@ -13,6 +14,17 @@ kernels::Products float32_products(std::string_view name) {
   if (name == "bf16x3") return kernels::Products::bf16x3;
   internal_check(name == "ieee", "a kind of products that the command line knows");
   return kernels::Products::float32;
+}
+
+void check_types_for_gpu(const Graph& graph) {
+  constexpr std::string_view advice = "which GPUs have no place for; compile for --target cpu";
+  for (const Value* input : graph.inputs)
+    user_check(input->dtype != DType::string, "input {}: it is a tensor of strings, {}", quote(input->name), advice);
+  for (const auto& node : graph.nodes())
+    for (const auto* values : {&node->inputs, &node->outputs})
+      for (const Value* value : *values)
+        user_check(value == nullptr || value->dtype != DType::string, "{}: it has a tensor of strings, {}, {}",
+                   node->describe(), quote(value->name), advice);
 }
 
 namespace {

@@ -12,6 +12,9 @@ namespace onnxc {
 // The value of --fp32: ieee, xf32 or bf16x3.
 kernels::Products float32_products(std::string_view name);
 
+// UserError naming the node, or the input, that gives strings: a GPU has no place for them.
+void check_types_for_gpu(const Graph& graph);
+
 // `products`: how float32 is multiplied.
 Target hip_target(kernels::Products products = kernels::Products::float32);
 

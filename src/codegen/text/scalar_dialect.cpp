@@ -71,6 +71,8 @@ std::string ScalarDialect::operation(const ScalarNode& node, std::span<const std
                          operands[0]);
     return fmt::format("cast<{}>({})", value_type(node.dtype), operands[0]);
   }
+  if (node.op == ScalarOp::string_function)
+    return fmt::format("string_{}(call.frame, {})", row(node.function).name, fmt::join(operands, ", "));
   if (node.op == ScalarOp::logical_not) return fmt::format("!{}", operands[0]);
   if (node.op == ScalarOp::bitwise_not) return fmt::format("~{}", operands[0]);
   const ScalarOpRow& known = row(node.op);

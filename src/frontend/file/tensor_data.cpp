@@ -50,6 +50,8 @@ std::string_view typed_field(DType dtype) {
     case DType::uint32:
     case DType::uint64:
       return "uint64_data";
+    case DType::string:
+      return "string_data";
     default:
       return "int32_data";
   }
@@ -105,6 +107,7 @@ int64_t typed_field_size(const TensorProto& tensor, std::string_view field) {
   if (field == "double_data") return tensor.double_data_size();
   if (field == "int64_data") return tensor.int64_data_size();
   if (field == "uint64_data") return tensor.uint64_data_size();
+  if (field == "string_data") return tensor.string_data_size();
   return tensor.int32_data_size();
 }
 
@@ -168,7 +171,7 @@ void TensorReader::note(const onnx::SparseTensorProto& tensor) const {
 
 TensorReader::Header TensorReader::read_header(const TensorProto& tensor, const std::string& what) {
   const DTypeInfo* row = find_dtype(tensor.data_type());
-  user_check(row != nullptr && row->bits > 0, "{}: its element type {} is not supported", what,
+  user_check(row != nullptr && row->dtype != DType::undefined, "{}: its element type {} is not supported", what,
              element_type_name(tensor.data_type()));
   user_check(!tensor.has_segment(), "{}: tensors in segments are not supported", what);
   std::vector<int64_t> dims = read_dims(tensor.dims(), what, limits_);
@@ -181,6 +184,9 @@ Tensor TensorReader::read(const TensorProto& tensor, const std::string& what,
                           const std::shared_ptr<const void>& owner) {
   const Header header = read_header(tensor, what);
   const std::vector<std::string_view> fields = filled_fields(tensor);
+  const bool has_bytes = tensor.data_location() == TensorProto::EXTERNAL || tensor.has_raw_data();
+  user_check(header.dtype != DType::string || !has_bytes, "{}: strings belong in string_data, found {}", what,
+             tensor.has_raw_data() ? "raw_data" : "external data");
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     user_check(fields.empty(), "{}: its data is external, and yet {} has some too", what, fmt::join(fields, ", "));
     return read_external(tensor, header, what);
@@ -202,9 +208,22 @@ Tensor TensorReader::read(const TensorProto& tensor, const std::string& what,
   const int64_t needed = is_sub_byte(header.dtype) ? header.bytes : header.count;
   user_check(found == needed, "{}: shape {} needs {} elements of data, found {}", what, dims_text(header.dims), needed,
              found);
+  if (header.dtype == DType::string) return read(tensor.string_data(), header.dims, what);
   Tensor copy = copy_typed_field(tensor, header.dtype, header.dims, what);
   return header.dtype == DType::boolean ? adopt(header.dtype, header.dims, copy.bytes(), std::make_shared<Tensor>(copy))
                                         : copy;
+}
+
+Tensor TensorReader::read(const google::protobuf::RepeatedPtrField<std::string>& texts, std::vector<int64_t> dims,
+                          const std::string& what) {
+  Tensor tensor = Tensor::zeros(DType::string, std::move(dims));
+  internal_check(tensor.size() == texts.size(), "as many strings as the dims say");
+  auto* handles = reinterpret_cast<int64_t*>(tensor.mutable_bytes());
+  for (const std::string& text : texts) {
+    check_memory(std::ssize(text), what);
+    *handles++ = strings_.handle(text);
+  }
+  return tensor;
 }
 
 Tensor TensorReader::read_external(const TensorProto& tensor, const Header& header, const std::string& what) {

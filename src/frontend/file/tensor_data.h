@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "ir/string_table.h"
 #include "ir/tensor.h"
 #include "onnx/onnx_pb.h"
 #include "support/limits.h"
@@ -16,9 +17,9 @@ namespace onnxc {
 
 class TensorReader {
  public:
-  // External data is looked for in `folder`, the model's own.
-  TensorReader(std::filesystem::path folder, const Limits& limits, ContainmentRules rules)
-      : folder_(std::move(folder)), limits_(limits), rules_(rules) {}
+  // External data is looked for in `folder`, the model's own. Strings get their handles in `strings`.
+  TensorReader(std::filesystem::path folder, const Limits& limits, ContainmentRules rules, StringTable& strings)
+      : folder_(std::move(folder)), limits_(limits), rules_(rules), strings_(strings) {}
 
   // The tensor's dims and row-major bytes. Raw and external data are not copied where they are aligned: `owner` keeps
   // the message alive. `what` names the tensor in errors: "initializer 'weight'".
@@ -27,6 +28,10 @@ class TensorReader {
   Tensor read(const onnx::TensorProto& tensor, const std::string& what, const std::shared_ptr<const void>& owner);
   // A sparse tensor (ONNX SparseTensorProto, COO format) as a dense one.
   Tensor read(const onnx::SparseTensorProto& tensor, const std::string& what, const std::shared_ptr<const void>& owner);
+
+  // Strings as a tensor.
+  Tensor read(const google::protobuf::RepeatedPtrField<std::string>& texts, std::vector<int64_t> dims,
+              const std::string& what);
 
   // A tensor that is not needed: its file is the model's all the same (check_not_read).
   void note(const onnx::TensorProto& tensor) const;
@@ -41,6 +46,7 @@ class TensorReader {
   std::filesystem::path folder_;
   Limits limits_;
   ContainmentRules rules_;
+  StringTable& strings_;
   int64_t bytes_read_ = 0;  // of all tensors
   std::map<std::string, std::shared_ptr<const MappedFile>> external_files_;
 };

@@ -40,6 +40,8 @@ size_t ScalarProgram::compile(const Scalar& scalar, std::string_view nest, Memor
       break;
     case ScalarOp::select:
       break;
+    case ScalarOp::string_function:
+      internal_error("a string function is computed by the runtime alone");
     default:
       if (scalar->operands.size() == 1)
         instruction.unary = unary_function(scalar->op, scalar->operands[0].dtype());

@@ -1,5 +1,6 @@
 #include "ir/loops/loops.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
@@ -216,12 +217,20 @@ Scalar cast(DType dtype, const Scalar& a) {
   return make({.op = ScalarOp::cast, .dtype = dtype, .operands = {a}});
 }
 
+Scalar call(StringFunction function, std::vector<Scalar> operands) {
+  const StringFunctionRow& called = row(function);
+  internal_check(std::ranges::equal(operands, called.operands, {}, &Scalar::dtype), "operands of the function's types");
+  return make(
+      {.op = ScalarOp::string_function, .dtype = called.result, .operands = std::move(operands), .function = function});
+}
+
 }  // namespace scalar
 
 namespace {
 
 Scalar rebuild(const ScalarNode& node, const std::vector<Scalar>& operands) {
   if (node.op == ScalarOp::cast) return scalar::cast(node.dtype, operands[0]);
+  if (node.op == ScalarOp::string_function) return scalar::call(node.function, operands);
   switch (operands.size()) {
     case 1:
       return scalar::unary(node.op, operands[0]);
@@ -290,6 +299,23 @@ void visit(const Scalar& scalar, const std::function<void(const ScalarNode&)>& v
   if (!scalar) return;
   std::unordered_set<const ScalarNode*> seen;
   visit_once(scalar, visit, seen);
+}
+
+bool calls_string_function(const Scalar& scalar, bool (*is_one)(StringFunction)) {
+  bool found = false;
+  visit(scalar,
+        [&](const ScalarNode& node) { found |= node.op == ScalarOp::string_function && is_one(node.function); });
+  return found;
+}
+
+bool calls_string_functions(const LoopNest& nest) {
+  const auto calls = [](const Scalar& scalar) {
+    return calls_string_function(scalar, [](StringFunction) { return true; });
+  };
+  return std::ranges::any_of(nest.lets, calls, &Let::value) ||
+         std::ranges::any_of(nest.accumulators, calls, &Accumulator::element) ||
+         std::ranges::any_of(nest.stores,
+                             [&](const Store& store) { return calls(store.value) || calls(store.condition); });
 }
 
 Scalar replace_loads(const Scalar& scalar, const std::function<Scalar(const ScalarNode& load)>& replace) {

@@ -18,6 +18,8 @@
 // - Integer arithmetic wraps; integer division truncates towards zero (ONNX Div) and by zero gives 0; shifts by the
 //   width or more give 0. Casts of floating to integer truncate and saturate (NaN gives 0), but narrowing of integers
 //   keeps the low bits, both as onnxruntime on x86 does where the standard leaves it open.
+// - A string is its handle (ir/dtype.h): strings are copied, compared for equality, cast to int64, which gives the
+//   handle, and are operands and results of string functions, which are pure like all operations.
 // - minimum and maximum hand on a NaN, and the argument reductions take the first NaN for the extreme (the last for the
 //   last_ kinds), as PyTorch does; the sign of a NaN is 0.
 #pragma once
@@ -30,6 +32,7 @@
 
 #include "ir/dtype.h"
 #include "ir/expr/expr.h"
+#include "ir/loops/string_functions.h"
 
 namespace onnxc {
 
@@ -94,6 +97,8 @@ enum class ScalarOp : uint8_t {
   shift_right,
   // ternary
   select,
+  // of any number of operands: `function` says which
+  string_function,
 };
 
 struct ScalarNode;
@@ -123,6 +128,7 @@ struct ScalarNode {
   std::vector<Expr> indices = {};  // load: logical indices
   bool in_bounds = false;          // load: known to be within its buffer, also behind a select that does not choose it
   int slot = -1;                   // accumulator
+  StringFunction function = {};    // string_function
 };
 
 // Constructors that check dtypes (InternalError) and fold constants where that is exact.
@@ -136,6 +142,7 @@ Scalar unary(ScalarOp op, const Scalar& a);
 Scalar binary(ScalarOp op, const Scalar& a, const Scalar& b);
 Scalar select(const Scalar& condition, const Scalar& if_true, const Scalar& if_false);
 Scalar cast(DType dtype, const Scalar& a);
+Scalar call(StringFunction function, std::vector<Scalar> operands);
 }  // namespace scalar
 
 inline Scalar operator+(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::add, a, b); }
@@ -206,6 +213,9 @@ std::string to_string(const LoopNest& nest);
 Scalar substitute(const Scalar& scalar, const std::map<Symbol, Expr>& replacements);
 // Calls `visit` for every node, operands first; a node shared twice is visited once.
 void visit(const Scalar& scalar, const std::function<void(const ScalarNode&)>& visit);
+// Whether it calls a string function for which `is_one` holds.
+bool calls_string_function(const Scalar& scalar, bool (*is_one)(StringFunction));
+bool calls_string_functions(const LoopNest& nest);
 // Replaces every load that `replace` gives a value for.
 Scalar replace_loads(const Scalar& scalar, const std::function<Scalar(const ScalarNode& load)>& replace);
 Scalar replace_accumulators(const Scalar& scalar, const std::vector<Scalar>& values);

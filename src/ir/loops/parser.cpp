@@ -134,6 +134,8 @@ class ScalarParser {
     }
     if (std::optional<DType> dtype = parse_dtype(word)) return parse_typed(*dtype, cursor);
     if (const ScalarOpRow* operation = find_scalar_op(word, Notation::function)) return parse_call(*operation, cursor);
+    if (const StringFunctionRow* called = find_string_function(word))
+      return scalar::call(called->function, parse_operands(cursor));
     cursor.fail("a scalar");
   }
 
@@ -150,12 +152,17 @@ class ScalarParser {
     return scalar::cast(dtype, parse(inside));
   }
 
-  Scalar parse_call(const ScalarOpRow& operation, TextCursor& cursor) {
+  std::vector<Scalar> parse_operands(TextCursor& cursor) {
     std::vector<Scalar> operands;
     cursor.expect("(");
     do operands.push_back(parse(cursor));
     while (cursor.take(","));
     cursor.expect(")");
+    return operands;
+  }
+
+  Scalar parse_call(const ScalarOpRow& operation, TextCursor& cursor) {
+    const std::vector<Scalar> operands = parse_operands(cursor);
     if (operands.size() != static_cast<size_t>(operation.operands)) cursor.fail("another number of operands");
     switch (operands.size()) {
       case 1:

@@ -95,7 +95,8 @@ class ScalarPrinter {
       default: {
         std::vector<std::string> texts;
         for (Printed& operand : operands) texts.push_back(std::move(operand.text));
-        return {fmt::format("{}({})", operation.text, fmt::join(texts, ", ")), leaf_precedence};
+        const std::string_view name = node.op == ScalarOp::string_function ? row(node.function).name : operation.text;
+        return {fmt::format("{}({})", name, fmt::join(texts, ", ")), leaf_precedence};
       }
     }
   }

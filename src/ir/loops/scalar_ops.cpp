@@ -14,10 +14,8 @@ using enum Exactness;
 // Operation, text, notation, operands, precedence; function and operator in C, for floating types only; exactness,
 // whether the result is a boolean.
 constexpr std::array rows = {
-    ScalarOpRow{constant, "constant", leaf, 0, 0, ""},
-    ScalarOpRow{index, "index", leaf, 0, 0, ""},
-    ScalarOpRow{load, "load", leaf, 0, 0, ""},
-    ScalarOpRow{accumulator, "accumulator", leaf, 0, 0, ""},
+    ScalarOpRow{constant, "constant", leaf, 0, 0, ""}, ScalarOpRow{index, "index", leaf, 0, 0, ""},
+    ScalarOpRow{load, "load", leaf, 0, 0, ""}, ScalarOpRow{accumulator, "accumulator", leaf, 0, 0, ""},
     ScalarOpRow{negate, "-", prefix, 1, 0, "negate", "", false, always},
     ScalarOpRow{absolute, "abs", function, 1, 0, "absolute", "", false, always},
     ScalarOpRow{sign, "sign", function, 1, 0, "sign", "", false, always},
@@ -29,10 +27,8 @@ constexpr std::array rows = {
     ScalarOpRow{ceil, "ceil", function, 1, 0, "ceil", "", false, always},
     ScalarOpRow{round_even, "round_even", function, 1, 0, "round_even", "", false, always},
     ScalarOpRow{truncate, "truncate", function, 1, 0, "truncate", "", false, always},
-    ScalarOpRow{sine, "sin", function, 1, 0, "sine"},
-    ScalarOpRow{cosine, "cos", function, 1, 0, "cosine"},
-    ScalarOpRow{tangent, "tan", function, 1, 0, "tangent"},
-    ScalarOpRow{arc_sine, "asin", function, 1, 0, "arc_sine"},
+    ScalarOpRow{sine, "sin", function, 1, 0, "sine"}, ScalarOpRow{cosine, "cos", function, 1, 0, "cosine"},
+    ScalarOpRow{tangent, "tan", function, 1, 0, "tangent"}, ScalarOpRow{arc_sine, "asin", function, 1, 0, "arc_sine"},
     ScalarOpRow{arc_cosine, "acos", function, 1, 0, "arc_cosine"},
     ScalarOpRow{arc_tangent, "atan", function, 1, 0, "arc_tangent"},
     ScalarOpRow{hyperbolic_sine, "sinh", function, 1, 0, "hyperbolic_sine"},
@@ -46,8 +42,7 @@ constexpr std::array rows = {
     ScalarOpRow{bitwise_not, "~", prefix, 1, 0, ""},
     ScalarOpRow{is_nan, "is_nan", function, 1, 0, "is_nan", "", false, always, true},
     ScalarOpRow{is_infinite, "is_infinite", function, 1, 0, "is_infinite", "", false, always, true},
-    ScalarOpRow{cast, "cast", leaf, 1, 0, ""},
-    ScalarOpRow{add, "+", infix, 2, 10, "add", "+", true, unrounded},
+    ScalarOpRow{cast, "cast", leaf, 1, 0, ""}, ScalarOpRow{add, "+", infix, 2, 10, "add", "+", true, unrounded},
     ScalarOpRow{subtract, "-", infix, 2, 10, "subtract", "-", true, unrounded},
     ScalarOpRow{multiply, "*", infix, 2, 11, "multiply", "*", true, unrounded},
     ScalarOpRow{divide, "/", infix, 2, 11, "divide", "/", true, unrounded},
@@ -67,14 +62,14 @@ constexpr std::array rows = {
     ScalarOpRow{bitwise_or, "|", infix, 2, 4, "bitwise_or", "|", false},
     ScalarOpRow{bitwise_xor, "^", infix, 2, 5, "bitwise_xor", "^", false},
     ScalarOpRow{shift_left, "<<", infix, 2, 9, "shift_left"},
-    ScalarOpRow{shift_right, ">>", infix, 2, 9, "shift_right"},
-    ScalarOpRow{select, "select", function, 3, 0, ""},
+    ScalarOpRow{shift_right, ">>", infix, 2, 9, "shift_right"}, ScalarOpRow{select, "select", function, 3, 0, ""},
+    ScalarOpRow{string_function, "string_function", leaf, 0, 0, ""},  // string_functions.h
 };
 
 constexpr bool is_in_order() {
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].op != static_cast<ScalarOp>(i)) return false;
-  return rows.back().op == select;
+  return rows.back().op == string_function;
 }
 static_assert(is_in_order(), "a row for each operation, in the order of ScalarOp");
 

@@ -1,4 +1,4 @@
-// Cast, CastLike and BitCast between all real types, and what hands its input on: Identity, Dropout.
+// Cast and CastLike between all types, BitCast, and what hands its input on: Identity, Dropout.
 #include <cmath>
 
 #include "ops/elementwise/elementwise.h"
@@ -43,6 +43,24 @@ Scalar to_power_of_two(const Scalar& x, RoundMode mode, bool saturates) {
   return scalar::cast(DType::float8e8m0, power);
 }
 
+// ------------------------------------------------------------------------------------------- to and from strings
+
+// The number that a string spells, in a type that holds all of the type that is asked for.
+Scalar spelled_number(const Scalar& text, DType to) {
+  using enum StringFunction;
+  if (is_floating(to)) return scalar::call(number_of, {text});
+  return scalar::call(to == DType::uint64 ? unsigned_of : integer_of, {text});
+}
+
+Scalar spelled(const Scalar& number) {
+  using enum StringFunction;
+  const DType from = number.dtype();
+  if (from == DType::float64) return scalar::call(text_of_double, {number});
+  if (is_floating(from)) return scalar::call(text_of_float, {scalar::cast(DType::float32, number)});
+  if (from == DType::uint64) return scalar::call(text_of_unsigned, {number});
+  return scalar::call(text_of_integer, {scalar::cast(DType::int64, number)});
+}
+
 // The conversion itself is the loop IR's (ir/loops/loops.h): it truncates and saturates from floating-point numbers to
 // integers, and keeps the low bits between integers and for integers of less than a byte.
 void define_cast(DefineContext& c) {
@@ -54,8 +72,10 @@ void define_cast(DefineContext& c) {
   // loop IR's cast has it.
   const std::optional<double> most = greatest_finite(to);
   c.elementwise([&](const std::vector<Expr>& i) {
-    const Scalar value = x(i);
-    if (value.dtype() == to) return value;
+    const Scalar given = x(i);
+    if (given.dtype() == to) return given;
+    if (to == DType::string) return spelled(given);
+    const Scalar value = given.dtype() == DType::string ? spelled_number(given, to) : given;
     if (to == DType::float8e8m0) return to_power_of_two(value, mode, saturates);
     return scalar::cast(to, most && saturates ? saturated(value, *most) : value);
   });
@@ -71,6 +91,7 @@ DType cast_target(const NodeReader& node) {
                                {"DOUBLE", DType::float64},
                                {"FLOAT16", DType::float16},
                                {"BOOL", DType::boolean},
+                               {"STRING", DType::string},
                                {"INT8", DType::int8},
                                {"INT16", DType::int16},
                                {"INT32", DType::int32},
@@ -80,20 +101,20 @@ DType cast_target(const NodeReader& node) {
                                {"UINT32", DType::uint32},
                                {"UINT64", DType::uint64}})
       if (name == text) return dtype;
-    node.fail("attribute 'to' must name a type of numbers such as \"FLOAT\", found \"{}\"", name);
+    node.fail("attribute 'to' must name a type such as \"FLOAT\", found \"{}\"", name);
   }
-  return dtype_attribute(node, "to", node.integer("to"), Types::any);
+  return dtype_attribute(node, "to", node.integer("to"), Types::any_or_string);
 }
 
 void infer_cast(InferContext& c) {
-  expect_type(c, 0, Types::any);
+  expect_type(c, 0, Types::any_or_string);
   static_cast<void>(round_mode(c));
   c.output(0, cast_target(c), c.shape(0));
 }
 
 void infer_cast_like(InferContext& c) {
-  expect_type(c, 0, Types::any);
-  expect_type(c, 1, Types::any);
+  expect_type(c, 0, Types::any_or_string);
+  expect_type(c, 1, Types::any_or_string);
   static_cast<void>(round_mode(c));
   c.output(0, c.dtype(1), c.shape(0));
 }
@@ -174,7 +195,7 @@ constexpr OpRow rows[] = {
     {"", "Cast", infer_cast, define_cast, follows},
     {"", "CastLike", infer_cast_like, define_cast, follows},
     {"", "BitCast", infer_bit_cast, define_bit_cast, follows},
-    {"", "Identity", infer_like_input<Types::any>, define_identity, follows},
+    {"", "Identity", infer_like_input<Types::any_or_string>, define_identity, follows},
     {"", "Dropout", infer_dropout, define_dropout, follows},
 };
 

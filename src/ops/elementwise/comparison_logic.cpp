@@ -50,7 +50,7 @@ Scalar is_infinite(const NodeReader& node, const Scalar& x) {
 
 void infer_where(InferContext& c) {
   expect_type(c, 0, Types::boolean);
-  expect_one_type(c, Types::any, 1);
+  expect_one_type(c, Types::any_or_string, 1);
   c.output(0, c.dtype(1), broadcast_inputs(c));
 }
 
@@ -66,7 +66,7 @@ using enum LayoutRule;
 using Op = ScalarOp;
 
 constexpr OpRow rows[] = {
-    {"", "Equal", infer_test<Types::any>, define_binary<Op::equal>, follows},
+    {"", "Equal", infer_test<Types::any_or_string>, define_binary<Op::equal>, follows},
     {"", "Less", infer_test<Types::numeric>, define_binary<Op::less>, follows},
     {"", "LessOrEqual", infer_test<Types::numeric>, define_binary<Op::less_or_equal>, follows},
     {"", "Greater", infer_test<Types::numeric>, define_binary_formula<greater>, follows},

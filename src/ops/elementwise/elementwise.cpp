@@ -9,6 +9,8 @@ namespace {
 
 std::string_view describe(Types types) {
   switch (types) {
+    case Types::any_or_string:
+      return "any type";
     case Types::any:
       return "any type but string";
     case Types::numeric:
@@ -25,6 +27,8 @@ std::string_view describe(Types types) {
 
 bool contains(Types types, DType dtype) {
   switch (types) {
+    case Types::any_or_string:
+      return dtype == DType::string || contains(Types::any, dtype);
     case Types::any:
       return is_floating(dtype) || is_integer(dtype) || dtype == DType::boolean;
     case Types::numeric:

@@ -6,8 +6,9 @@
 
 namespace onnxc {
 
-// The element types that an operator takes; the half types count as floating.
-enum class Types : uint8_t { any, numeric, floating, integer, boolean };
+// The element types that an operator takes; the half types count as floating. `any` are those with a value that can be
+// converted, `any_or_string` also those that can only be copied and compared.
+enum class Types : uint8_t { any_or_string, any, numeric, floating, integer, boolean };
 
 // Fails unless input i has one of these types.
 void expect_type(const NodeReader& node, size_t i, Types types);

@@ -221,6 +221,7 @@ Scalar antialiased(NestBuilder& nest, const ResizeSpec& spec, const Operand& x, 
 }
 
 void infer_resize(InferContext& c) {
+  c.check(c.dtype(0) != DType::string, "strings cannot be interpolated");
   ResizeSpec spec = resolve_resize(c);
   if (spec.is_decided_by_run()) make_run_time_symbols(c, spec);
   Shape shape;

@@ -174,6 +174,7 @@ void define_reverse_sequence(DefineContext& c) {
 StoreKind reduction_of(const NodeReader& c) {
   std::string reduction = c.text("reduction", "none");
   if (reduction == "none") return StoreKind::assign;
+  c.check(c.dtype(0) != DType::string, "strings have no reduction '{}'", reduction);
   if (reduction == "add") return StoreKind::add;
   if (reduction == "mul") return StoreKind::multiply;
   if (reduction == "min") return StoreKind::minimum;

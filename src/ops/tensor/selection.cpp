@@ -97,9 +97,10 @@ void define_compress(DefineContext& c) {
 
 // ------------------------------------------------------------------------------------------------------ Unique
 
-// a before b in ascending order, false before true, NaN last.
+// a before b in ascending order, false before true, NaN last; strings in the order of their bytes.
 Scalar ascending(const Scalar& a, const Scalar& b) {
   if (a.dtype() == DType::boolean) return both(negated(a), b);
+  if (a.dtype() == DType::string) return scalar::call(StringFunction::precedes, {a, b});
   if (!is_floating(a.dtype())) return less_than(a, b);
   auto is_nan = [](const Scalar& x) { return scalar::unary(ScalarOp::is_nan, x); };
   return any_of(less_than(a, b), both(is_nan(b), negated(is_nan(a))));

@@ -1,4 +1,4 @@
-// TfIdfVectorizer (ONNX 9) for whole numbers: how often each n-gram of a list stands in a sequence.
+// TfIdfVectorizer (ONNX 9): how often each n-gram of a list stands in a sequence.
 #include <algorithm>
 
 #include "ops/families.h"
@@ -130,8 +130,21 @@ void define_tf_idf(DefineContext& c) {
   });
 }
 
+// Strings are counted by their handles: becomes CountGrams(whole numbers).
+void expand_tf_idf(ExpandContext& c) {
+  Value* x = c.in(0);
+  std::vector<NamedAttribute> attributes = c.node().attributes;
+  if (c.dtype(0) == DType::string) {
+    c.check(!c.has_attribute("pool_int64s"), "its input has strings, and attribute 'pool_int64s' is given");
+    x = c.add_row(internal_domain, "Handles", {x}, 1)[0];
+    attributes.push_back({"pool_int64s", c.string_tensor(c.texts("pool_strings")).as_int64()});
+  }
+  c.give(0, c.add_row(internal_domain, "CountGrams", {x}, 1, std::move(attributes))[0]);
+}
+
 constexpr OpRow rows[] = {
-    {"", "TfIdfVectorizer", infer_tf_idf, define_tf_idf},
+    {.domain = "", .name = "TfIdfVectorizer", .expand = expand_tf_idf},
+    {internal_domain, "CountGrams", infer_tf_idf, define_tf_idf},
 };
 
 }  // namespace

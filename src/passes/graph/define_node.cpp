@@ -37,6 +37,13 @@ std::optional<double> count_steps(const Program& program) {
   return total;
 }
 
+bool calls_string_functions(const Program& program) {
+  return std::ranges::any_of(program.steps, [](const Step& step) {
+    const auto* nest = std::get_if<LoopNest>(&step.work);
+    return nest != nullptr && onnxc::calls_string_functions(*nest);
+  });
+}
+
 }  // namespace
 
 void do_naming(const Node& node, const std::function<void()>& work) {
@@ -83,6 +90,7 @@ std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, in
   if (node.op->define == nullptr) return std::nullopt;
   if (!std::ranges::all_of(distinct_outputs(node), has_constant_shape)) return std::nullopt;
   Program program = define_node(node);
+  if (calls_string_functions(program)) return std::nullopt;
   std::optional<double> steps = count_steps(program);
   if (!steps || *steps > static_cast<double>(std::min(maximum_steps, steps_left))) return std::nullopt;
   steps_left -= static_cast<int64_t>(*steps);

@@ -151,6 +151,7 @@ Program lower(const Graph& graph, const KernelChoices& choices) {
   Program program;
   program.guards = graph.guards;
   program.size_rules = graph.size_rules;
+  program.strings = graph.strings;
   LoweringContext context(graph, program, choices.layouts);
   for (const Value* input : graph.inputs) {
     const BufferId id = context.buffer(*input);

@@ -32,7 +32,7 @@ class ReadTensor : public testing::Test {
  protected:
   template <class Message>
   Tensor read(const Message& message, const Limits& limits = {}) {
-    TensorReader reader(folder_.path(""), limits, {});
+    TensorReader reader(folder_.path(""), limits, {}, strings_);
     const auto owner = std::make_shared<Message>(message);
     return reader.read(*owner, "initializer 'w'", owner);
   }
@@ -47,6 +47,7 @@ class ReadTensor : public testing::Test {
   }
 
   ModelFolder folder_;
+  StringTable strings_;
 };
 
 TEST_F(ReadTensor, RawDataOfEveryType) {
@@ -170,9 +171,36 @@ TEST_F(ReadTensor, ElementsOfLessThanAByte) {
   EXPECT_EQ(error(two_bits), "initializer 'w': shape [5] of uint2 needs 2 bytes of data, found 1");
 }
 
+TEST_F(ReadTensor, StringsAreHandles) {
+  TensorProto tensor = tensor_of(TensorProto::STRING, {2, 2});
+  const std::string with_zero("a\0b", 3);
+  for (const std::string& text : {std::string("b"), std::string(), with_zero, std::string("b")})
+    tensor.add_string_data(text);
+  EXPECT_THAT(read(tensor).values<int64_t>(), ElementsAre(1, 0, 2, 1));
+  EXPECT_EQ(strings_.text(2), with_zero);
+  EXPECT_EQ(strings_.size(), 3);
+  EXPECT_EQ(strings_.bytes(), 4);
+  tensor.add_string_data("one more");
+  EXPECT_EQ(error(tensor), "initializer 'w': shape [2, 2] needs 4 elements of data, found 5");
+}
+
+TEST_F(ReadTensor, StringsAreNoBytesOfTheFile) {
+  TensorProto tensor = tensor_of(TensorProto::STRING, {1});
+  tensor.set_raw_data(std::string(8, '\7'));
+  EXPECT_EQ(error(tensor), "initializer 'w': strings belong in string_data, found raw_data");
+  tensor.clear_raw_data();
+  tensor.set_data_location(TensorProto::EXTERNAL);
+  EXPECT_EQ(error(tensor), "initializer 'w': strings belong in string_data, found external data");
+}
+
+TEST_F(ReadTensor, StringsCountAsMemory) {
+  TensorProto tensor = tensor_of(TensorProto::STRING, {1});
+  tensor.add_string_data(std::string(100, 'x'));
+  EXPECT_THAT(error(tensor, {.max_memory = 100}), HasSubstr("it needs 100 bytes, the tensors before it 8"));
+}
+
 TEST_F(ReadTensor, TypesWithoutARowAreNamed) {
-  for (const auto& [type, name] : std::vector<std::pair<int, std::string>>{{TensorProto::STRING, "STRING"},
-                                                                           {TensorProto::COMPLEX64, "COMPLEX64"},
+  for (const auto& [type, name] : std::vector<std::pair<int, std::string>>{{TensorProto::COMPLEX64, "COMPLEX64"},
                                                                            {TensorProto::FLOAT4E2M1, "FLOAT4E2M1"},
                                                                            {TensorProto::COMPLEX128, "COMPLEX128"},
                                                                            {TensorProto::UNDEFINED, "UNDEFINED"},

@@ -17,7 +17,10 @@ Tensor read_tensor_proto(const std::filesystem::path& file) {
   user_check(mapped->bytes().size() <= INT32_MAX &&
                  message->ParseFromArray(mapped->bytes().data(), static_cast<int>(mapped->bytes().size())),
              "{}: this is not a serialized TensorProto", name);
-  TensorReader reader(file.parent_path(), Limits(), {});
+  user_check(message->data_type() != onnx::TensorProto::STRING,
+             "{}: onnxc-run has no place for strings; run the model from Python or C", name);
+  StringTable no_strings;
+  TensorReader reader(file.parent_path(), Limits(), {}, no_strings);
   return reader.read(*message, name, message);
 }
 

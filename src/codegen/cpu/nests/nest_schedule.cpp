@@ -41,6 +41,7 @@ class Scheduler {
   explicit Scheduler(FlatNest nest) { result_.nest = std::move(nest); }
 
   NestSchedule run() {
+    calls_strings_ = calls([](StringFunction) { return true; });
     sort_loops_by_kind();
     order_by_store();
     order_reduce();
@@ -107,10 +108,20 @@ class Scheduler {
     return count;
   }
 
+  bool calls(bool (*is_one)(StringFunction)) {
+    bool found = false;
+    for_each_scalar(nest(), [&](const Scalar& scalar) { found |= calls_string_function(scalar, is_one); });
+    return found;
+  }
+
   void choose_reduction() {
-    result_.vectorises = !parallel_.empty();
+    result_.vectorises = !parallel_.empty() && !calls_strings_;
     if (nest().accumulators.empty()) return;
     result_.vectorises = false;
+    if (calls_strings_) {
+      result_.reduction = ReductionForm::scalar;
+      return;
+    }
     const bool has_reduce = !result_.reduce.empty();
     const int along_reduce = has_reduce ? contiguous_loads(result_.reduce.back().symbol) : 0;
     const bool long_parallel = !parallel_.empty() && estimate(parallel_.back().extent) >= fewest_lanes;
@@ -158,6 +169,7 @@ class Scheduler {
   }
 
   void make_tasks() {
+    if (calls(makes_strings)) return;
     const int64_t reduce_work = estimate(result_.reduce);
     // Loops that may be shared: parallel ones outside of all others, but not the lanes of a tile.
     size_t shared = 0;
@@ -177,6 +189,7 @@ class Scheduler {
   }
 
   NestSchedule result_;
+  bool calls_strings_ = false;
   std::vector<FlatLoop> parallel_, ordered_;
 };
 

@@ -9,6 +9,7 @@
 // - A reduction keeps an array of accumulators, one a lane, so that the compiler vectorises every kind of fold and the
 //   result is the same for every vector width. Its lanes are those of a parallel loop where loads are contiguous along
 //   it (`parallel_lanes`), else of the innermost reduce loop, folded in order at its end (`reduce_lanes`).
+// - String functions are calls: nothing around them is vectorised, and nests that make strings are one task.
 // - Tasks are pieces of the outer loops of about `work_per_task` elements; their number depends on the sizes alone.
 #pragma once
 

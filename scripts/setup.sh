@@ -8,6 +8,7 @@
 #   scripts/setup.sh browser as for build, and a browser (make test-all)
 #   scripts/setup.sh docs    as for test, and MkDocs in an environment of its own (make docs)
 #   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
+#   scripts/setup.sh iree    as for build, and IREE's compiler in an environment of its own (python -m tools.iree_comparison)
 #   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
 #
 # Everything of ours lives under $ONNXC_CACHE (default ~/.cache/onnxc): nothing is put into the user's Python.
@@ -108,6 +109,9 @@ if [ "$goal" = ray ]; then
 fi
 if [ "$goal" = docs ]; then
   make_venv "$ONNXC_DOCS_VENV" scripts/requirements-docs.txt
+fi
+if [ "$goal" = iree ]; then
+  make_venv "$ONNXC_IREE_VENV" scripts/requirements-iree.txt
 fi
 if [ "$goal" = wheel ]; then
   make_venv "$ONNXC_WHEEL_VENV" scripts/requirements-wheel.txt

@@ -3,8 +3,9 @@
     python -m tools.public_kernels --babelstream CHECKOUT --hipkittens CHECKOUT --include DIR
 
 CHECKOUT is a clone of github.com/UoB-HPC/BabelStream, and of github.com/HazyResearch/HipKittens with the folder
-`include` of its branch cdna3. DIR has the headers of HIP 6 or later (/opt/rocm/include). Prints docs/gfx942sim.md's
-table; each result is checked.
+`include` of its branch cdna3. DIR has the headers of HIP 6 or later: /opt/rocm/include, or the folders `include` of
+github.com/ROCm/HIP and `hipamd/include` of github.com/ROCm/clr together with a hip_version.h. Prints the table of
+docs/gfx942sim.md; each result is checked.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -153,15 +155,38 @@ def as_bfloat16(array: Floats) -> Floats:
     return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
+# In include/ops/warp/memory/util/util.cuh: the bit of a buffer's descriptor by which the L1 cache deals rows of a power
+# of two to its banks. AMD documents it for indexed accesses alone, and the simulator refuses it; results are the same.
+SWIZZLE = "stride_field = stride_field | 0x8000;"
+
+
+# What a wavefront read or wrote in LDS is not waited for before some of the barriers, and operands that were just read
+# are used without a wait: right by luck alone, which the simulator refuses.
+BARRIER, WAIT = "__builtin_amdgcn_s_barrier();", 'asm volatile("s_waitcnt lgkmcnt(0)"); '
+
+
+def without_swizzle(include: Path, folder: Path) -> Path:
+    """A copy of HipKittens' headers whose buffers are plain ones."""
+    copy = Path(shutil.copytree(include, folder / "include"))
+    header = copy / "ops/warp/memory/util/util.cuh"
+    text = header.read_text()
+    if SWIZZLE not in text:
+        raise RuntimeError(f"{header} has no line '{SWIZZLE}': is it of the branch cdna3?")
+    header.write_text(text.replace(SWIZZLE, ""))
+    return copy
+
+
 def hipkittens(simulator: Simulator, checkout: Path, include: list[str]) -> Iterator[Outcome]:
     folder = checkout / "analysis" / "bf16_gemm" / "mi325x"
-    options = ["-DKITTENS_CDNA3", f"-I{checkout / 'include'}", *include, "-include", "hip/hip_runtime.h"]
     for size, published in HIPKITTENS.items():
         text = (folder / f"kernel_{size}.cpp").read_text()
         # Without the binding to Python, which wants the host's side of HIP.
         text = text[: text.index("void dispatch_micro")].replace('#include "pyutils/pyutils.cuh"', "")
+        text = text.replace(BARRIER, WAIT + BARRIER)
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / "gemm.hip").write_text(text)
+            headers = without_swizzle(checkout / "include", Path(name))
+            options = ["-DKITTENS_CDNA3", f"-I{headers}", *include, "-include", "hip/hip_runtime.h"]
             code = compile_for_device(Path(name) / "gemm.hip", options)
         block = re.search(r"BLOCK_SIZE\s*=\s*(\d+)", text)
         if block is None:

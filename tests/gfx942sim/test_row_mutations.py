@@ -17,7 +17,7 @@ from tests.test_install import device_libraries
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-ROWS, WAVE = "memory_bound/normalized_rows.h", "wave/wave.h"
+ROWS, CHUNKS, WAVE = "memory_bound/normalized_rows.h", "memory_bound/normalized_chunks.h", "wave/wave.h"
 
 MUTATIONS = [
     Mutation(
@@ -42,13 +42,13 @@ MUTATIONS = [
     ),
     Mutation(
         "load behind the end of a row",
-        [Change("(first, at < last ? at : last)", "(first, at)", ROWS)],
+        [Change("(first, at < last ? at : last, view_)", "(first, at, view_)", ROWS)],
         "behind the end of a device allocation",
     ),
     Mutation(
         "store behind the end of a row",
         [Change("if (row_.is_real & row_.is_inside(begin, i))", "if (row_.is_real)", ROWS)],
-        "without a release and an acquire",
+        "behind the end of a device allocation",
     ),
     Mutation(
         "what lies behind the end of a row counted",
@@ -56,13 +56,13 @@ MUTATIONS = [
         WRONG_RESULT,
     ),
     Mutation(
-        "last chunk counted as a whole one",
-        [Change("rest < plan.capacity() ? rest : plan.capacity()", "plan.capacity()", ROWS)],
+        "first part counted for those that are missing",
+        [Change("i + j * R::threads < count ? 1.0f : 0.0f", "1.0f", CHUNKS)],
         WRONG_RESULT,
     ),
     Mutation(
-        "part of the results of a chunk not stored",
-        [Change("  partial[2 * launch.inner] = moments.squares;\n", "", ROWS)],
+        "one of a part's results not stored",
+        [Change("  partial[2 * R::lanes] = static_cast<float>(statistics.squares);\n", "", CHUNKS)],
         WRONG_RESULT,
     ),
 ]

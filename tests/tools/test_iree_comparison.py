@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.iree_comparison import LAYERS, Binding, Dispatch, Fill, Layer, mlir_of, read_commands
+from tools.iree_comparison import LAYERS, Binding, Dispatch, Fill, Layer, mlir_of, parts_for, read_commands
 
 COMMANDS = """
     %c1792 = arith.constant 1792 : index
@@ -40,4 +40,12 @@ def test_layers_have_the_sizes_of_convolution() -> None:
     assert layer.output_size == (16, 56, 56)
     assert layer.operations == 2 * 3 * 64 * 147 * 16 * 56 * 56
     assert "tensor<1x3x18x118x118xf32>" in mlir_of(layer)
+    assert "split_reduction" not in mlir_of(layer)
     assert len({layer.name for layer in LAYERS}) == len(LAYERS)
+
+
+def test_splits_until_each_compute_unit_has_a_group() -> None:
+    layer = Layer("", 64, 64, (4, 5, 6))
+    assert [parts_for(layer, groups) for groups in (304, 303, 100, 76, 75, 1)] == [1, 2, 4, 4, 8, 8]
+    assert parts_for(Layer("", 3, 64, (4, 5, 6)), 1) == 1
+    assert "split_reduction = [16 : index, 3 : index, 3 : index, 3 : index]" in mlir_of(layer, 4)

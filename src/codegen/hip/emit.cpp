@@ -160,10 +160,11 @@ class HipEmitter {
     TextWriter unnamed;
     const std::string members = print_epilogues(unnamed, call, *spec, "", EpilogueSide::device);
     const std::string instance = spec->function(call, program_);
-    const std::string key = fmt::format("{}({}) {}", instance, arguments_type, unnamed.take());
+    const std::optional<DeviceFunction> second = spec->second(call, program_);
+    const std::string key =
+        fmt::format("{}({}) {} {}", instance, arguments_type, second ? second->instance : "", unnamed.take());
     auto [known, is_new] = shared_.try_emplace(key);
     SharedKernel& kernel = known->second;
-    const std::optional<DeviceFunction> second = spec->second(call, program_);
     if (is_new) {
       kernel = add_kernel("kernel");
       const bool has_inner = static_cast<bool>(call.inner_epilogue.value);

@@ -277,6 +277,49 @@ def test_instances_of_any_size(is_blocked: bool, tmp_path: Path, monkeypatch: py
             expect(results[f"y{i}"], np.maximum(group_normalized(x, groups, scale, shift) + x, 0), 2e-5)
 
 
+@pytest.mark.parametrize("is_blocked", [True, False], ids=["blocks", "rows"])
+@pytest.mark.parametrize("axis", [1, 4], ids=["channels", "width"])
+def test_instances_in_parts_of_a_concat(
+    axis: int, is_blocked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stored where they belong, rows of one kernel and rows in chunks; along the width no row lies together there."""
+    nodes, inputs, constants = [], {}, {}
+    sizes = [(2, 3, 5), (9, 33, 35)]
+    for i, size in enumerate(sizes):
+        inputs[f"x{i}"] = random(2, 32, *size) * np.float32(2) + 3
+        for part in range(2):
+            scale, shift = random(32, seed=part), random(32, seed=part + 2)
+            constants |= {f"scale{i}{part}": scale, f"shift{i}{part}": shift}
+            nodes += [
+                helper.make_node(
+                    "InstanceNormalization",
+                    [f"c{i}" if is_blocked else f"x{i}", f"scale{i}{part}", f"shift{i}{part}"],
+                    [f"n{i}{part}"],
+                ),
+                helper.make_node("Relu", [f"n{i}{part}"], [f"r{i}{part}"]),
+            ]
+        joined = f"j{i}" if is_blocked else f"y{i}"
+        nodes.append(helper.make_node("Concat", [f"r{i}0", f"r{i}1"], [joined], axis=axis))
+        if is_blocked:  # between convolutions, which change nothing here
+            for channels, source, result in ((32, f"x{i}", f"c{i}"), (64 if axis == 1 else 32, joined, f"y{i}")):
+                constants[f"w{result}"] = np.eye(channels, dtype=np.float32).reshape(channels, channels, 1, 1, 1)
+                conv = helper.make_node("Conv", [source, f"w{result}"], [result])
+                nodes.insert(0 if source[0] == "x" else len(nodes), conv)
+    proto = model(nodes, {name: (np.float32, x.shape) for name, x in inputs.items()}, constants)
+    compiled = Compiled(proto, tmp_path, monkeypatch)
+    results = compiled.run(**inputs)
+    for i in range(len(sizes)):
+        parts = [
+            np.maximum(group_normalized(inputs[f"x{i}"], 32, constants[f"scale{i}{p}"], constants[f"shift{i}{p}"]), 0)
+            for p in range(2)
+        ]
+        expect(results[f"y{i}"], np.concatenate(parts, axis=axis), 2e-5)
+    # Nothing is copied: a kernel for each short row's part, two for each long one's, and the convolutions.
+    kernels = compiled.launches()
+    assert "nest" not in kernels, kernels
+    assert len(kernels) == (10 if is_blocked else 6), kernels
+
+
 def test_half_precision_keeps_its_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums and squares that pass float16's largest number, 65504, by far: the results do not."""
     volume = np.where(np.indices((4, 4, 4)).sum(axis=0) % 2 == 0, 512, -512).astype(FLOAT16)

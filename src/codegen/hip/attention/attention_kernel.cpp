@@ -115,10 +115,8 @@ double separate_microseconds(const KernelCall& scores, const KernelCall& product
   auto expected = [](const KernelCall& call) {
     return dynamic_cast<const HipKernelSpec&>(*call.spec).figures().microseconds;
   };
-  // Between a kernel and the next that waits for it, assumed.
-  constexpr double launch = 2;
   const int64_t bytes = sizes.batch * sizes.groups * sizes.queries * sizes.keys * element_bytes;
-  return expected(scores) + estimate_memory(2 * bytes).microseconds + expected(product) + 2 * launch;
+  return expected(scores) + estimate_memory(2 * bytes).microseconds + expected(product) + 2 * launch_microseconds;
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes)
   double cycles = std::max(static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
                            static_cast<double>(rounds) * (steps * (step + exposed_cycles) + tile_overhead_cycles));
   if (parts > 1)
-    cycles += tile_overhead_cycles + 8 * static_cast<double>(plan.workspace_count(tiles)) / memory_rate * clock;
+    cycles += launch_microseconds * gpu_cycles_a_microsecond + tile_overhead_cycles +
+              8 * static_cast<double>(plan.workspace_count(tiles)) / memory_rate * clock;
   const double element = kernels::is_half(plan.products) ? 2 : 4;
   const auto inputs = static_cast<double>(sizes.batch * sizes.input.product() * plan.shape.input_channels),
              outputs = static_cast<double>(sizes.batch * sizes.output.product() * plan.shape.output_channels);

@@ -4,7 +4,7 @@
 // second-level cache. Each step of a tile takes the largest of the three; a tile also has a prologue and an end. A
 // block that is alone on its compute unit waits for memory in each step as well. The slowest compute unit has the tiles
 // that do not divide evenly. Memory is read and written once, at its full rate and at the same time; a split reduction
-// also writes and reads its partial sums. None of it is measured: we have no such GPU.
+// also writes and reads its partial sums, in a launch more. None of it is measured: we have no such GPU.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"
@@ -21,6 +21,8 @@ struct GpuEstimate {
 };
 
 inline constexpr double gpu_cycles_a_microsecond = kernels::gpu.clock_megahertz;
+// Between a kernel and the next that waits for it: published measurements are 2 to 4.
+inline constexpr double launch_microseconds = 3;
 
 GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes);
 

@@ -99,7 +99,9 @@ RowPlan choose_chunks(const RowShape& shape) {
   plan.threads = nest_threads / plan.lanes;
   plan.held = most_elements;
   const int64_t tiles = larger(divide_up(shape.outer, plan.rows_a_block()) * divide_up(shape.inner, plan.lanes), 1);
-  while (plan.held > 8 && tiles * divide_up(shape.columns, plan.capacity()) < 2 * compute_units) plan.held /= 2;
+  auto chunks = [&] { return divide_up(shape.columns, plan.capacity()); };
+  // Each block puts all parts together: not more of them than its threads load at once.
+  while (plan.held > 8 && tiles * chunks() < compute_units && chunks() <= plan.most_parts() / 2) plan.held /= 2;
   return plan;
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 using kernels::block_channels;
 using kernels::RowKind;
+using kernels::RowMemory;
 using kernels::RowPlan;
 using kernels::RowSizes;
 
@@ -52,6 +53,7 @@ struct Rows {
   int64_t group_lanes = 1;
   std::vector<std::string> coordinates;  // of its logical axes, of the indices that the kernel passes
   double epsilon = 0;
+  bool is_by_instance = false;  // of [N, C, ...]
 
   Expr part(size_t first, size_t end) const {
     return product(Shape(extents.begin() + static_cast<long>(first), extents.begin() + static_cast<long>(end)));
@@ -76,10 +78,22 @@ RowShape shape_of(const Rows& rows, const Program& program, int64_t element_size
           .element_size = element_size};
 }
 
+const char* name(RowMemory place) {
+  switch (place) {
+    case RowMemory::whole:
+      return "whole";
+    case RowMemory::part:
+      return "part";
+    case RowMemory::cut:
+      return "cut";
+  }
+  internal_error("where rows lie");
+}
+
 std::string plan_text(const RowPlan& plan) {
-  return fmt::format("RowPlan{{RowKind::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", name(plan.kind), plan.outer_axes,
-                     plan.row_axes, plan.columns, plan.lanes, plan.threads, plan.vector, plan.held, plan.group_lanes,
-                     plan.is_blocked);
+  return fmt::format("RowPlan{{RowKind::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, RowMemory::{}, RowMemory::{}}}",
+                     name(plan.kind), plan.outer_axes, plan.row_axes, plan.columns, plan.lanes, plan.threads,
+                     plan.vector, plan.held, plan.group_lanes, plan.is_blocked, name(plan.input), name(plan.output));
 }
 
 // What the two kernels have in common.
@@ -90,8 +104,8 @@ class RowSpecBase : public HipKernelSpec {
 
   KernelOperands operands() const override { return operands_; }
 
-  // Rows are counted through whole buffers.
-  bool accepts_views() const override { return false; }
+  // Others are counted through whole buffers.
+  bool accepts_views() const override { return rows_.is_by_instance; }
   std::string device_header() const override { return device_header_path; }
   std::string host_header() const override { return host_header_path; }
 
@@ -102,8 +116,53 @@ class RowSpecBase : public HipKernelSpec {
     extents.resize(RowSizes::most_axes, "1");
     return braced({braced(extents), text.expr(rows_.channels)});
   }
-  std::string launch(const KernelText& text) const {
-    return fmt::format("{}.launch({})", plan_text(plan_), sizes(text));
+  std::string row_arguments(const KernelCall& call, const KernelText& text) const {
+    return braced({text.pointer(call.inputs[0]), text.pointer(call.output),
+                   fmt::format("{:a}F", static_cast<float>(rows_.epsilon)), sizes(text),
+                   fmt::format("{}.launch({})", plan_text(plan_), sizes(text)), view(text, call.inputs[0]),
+                   view(text, call.output)});
+  }
+  // A thread loads one element at a time where the next one may lie elsewhere.
+  RowPlan plan_of(const KernelCall& call, const Program& program) const {
+    RowPlan plan = plan_;
+    plan.input = place(program, call.inputs[0]);
+    plan.output = place(program, call.output);
+    if (plan.input != RowMemory::whole || plan.output != RowMemory::whole) {
+      plan.held *= plan.vector;
+      plan.vector = 1;
+    }
+    return plan;
+  }
+
+  // By the axes in memory.
+  std::vector<Expr> strides(const Program& program, BufferId id) const {
+    std::vector<Expr> result = {axis_stride(program, id, 0)};
+    if (rows_.is_blocked)
+      result.push_back(axis_stride(program, id, 1, block_channels));
+    else
+      result.insert(result.end(), {axis_stride(program, id, 1) * rows_.extents[2], axis_stride(program, id, 1)});
+    for (size_t axis = 2; axis < program.buffer(id).shape.size(); ++axis)
+      result.push_back(axis_stride(program, id, axis));
+    if (rows_.is_blocked) result.emplace_back(1);
+    return result;
+  }
+  RowMemory place(const Program& program, BufferId id) const {
+    if (!program.buffer(id).view) return RowMemory::whole;
+    const std::vector<Expr> found = strides(program, id);
+    Expr contiguous = rows_.inner();
+    for (size_t i = 0; i < static_cast<size_t>(rows_.row_axes); ++i) {
+      const auto axis = static_cast<size_t>(rows_.outer_axes + rows_.row_axes - 1) - i;
+      if (!proven_equal(found[axis], contiguous)) return RowMemory::cut;
+      contiguous = contiguous * rows_.extents[axis];
+    }
+    return RowMemory::part;
+  }
+  std::string view(const KernelText& text, BufferId id) const {
+    if (place(text.program, id) == RowMemory::whole) return "{}";
+    std::vector<std::string> texts;
+    for (const Expr& stride : strides(text.program, id)) texts.push_back(text.expr(stride));
+    texts.resize(RowSizes::most_axes, "0");
+    return braced({braced(texts)});
   }
 
   // `passes`: how often the tensor is read or stored.
@@ -133,12 +192,11 @@ class RowSpec : public RowSpecBase {
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
     return fmt::format("RowArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
   }
-  std::string function(const KernelCall&, const Program&) const override {
-    return fmt::format("normalized_rows<{}>", plan_text(plan_));
+  std::string function(const KernelCall& call, const Program& program) const override {
+    return fmt::format("normalized_rows<{}>", plan_text(plan_of(call, program)));
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
-    return braced({text.pointer(call.inputs[0]), text.pointer(call.output),
-                   fmt::format("{:a}F", static_cast<float>(rows_.epsilon)), sizes(text), launch(text)});
+    return row_arguments(call, text);
   }
   std::string blocks() const override { return plan_text(plan_) + ".blocks(arguments.call.sizes)"; }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
@@ -149,38 +207,34 @@ class RowSpec : public RowSpecBase {
   }
 };
 
-class RowMomentsSpec : public RowSpecBase {
+// Of few long rows: a kernel for the statistics of their chunks, and one that puts these together and normalises.
+class RowChunkSpec : public RowSpecBase {
  public:
-  RowMomentsSpec(Rows rows, const RowPlan& plan, int64_t element_size, KernelOperands operands, Expr images,
-                 Expr groups)
-      : RowSpecBase(std::move(rows), plan, element_size, std::move(operands)),
-        images_(std::move(images)),
-        groups_(std::move(groups)) {}
+  RowChunkSpec(Rows rows, const RowPlan& plan, int64_t element_size, KernelOperands operands, int64_t common_rows)
+      : RowSpecBase(std::move(rows), plan, element_size, std::move(operands)), common_rows_(common_rows) {}
 
   std::string describe() const override { return "moments of chunks of rows"; }
+  std::string device_header() const override { return "kernels/hip/memory_bound/normalized_chunks.h"; }
   std::string arguments_type(const KernelCall& call, const Program& program) const override {
-    return fmt::format("MomentsArguments<{}>", c_type(program, call.inputs[0]));
+    return fmt::format("ChunkArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
   }
-  std::string function(const KernelCall&, const Program&) const override {
-    return fmt::format("partial_moments<{}>", plan_text(plan_));
+  std::string function(const KernelCall& call, const Program& program) const override {
+    return fmt::format("partial_moments<{}>", plan_text(plan_of(call, program)));
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
-    return braced({text.pointer(call.inputs[0]), text.pointer(call.output), text.pointer(*call.workspace), sizes(text),
-                   text.expr(images_), text.expr(groups_), launch(text)});
+    return braced({row_arguments(call, text), text.pointer(*call.workspace),
+                   fmt::format("{}.share({}, {})", plan_text(plan_), sizes(text), common_rows_)});
   }
-  std::string blocks() const override { return plan_text(plan_) + ".chunk_blocks(arguments.call.sizes)"; }
-  std::optional<DeviceFunction> second(const KernelCall&, const Program&) const override {
-    return DeviceFunction{fmt::format("combine_moments<{}>", plan_text(plan_)),
-                          plan_text(plan_) +
-                              ".is_empty(arguments.call.sizes) ? 0 : arguments.call.images * "
-                              "arguments.call.groups"};
+  std::string blocks() const override { return plan_text(plan_) + ".part_blocks(arguments.call.rows.sizes)"; }
+  std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
+    return DeviceFunction{fmt::format("normalized_chunks<{}, {}>", plan_text(plan_of(call, program)), common_rows_),
+                          plan_text(plan_) + ".chunk_blocks(arguments.call.rows.sizes)"};
   }
-  // Of the statistics: which, image and group.
-  std::vector<std::string> coordinates(size_t) const override { return {"n", "g", "c"}; }
-  KernelFigures figures() const override { return traffic(1, plan_.lds_bytes()); }
+  std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
+  KernelFigures figures() const override { return traffic(3, plan_.lds_bytes()); }
 
  private:
-  Expr images_, groups_;
+  int64_t common_rows_;  // with the same statistics
 };
 
 int64_t larger_size(DType a, DType b) { return std::max(element_size(a), element_size(b)); }
@@ -250,7 +304,7 @@ void lower_last_axes(const Node& node, const LayerNormalizationSpec& spec, Lower
 
 struct InstanceRows {
   Rows rows;
-  bool is_one_kernel;  // it can put groups together
+  bool is_one_kernel;  // it can put groups together; else they are read in chunks
 };
 
 // Each channel's voxels in blocks of channels; the lanes of a group may be put together.
@@ -268,9 +322,9 @@ InstanceRows blocked_rows(const Shape& shape, const Expr& groups) {
   rows.extents.emplace_back(block_channels);
   rows.coordinates = {"n", fmt::format("(g * {} + {})", block_channels, index_names[rows.extents.size() - 1])};
   for (size_t i = 2; i < shape.size(); ++i) rows.coordinates.emplace_back(index_names[i]);
-  const std::optional<int64_t> lanes = floor_div(shape[1], groups).constant();
-  result.is_one_kernel = lanes && *lanes > 0 && block_channels % *lanes == 0;
-  if (result.is_one_kernel) rows.group_lanes = *lanes;
+  const int64_t lanes = floor_div(shape[1], groups).constant().value();
+  result.is_one_kernel = block_channels % lanes == 0;
+  if (result.is_one_kernel) rows.group_lanes = lanes;
   return result;
 }
 
@@ -279,41 +333,28 @@ InstanceRows planar_rows(const Shape& shape, const Expr& groups) {
   const Expr channels = floor_div(shape[1], groups);
   Shape extents = {shape[0], groups, channels};
   extents.insert(extents.end(), shape.begin() + 2, shape.end());
-  InstanceRows result{row_major_rows(RowKind::moments, extents, 2, extents.size()), channels.constant().has_value()};
+  InstanceRows result{row_major_rows(RowKind::moments, extents, 2, extents.size()), true};
   std::vector<std::string>& coordinates = result.rows.coordinates;
-  coordinates[1] = fmt::format("(g * {} + c)", channels.constant().value_or(1));
+  coordinates[1] = fmt::format("(g * {} + c)", channels.constant().value());
   coordinates.erase(coordinates.begin() + 2);
   return result;
 }
 
-void lower_long_rows(const Node& node, InstanceRows instances, const RowShape& shape, const Expr& groups,
-                     BufferId input, LoweringContext& context) {
-  Program& program = context.program();
+void lower_long_rows(const Node& node, Rows rows, const RowShape& shape, int64_t common_rows, const Layout& layout,
+                     Epilogue epilogue, LoweringContext& context) {
   const RowPlan plan = choose_chunks(shape);
-  Rows& rows = instances.rows;
   rows.group_lanes = 1;
-  const Expr images = rows.extents[0];
-  const std::string& name = node.inputs[0]->name;
+  const Value &input = *node.inputs[0], &output = *node.outputs[0];
   KernelCall call;
-  call.inputs = {input};
-  call.output = add_temporary(program, name + ".moments", {3, images, groups});
-  // Partial results are [outer][chunk][value][inner].
-  call.workspace =
-      add_temporary(program, name + ".partial",
-                    {rows.outer(), ceil_div(rows.columns(), plan.capacity()), kernels::partial_values, rows.inner()});
-  const Buffer& moments = program.buffer(call.output);
-  for (size_t i = 0; i < moments.shape.size(); ++i)
-    call.epilogue.axes.push_back(
-        {Symbol::axis(fmt::format("i{}", i), moments.shape[i]), moments.shape[i], AxisKind::parallel});
-  call.epilogue.value = scalar::accumulator(DType::float32, 0);
-  const Buffer& normalized = program.buffer(input);
-  KernelOperands operands{{whole_operand(normalized.shape, {normalized.layout})},
-                          whole_operand(program.buffer(call.output).shape, {Layout::row_major(3)})};
+  call.inputs = {context.buffer_as(input, layout, node.origin)};
+  call.epilogue = std::move(epilogue);
+  call.workspace = add_temporary(context.program(), input.name + ".partial",
+                                 {rows.outer(), min(ceil_div(rows.columns(), plan.capacity()), plan.most_parts()),
+                                  kernels::partial_values, rows.inner()});
+  KernelOperands operands{{whole_operand(*input.shape, {layout})}, whole_operand(*output.shape, {layout})};
   call.spec =
-      std::make_shared<RowMomentsSpec>(std::move(rows), plan, shape.element_size, std::move(operands), images, groups);
-  const BufferId output = call.output;
-  program.steps.push_back({std::move(call), {node.origin}});
-  define_by_moments(node, groups, output, context);
+      std::make_shared<RowChunkSpec>(std::move(rows), plan, shape.element_size, std::move(operands), common_rows);
+  context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
 // In blocks or row-major, as the input is.
@@ -326,13 +367,17 @@ void lower_instances(const Node& node, const InstanceNormalizationSpec& spec, Lo
   internal_check(is_blocked || layout.is_row_major(), "a layout of this target");
   const Expr& groups = spec.groups;
   InstanceRows instances = is_blocked ? blocked_rows(shape, groups) : planar_rows(shape, groups);
+  instances.rows.is_by_instance = true;
   instances.rows.epsilon = spec.epsilon;
   const RowShape row_shape =
       shape_of(instances.rows, context.program(), larger_size(value.dtype, node.outputs[0]->dtype));
-  if (!instances.is_one_kernel || are_few_and_long(row_shape))
-    return lower_long_rows(node, std::move(instances), row_shape, groups, input, context);
   auto channel = [](const Operand&, const std::vector<Expr>& i) { return std::vector<Expr>{i[1]}; };
-  emit_rows(node, std::move(instances.rows), layout, scaled_epilogue(node, context, channel), context);
+  Epilogue epilogue = scaled_epilogue(node, context, channel);
+  if (!instances.is_one_kernel || are_few_and_long(row_shape))
+    return lower_long_rows(node, std::move(instances.rows), row_shape,
+                           is_blocked ? spec.channels_per_group().constant().value() : 1, layout, std::move(epilogue),
+                           context);
+  emit_rows(node, std::move(instances.rows), layout, std::move(epilogue), context);
 }
 
 // Whether the kernels have the types of a node's first input and output.
@@ -400,6 +445,7 @@ void offer_instance_normalization(const HipProblem& problem, Offers& offers) {
   if (!is_instance_normalization(node) || !has_kernel_types(node) || !is_within_rank(*node.inputs[0])) return;
   const InstanceNormalizationSpec spec = resolve_instance_normalization(NodeReader(node));
   if (spec.has_parameters_by_group || !std::isfinite(spec.epsilon)) return;
+  if (spec.channels_per_group().constant().value_or(0) <= 0) return;
   offers.push_back({.kernel = "instance_normalization",
                     .gives = LayoutDemand::none,
                     .lower = [&node, spec](LoweringContext& context) { lower_instances(node, spec, context); }});

@@ -12,8 +12,7 @@
 // longer than a block holds is read twice: chunk after chunk for its statistics, then backwards, since the last chunks
 // are still in the caches.
 //
-// Few long rows would leave most compute units idle: there a first kernel reduces one chunk a block, a second kernel
-// combines the chunks in order, in double, and loop nests do the rest (moments).
+// Few long rows would leave most compute units idle: normalized_chunks.h.
 //
 // Bound by: memory, one read and one store of each element; small tensors by the latency of loads and reductions.
 // Limits: 2^30 rows, and as many elements a row.
@@ -43,7 +42,9 @@ class Row {
   bool is_real;          // threads behind the last row compute that one once more
   int32_t columns;
 
-  __device__ Row(const Input* input, const RowLaunch& launch, uint32_t tile) {
+  template <class Arguments>
+  __device__ Row(const Arguments& arguments, uint32_t tile) : launch_(arguments.launch), view_(arguments.input_view) {
+    const RowLaunch& launch = launch_;
     const int thread = thread_index();
     lane_ = thread % lanes;
     first_ = thread / lanes % threads;
@@ -61,7 +62,49 @@ class Row {
     block_ = static_cast<int64_t>(first_outer) * columns * behind;
     in_block_ = static_cast<uint32_t>(outer * columns * behind + inner);
     outer += first_outer;
-    input_ = reinterpret_cast<const char*>(input + block_);
+    if constexpr (plan.input != RowMemory::whole) {
+      int64_t at[RowSizes::most_axes] = {};
+      place_row(at);
+      block_ = offset_of_row(at, view_);
+    }
+    input_ = reinterpret_cast<const char*>(arguments.input + block_);
+  }
+
+  // The indices along some axes of the element with this number.
+  template <int first, int end>
+  __device__ void place(uint32_t number, int64_t (&at)[RowSizes::most_axes]) const {
+    if constexpr (first < end) {
+#pragma clang loop unroll(full)
+      for (int axis = end - 1; axis > first; --axis) {
+        const uint32_t rest = launch_.extents[axis].quotient(number);
+        at[axis] = number - rest * launch_.extents[axis].divisor;
+        number = rest;
+      }
+      at[first] = number;
+    }
+  }
+  static constexpr int row_end = plan.outer_axes + plan.row_axes;
+  // Those of the row itself, and those of one of its elements.
+  __device__ void place_row(int64_t (&at)[RowSizes::most_axes]) const {
+    place<0, plan.outer_axes>(static_cast<uint32_t>(outer), at);
+    place<row_end, RowSizes::most_axes>(static_cast<uint32_t>(inner), at);
+  }
+  __device__ void place_column(int32_t column, int64_t (&at)[RowSizes::most_axes]) const {
+    place<plan.outer_axes, row_end>(static_cast<uint32_t>(column), at);
+  }
+  // The offsets in a part of a buffer: of the row, and of an element from there.
+  template <int first, int end>
+  __device__ static int64_t offset_along(const int64_t (&at)[RowSizes::most_axes], const RowView& view) {
+    int64_t offset = 0;
+#pragma clang loop unroll(full)
+    for (int axis = first; axis < end; ++axis) offset += at[axis] * view.strides[axis];
+    return offset;
+  }
+  __device__ static int64_t offset_of_row(const int64_t (&at)[RowSizes::most_axes], const RowView& view) {
+    return offset_along<0, plan.outer_axes>(at, view) + offset_along<row_end, RowSizes::most_axes>(at, view);
+  }
+  __device__ static int64_t offset_in_row(const int64_t (&at)[RowSizes::most_axes], const RowView& view) {
+    return offset_along<plan.outer_axes, row_end>(at, view);
   }
 
   // The byte offset of an element from the block's first: the thread's own part of its address. Between two uses of a
@@ -80,7 +123,8 @@ class Row {
   // The first of the elements that a thread loads at once.
   __device__ int32_t column(int32_t begin, int load) const { return begin + (load * threads + first_) * vector; }
   __device__ bool is_inside(int32_t begin, int load) const { return column(begin, load) < columns; }
-  __device__ bool is_first_thread() const { return first_ == 0; }
+  // Which of the row's threads this is.
+  __device__ int32_t thread_of_row() const { return first_; }
 
   // An element behind the end of the row is read from its end, so that no load needs a branch.
   __device__ void load(int32_t begin, float (&values)[count]) const {
@@ -89,10 +133,21 @@ class Row {
     for (int i = 0; i < held; ++i) {
       const int32_t at = column(begin, i), last = columns - vector;
       ElementVector<Input, vector> loaded;
-      __builtin_memcpy(&loaded, input_ + offset<Input>(first, at < last ? at : last), sizeof loaded);
+      __builtin_memcpy(&loaded, input_ + offset_at<plan.input, Input>(first, at < last ? at : last, view_),
+                       sizeof loaded);
 #pragma clang loop unroll(full)
       for (int j = 0; j < vector; ++j) values[i * vector + j] = static_cast<float>(loaded.values[j]);
     }
+  }
+
+  // The byte offset of an element from where the row or, in a buffer of its own, the block begins.
+  template <RowMemory place, class T>
+  __device__ int64_t offset_at(uint32_t first, int32_t at, const RowView& view) const {
+    if constexpr (place == RowMemory::whole) return offset<T>(first, at);
+    if constexpr (place == RowMemory::part) return offset<T>(0, at);
+    int64_t indices[RowSizes::most_axes] = {};
+    place_column(at, indices);
+    return offset_in_row(indices, view) * static_cast<int64_t>(sizeof(T));
   }
 
   // Sets the elements behind the end.
@@ -192,6 +247,8 @@ class Row {
   int lane_, first_;
   int64_t block_;
   uint32_t in_block_, stride_;
+  const RowLaunch& launch_;
+  const RowView& view_;
 };
 
 // All of it, of a row that is held.
@@ -316,12 +373,10 @@ class RowStore {
   using R = Row<plan, Input>;
 
   __device__ RowStore(const R& row, const RowArguments<Input, Output>& arguments, const Epilogue& epilogue)
-      : row_(row),
-        arguments_(arguments),
-        epilogue_(epilogue),
-        output_(reinterpret_cast<char*>(arguments.output + row.first_of_block())) {
-    place<0, plan.outer_axes>(static_cast<uint32_t>(row.outer), at_);
-    place<plan.outer_axes + plan.row_axes, RowSizes::most_axes>(static_cast<uint32_t>(row.inner), at_);
+      : row_(row), view_(arguments.output_view), epilogue_(epilogue) {
+    row.place_row(at_);
+    output_ = reinterpret_cast<char*>(
+        arguments.output + (plan.output == RowMemory::whole ? row.first_of_block() : R::offset_of_row(at_, view_)));
     if constexpr (plan.is_blocked) {
       // Lanes that pad the last block of channels compute what the last channel does, and store zeros.
       const int64_t left = arguments.sizes.channels - at_[plan.outer_axes - 1] * plan.lanes;
@@ -330,16 +385,18 @@ class RowStore {
     }
   }
 
-  // All elements first, then the stores: behind a store the compiler would load again what the epilogue reads.
+  // All elements first, then the stores: behind a store the compiler would load again what the epilogue reads, or wait
+  // for the store together with an earlier load.
   __device__ void store(int32_t begin, float (&values)[R::count]) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < R::count; ++i) {
       const int32_t column = row_.column(begin, i / R::vector) + i % R::vector, last = row_.columns - 1;
-      place<plan.outer_axes, plan.outer_axes + plan.row_axes>(static_cast<uint32_t>(column < last ? column : last),
-                                                              at_);
+      row_.place_column(column < last ? column : last, at_);
       const float value = epilogue_(values[i], at_[0], at_[1], at_[2], at_[3], at_[4], at_[5]);
       values[i] = is_channel_ ? value : 0.0f;
     }
+#pragma clang loop unroll(full)
+    for (float& value : values) asm volatile("" : "+v"(value));
     const uint32_t first = row_.offsets_from();
 #pragma clang loop unroll(full)
     for (int i = 0; i < R::held; ++i) {
@@ -347,29 +404,16 @@ class RowStore {
 #pragma clang loop unroll(full)
       for (int j = 0; j < R::vector; ++j) stored.values[j] = static_cast<Output>(values[i * R::vector + j]);
       if (row_.is_real & row_.is_inside(begin, i))
-        __builtin_memcpy(output_ + row_.template offset<Output>(first, row_.column(begin, i)), &stored, sizeof stored);
+        __builtin_memcpy(output_ + row_.template offset_at<plan.output, Output>(first, row_.column(begin, i), view_),
+                         &stored, sizeof stored);
     }
   }
 
  private:
-  // The indices along some axes of the element with this number.
-  template <int first, int end>
-  __device__ void place(uint32_t number, int64_t (&at)[RowSizes::most_axes]) const {
-    if constexpr (first < end) {
-#pragma clang loop unroll(full)
-      for (int axis = end - 1; axis > first; --axis) {
-        const uint32_t rest = arguments_.launch.extents[axis].quotient(number);
-        at[axis] = number - rest * arguments_.launch.extents[axis].divisor;
-        number = rest;
-      }
-      at[first] = number;
-    }
-  }
-
   const R& row_;
-  const RowArguments<Input, Output>& arguments_;
+  const RowView& view_;
   const Epilogue& epilogue_;
-  char* const output_;  // of the block
+  char* output_;  // of the block; in a part of another buffer of the row
   int64_t at_[RowSizes::most_axes] = {};
   bool is_channel_ = true;
 };
@@ -377,7 +421,7 @@ class RowStore {
 template <RowPlan plan, class Input, class Output, class Epilogue>
 __device__ inline void normalized_rows(const RowArguments<Input, Output>& arguments, const Epilogue& epilogue) {
   using R = Row<plan, Input>;
-  const R row(arguments.input, arguments.launch, static_cast<uint32_t>(block_index()));
+  const R row(arguments, static_cast<uint32_t>(block_index()));
   RowStore<plan, Input, Output, Epilogue> output(row, arguments, epilogue);
   RowStatistics<plan.kind> statistics;
   float values[R::count];
@@ -402,69 +446,6 @@ __device__ inline void normalized_rows(const RowArguments<Input, Output>& argume
       output.store(begin, values);
     }
   }
-}
-
-// ---- moments of few long rows
-
-template <RowPlan plan, class Input, class Epilogue>
-__device__ inline void partial_moments(const MomentsArguments<Input>& arguments, const Epilogue& /*epilogue*/) {
-  using R = Row<plan, Input>;
-  const RowLaunch& launch = arguments.launch;
-  const auto block = static_cast<uint32_t>(block_index());
-  const R row(arguments.input, launch, launch.chunks.quotient(block));
-  const auto chunk = static_cast<int32_t>(launch.chunks.remainder(block));
-  const int32_t begin = chunk * R::capacity;
-  float values[R::count];
-  row.load(begin, values);
-  const auto moments = row.chunk_moments(begin, row.elements(begin), values);
-  if (!(row.is_first_thread() & row.is_real)) return;
-  const int64_t number = row.outer * static_cast<int64_t>(launch.chunks.divisor) + chunk;
-  float* const partial = arguments.partial + number * partial_values * launch.inner + row.inner;
-  partial[0] = moments.mean;
-  partial[launch.inner] = moments.differences;
-  partial[2 * launch.inner] = moments.squares;
-}
-
-// A block for each group of an image, which is a row, or in blocks of channels one or more of these.
-template <RowPlan plan, class Input, class Epilogue>
-__device__ inline void combine_moments(const MomentsArguments<Input>& arguments, const Epilogue& epilogue) {
-  const RowLaunch& launch = arguments.launch;
-  const int64_t place = block_index(), chunks = launch.chunks.divisor;
-  const int64_t image = quotient(place, arguments.groups), group = place - image * arguments.groups;
-  const int64_t rows = plan.is_blocked ? quotient(arguments.sizes.channels, arguments.groups) : 1;
-  // visit(elements, mean, sum of differences, sum of squares) for each chunk of the thread's.
-  auto for_each_chunk = [&](const auto& visit) {
-    for (int64_t i = thread_index(); i < rows * chunks; i += nest_threads) {
-      const auto which = static_cast<uint32_t>(i);
-      const int64_t channel = group * rows + launch.chunks.quotient(which), chunk = launch.chunks.remainder(which);
-      const int64_t outer =
-          plan.is_blocked ? image * arguments.sizes.extents[plan.outer_axes - 1] + channel / plan.lanes : place;
-      const float* const partial = arguments.partial + (outer * chunks + chunk) * partial_values * launch.inner +
-                                   (plan.is_blocked ? channel % plan.lanes : 0);
-      const int64_t rest = launch.columns - chunk * plan.capacity();
-      visit(static_cast<double>(rest < plan.capacity() ? rest : plan.capacity()), static_cast<double>(partial[0]),
-            static_cast<double>(partial[launch.inner]), static_cast<double>(partial[2 * launch.inner]));
-    }
-  };
-  auto add = [](double a, double b) { return a + b; };
-  const double count = static_cast<double>(rows * launch.columns);
-  double sum = 0.0;
-  for_each_chunk(
-      [&](double elements, double mean, double differences, double) { sum += elements * mean + differences; });
-  const double whole_mean = fold_block(sum, add) / count;
-  double squares = 0.0;
-  for_each_chunk([&](double elements, double mean, double differences, double chunk_squares) {
-    const double shift = mean - whole_mean;
-    squares += chunk_squares + shift * (2.0 * differences + elements * shift);
-  });
-  squares = fold_block(squares, add);
-  if (thread_index() != 0) return;
-  const auto rounded = static_cast<float>(whole_mean);
-  const int64_t all = arguments.images * arguments.groups;
-  arguments.moments[place] = epilogue(rounded, 0, image, group, 0, 0, 0);
-  arguments.moments[all + place] =
-      epilogue(static_cast<float>(whole_mean - static_cast<double>(rounded)), 1, image, group, 0, 0, 0);
-  arguments.moments[2 * all + place] = epilogue(static_cast<float>(squares / count), 2, image, group, 0, 0, 0);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

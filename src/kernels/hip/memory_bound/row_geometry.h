@@ -10,6 +10,10 @@ namespace onnxc::kernels {
 // A row's statistics: its maximum and the sum of the exponentials; the mean and the variance; the mean of the squares.
 enum class RowKind : uint8_t { softmax, log_softmax, moments, mean_square };
 
+// A buffer of its own; part of another one in which a row lies as it would in its own; one in which each element is
+// found by all strides.
+enum class RowMemory : uint8_t { whole, part, cut };
+
 // The axes of a tensor in the order that they have in memory; those missing behind are 1.
 struct RowSizes {
   static constexpr int most_axes = 6;
@@ -18,9 +22,16 @@ struct RowSizes {
   int64_t channels;  // of a tensor in blocks of channels
 };
 
+// The strides of these axes in elements, of a part of another buffer.
+struct RowView {
+  int64_t strides[RowSizes::most_axes];
+};
+
 struct RowLaunch {
   int64_t outer, columns, inner;
   Divisor inner_tiles, chunks;
+  Divisor parts;  // in which the statistics of a row in chunks are put together
+  int64_t part_chunks;
   Divisor extents[RowSizes::most_axes];
 };
 
@@ -38,6 +49,7 @@ struct RowPlan {
   int64_t group_lanes = 1;  // neighbouring rows with common statistics
   // Blocks of 16 channels: the last of the outer axes counts blocks, the inner axis is the lanes of a block.
   bool is_blocked = false;
+  RowMemory input = RowMemory::whole, output = RowMemory::whole;
 
   constexpr bool operator==(const RowPlan&) const = default;
 
@@ -67,6 +79,12 @@ struct RowPlan {
     return divide_up(outer(sizes), rows_a_block()) * inner_tiles(sizes);
   }
   constexpr int64_t chunks(const RowSizes& sizes) const { return divide_up(row_columns(sizes), capacity()); }
+  // A row in chunks has its statistics in parts of some chunks each: every block puts all parts of its rows together.
+  constexpr int64_t most_parts() const { return 8 * threads; }
+  constexpr int64_t part_chunks(const RowSizes& sizes) const {
+    return larger(divide_up(chunks(sizes), most_parts()), 1);
+  }
+  constexpr int64_t parts(const RowSizes& sizes) const { return divide_up(chunks(sizes), part_chunks(sizes)); }
 
   // Rows and blocks are counted in 31 bits, and so are the elements from the first to the last of a block's rows.
   constexpr bool fits(const RowSizes& sizes) const {
@@ -81,10 +99,19 @@ struct RowPlan {
     if (is_empty(sizes)) return 0;
     return fits(sizes) ? tiles(sizes) : INT64_MAX;
   }
-  // The blocks of the first kernel of moments, one for each chunk.
+  // Those of the kernels of a row in parts and in chunks, one for each.
+  constexpr int64_t part_blocks(const RowSizes& sizes) const {
+    if (is_empty(sizes)) return 0;
+    return fits(sizes) ? tiles(sizes) * parts(sizes) : INT64_MAX;
+  }
   constexpr int64_t chunk_blocks(const RowSizes& sizes) const {
     if (is_empty(sizes)) return 0;
     return fits(sizes) ? tiles(sizes) * chunks(sizes) : INT64_MAX;
+  }
+
+  // Of an element in the statistics of so many rows.
+  constexpr double share(const RowSizes& sizes, int64_t rows) const {
+    return 1.0 / static_cast<double>(larger(rows * row_columns(sizes), 1));
   }
 
   constexpr RowLaunch launch(const RowSizes& sizes) const {
@@ -93,6 +120,8 @@ struct RowPlan {
                         inner(sizes),
                         Divisor::of(inner_tiles(sizes)),
                         Divisor::of(chunks(sizes)),
+                        Divisor::of(parts(sizes)),
+                        part_chunks(sizes),
                         {}};
     for (int axis = 0; axis < RowSizes::most_axes; ++axis) result.extents[axis] = Divisor::of(sizes.extents[axis]);
     return result;
@@ -106,19 +135,19 @@ struct RowArguments {
   float epsilon;  // is added to the variance, or to the mean of the squares
   RowSizes sizes;
   RowLaunch launch;
+  RowView input_view, output_view;
 };
 
-// The values kept for a chunk: the rounded mean, and the sums of the differences from it and of their squares.
+// The values kept for a part of a row: the rounded mean, what the rounding lost, and the sum of the squares of the
+// differences from the mean.
 inline constexpr int64_t partial_values = 3;
 
-template <class Input>
-struct MomentsArguments {
-  const Input* input;
-  float* moments;  // [3][images * groups]: the mean rounded, what the rounding lost, and the population variance
-  float* partial;
-  RowSizes sizes;
-  int64_t images, groups;
-  RowLaunch launch;
+// Of rows in chunks.
+template <class Input, class Output>
+struct ChunkArguments {
+  RowArguments<Input, Output> rows;
+  float* partial;  // [outer][part][value][lane]
+  double share;    // of an element in its row's statistics
 };
 
 }  // namespace onnxc::kernels

@@ -283,7 +283,9 @@ def test_instances_in_parts_of_a_concat(
     axis: int, is_blocked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stored where they belong, rows of one kernel and rows in chunks; along the width no row lies together there."""
-    nodes, inputs, constants = [], {}, {}
+    nodes: list[onnx.NodeProto] = []
+    inputs: dict[str, Array] = {}
+    constants: dict[str, Array] = {}
     sizes = [(2, 3, 5), (9, 33, 35)]
     for i, size in enumerate(sizes):
         inputs[f"x{i}"] = random(2, 32, *size) * np.float32(2) + 3

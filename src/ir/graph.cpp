@@ -102,11 +102,18 @@ void Graph::replace_uses(Value* old_value, Value* new_value) {
   const std::vector<Use> uses = std::exchange(old_value->uses, {});
   for (const Use& use : uses) use.node->inputs[use.index] = new_value;
   if (new_value != nullptr) new_value->uses.insert(new_value->uses.end(), uses.begin(), uses.end());
+  if (!is_output(old_value)) return;
+  internal_check(new_value != nullptr && may_become_output(new_value), "an output replaced by a value of another name");
+  std::swap(old_value->name, new_value->name);
   std::replace(outputs.begin(), outputs.end(), old_value, new_value);
 }
 
 bool Graph::is_output(const Value* value) const {
   return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+}
+
+bool Graph::may_become_output(const Value* value) const {
+  return !is_output(value) && std::find(inputs.begin(), inputs.end(), value) == inputs.end();
 }
 
 void Graph::erase(Node* node) {

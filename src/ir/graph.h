@@ -153,7 +153,8 @@ class Graph {
 
   // Adds a node before `before` (at the end when null) and links it to its inputs and outputs.
   Node* insert(std::unique_ptr<Node> node, const Node* before = nullptr);
-  // Makes every user of `old_value`, and the graph's outputs, use `new_value`.
+  // Makes every user of `old_value`, and the graph's outputs, use `new_value`. One that becomes an output takes the old
+  // one's name, which users of the model know; it must be one that may become an output.
   void replace_uses(Value* old_value, Value* new_value);
   void set_input(Node* node, size_t index, Value* value);
   // Removes a node whose outputs nobody uses.
@@ -162,6 +163,8 @@ class Graph {
   void erase_unused();
 
   bool is_output(const Value* value) const;
+  // Inputs and outputs keep the names that they have.
+  bool may_become_output(const Value* value) const;
 
  private:
   NodeList nodes_;

@@ -1,9 +1,12 @@
 // Tests of graph passes as text: a graph before, in ONNX's textual form, and what a pass makes of it.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "expected_text.h"
 #include "frontend/model_helpers.h"
@@ -51,11 +54,19 @@ inline std::unique_ptr<Graph> read_shaped_graph(const std::string& text) {
   return graph;
 }
 
-// The text of a graph with shapes after the pass.
+inline std::vector<std::string> output_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Value* output : graph.outputs) names.push_back(output->name);
+  return names;
+}
+
+// The text of a graph with shapes after the pass, which must keep the outputs' names.
 inline std::string after(const std::string& before, const std::function<void(Graph&)>& pass) {
   const std::unique_ptr<Graph> graph = read_shaped_graph(before);
+  const std::vector<std::string> names = output_names(*graph);
   pass(*graph);
   verify(*graph);
+  EXPECT_EQ(output_names(*graph), names);
   return to_string(*graph);
 }
 

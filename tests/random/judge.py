@@ -102,6 +102,9 @@ def compare(session: InferenceSession, graphs: Sequence[RandomGraph], opset: int
                 wrong[graph.prefix] = f"run {run}: onnxruntime refuses what onnxc runs: {refusal}"
                 continue
             for tensor, wanted in zip(graph.outputs, expected, strict=True):
+                if tensor.name not in by_name:
+                    wrong[graph.prefix] = f"the model has no output {tensor.name}"
+                    break
                 found = difference(graph, tensor, by_name[tensor.name], wanted, run, opset)
                 if found is not None:
                     made_by = next(node.op_type for node in graph.nodes if tensor.name in node.output)

@@ -129,13 +129,12 @@ Expr condition_of(Graph& graph, std::shared_ptr<const Branch>& branch) {
   return runs * holds;
 }
 
-// Replaces an If with a known condition by the branch that it takes, whose results take the names of the If's outputs.
+// Replaces an If with a known condition by the branch that it takes.
 bool take_known_branch(Graph& graph, Node& node) {
   const std::optional<std::vector<Value*>> taken = known_branch(node);
   if (!taken) return false;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == nullptr) continue;
-    if (graph.is_output(node.outputs[i])) std::swap(node.outputs[i]->name, (*taken)[i]->name);
     graph.replace_uses(node.outputs[i], (*taken)[i]);
   }
   return true;

@@ -42,16 +42,6 @@ bool does_nothing(const Node& node) {
          same_shape(input, output);
 }
 
-bool is_graph_input(const Graph& graph, const Value* value) {
-  return std::find(graph.inputs.begin(), graph.inputs.end(), value) != graph.inputs.end();
-}
-
-// The output's name is the one that users of the model know, so where an inner value becomes an output it takes that
-// name; that cannot be when it is an input, a constant or an output already.
-bool may_become_output(const Graph& graph, const Value* value) {
-  return !is_graph_input(graph, value) && !value->constant && !graph.is_output(value);
-}
-
 }  // namespace
 
 void simplify(Graph& graph) {
@@ -60,10 +50,8 @@ void simplify(Graph& graph) {
     Value *input = node->inputs[0], *output = node->outputs[0];
     // Sizes are read from this very tensor.
     if (output->elements_at_run_time) continue;
-    if (graph.is_output(output)) {
-      if (!may_become_output(graph, input)) continue;
-      std::swap(input->name, output->name);
-    }
+    // A constant is copied into the output in any case.
+    if (graph.is_output(output) && (input->constant || !graph.may_become_output(input))) continue;
     graph.replace_uses(output, input);
   }
   graph.erase_unused();

@@ -31,23 +31,30 @@ struct ChunkOf {
   T elements[count];
 };
 
-// A float as the sum of two bfloat16, truncated rather than rounded so that the largest numbers stay finite.
+typedef uint32_t UInt2 __attribute__((ext_vector_type(2)));
+
+// The upper halves of two words, the first one's low.
+__device__ inline uint32_t upper_halves(uint32_t first, uint32_t second) {
+  return __builtin_amdgcn_perm(second, first, 0x07060302u);
+}
+
+// Floats as the sums of two bfloat16, of which the higher is truncated rather than rounded so that the largest numbers
+// stay finite. The few instructions are what bounds bf16x3, so nothing is tested: what an infinity leaves is a NaN, and
+// of a NaN one of the two is.
 struct SplitFloats {
-  Short4 high, low;
+  UInt2 high, low;
 };
 __device__ inline SplitFloats split(Float4 value) {
-  SplitFloats result;
+  uint32_t whole[4], rest[4];
 #pragma clang loop unroll(full)
   for (int i = 0; i < 4; ++i) {
-    const float whole = value[i];  // clang 19 takes element 0 for the bits of any element of a vector
-    const auto bits = __builtin_bit_cast(uint32_t, whole);
-    const uint32_t magnitude = bits & 0x7fffffffu, quiet = magnitude > 0x7f800000u ? 0x00400000u : 0u;
-    const uint32_t high = (bits | quiet) & 0xffff0000u;
-    const float rest = whole - __builtin_bit_cast(float, high);
-    result.high[i] = static_cast<short>(high >> 16);
-    result.low[i] = static_cast<short>(bfloat16_t(magnitude < 0x7f800000u ? rest : 0.0f).bits);
+    const float one = value[i];  // clang 19 takes element 0 for the bits of any element of a vector
+    whole[i] = __builtin_bit_cast(uint32_t, one);
+    const float low = one - __builtin_bit_cast(float, whole[i] & 0xffff0000u);
+    rest[i] = __builtin_bit_cast(uint32_t, low) + 0x8000u;  // to nearest
   }
-  return result;
+  return {{upper_halves(whole[0], whole[1]), upper_halves(whole[2], whole[3])},
+          {upper_halves(rest[0], rest[1]), upper_halves(rest[2], rest[3])}};
 }
 
 // Loops over registers are unrolled: a register cannot be indexed by a variable without a detour.
@@ -87,8 +94,8 @@ struct GemmTileProduct {
     if constexpr (products == Products::bf16x3) {
       const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
       const int part = chunk % 2 * 8;
-      *reinterpret_cast<Short4*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
-      *reinterpret_cast<Short4*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
+      *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
+      *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
     } else {
       store_packed(operand, row, chunk, value);
     }

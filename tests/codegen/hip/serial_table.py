@@ -141,6 +141,14 @@ ROWS = [
         {"x": _random(1, 128000)},
         3,
     ),
+    Row(
+        "Conv of 80 channels in 8 groups on 16^3",
+        "m (float[1, 80, 16, 16, 16] x) => (float[1, 80, 16, 16, 16] y) "
+        "{ y = Conv <pads = [1, 1, 1, 1, 1, 1], group = 8> (x, w) }",
+        {"x": _random(1, 80, 16, 16, 16)},
+        5,
+        {"w": _random(80, 10, 3, 3, 3, seed=1)},
+    ),
 ]
 
 

@@ -71,6 +71,7 @@ FILTERS = {
         Filter(31, (31, 1, 5, 1), strides=(2, 1), pads=(2, 0, 2, 0)),
         Filter(16, (32, 1, 3, 2), strides=(2, 3), dilations=(3, 2), pads=(1, 0, 2, 1)),
         Filter(20, (25, 4, 3, 3), pads=(1, 1, 1, 1)),
+        Filter(32, (22, 16, 3, 3), pads=(1, 1, 1, 1)),
     ],
     3: [
         Filter(17, (17, 1, 3, 3, 3), pads=(1,) * 6),
@@ -78,6 +79,7 @@ FILTERS = {
         Filter(15, (15, 1, 1, 1, 3), strides=(1, 1, 2)),
         Filter(16, (16, 1, 2, 3, 2), strides=(2, 2, 1), dilations=(1, 2, 3), pads=(0, 2, 1, 1, 2, 2)),
         Filter(12, (18, 2, 3, 3, 3), pads=(1,) * 6),
+        Filter(20, (20, 10, 3, 3, 3), pads=(1,) * 6),
     ],
 }
 

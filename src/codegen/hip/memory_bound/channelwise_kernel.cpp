@@ -13,7 +13,7 @@ using kernels::ChannelwisePlan;
 using kernels::ConvShape;
 
 // With more, plain loops are no worse: the weights of a block are in LDS, and bits say which elements are inside.
-constexpr int64_t most_group_channels = 8, most_lds_bytes = kernels::gpu.lds_bytes / 2, most_span = 32;
+constexpr int64_t most_group_channels = 16, most_lds_bytes = kernels::gpu.lds_bytes / 2, most_span = 32;
 constexpr int64_t planned_waves = 4;
 
 std::string plan_text(const ChannelwisePlan& plan) {

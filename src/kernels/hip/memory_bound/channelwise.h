@@ -11,7 +11,7 @@
 // input's edge and replaced by zero, so that no load needs a branch.
 //
 // Bound by: memory, or its path through the first-level cache: for 3x3x3 at stride 1 a thread loads 54 elements for 108
-// products. Limits: groups of at most 8 input channels, which the caller ensures.
+// products. Limits: groups of at most 16 input channels, which the caller ensures.
 #pragma once
 
 #include "kernels/hip/memory_bound/channelwise_geometry.h"

@@ -65,7 +65,8 @@ def test_matches_pytorch_on_the_simulator(
 
 def plans(device_source: str) -> dict[str, str]:
     """The kernels that are matrix products, with their plans."""
-    return dict(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ implicit_gemm<(GemmPlan\{.*?)>\(", device_source))
+    functions = "implicit_gemm|product_parts|product_moments"
+    return dict(re.findall(rf"void (kernel\d+)\(\S+ \w+\) \{{ (?:{functions})<(GemmPlan\{{.*?)>\(", device_source))
 
 
 def channelwise(device_source: str) -> set[str]:

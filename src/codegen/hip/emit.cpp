@@ -188,7 +188,7 @@ class HipEmitter {
     launch(kernel.number, spec->blocks());
     if (second) {
       const SharedKernel next{kernel.number + 1, fmt::format("second{}", kernel.number + 1)};
-      report(next, "sum of the parts of " + spec->describe());
+      report(next, "second launch of " + spec->describe());
       launch(next.number, second->blocks);
     }
     return spec->describe();

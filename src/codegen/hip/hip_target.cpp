@@ -4,6 +4,7 @@
 #include "codegen/hip/attention/attention_kernel.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
+#include "codegen/hip/fused/normalized_product.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -59,6 +60,10 @@ Target hip_target(kernels::Products products) {
           .fusions = {{"attention", 3,
                        [](const Program& program, std::span<const KernelCall* const> chain) {
                          return attention_call(program, *chain[0], *chain[1], *chain[2]);
+                       }},
+                      {"normalized_product", 2,
+                       [](Program& program, std::span<const KernelCall* const> chain) {
+                         return normalized_product_call(program, *chain[0], *chain[1]);
                        }}},
           .nests = {}};
 }

@@ -18,8 +18,8 @@ namespace onnxc {
 struct Fusion {
   std::string_view name;
   size_t calls;  // of the chain
-  // Nothing where the target has no kernel for this chain.
-  std::function<std::optional<KernelCall>(const Program&, std::span<const KernelCall* const> chain)> fuse;
+  // Nothing where the target has no kernel for this chain. It may add buffers to the program.
+  std::function<std::optional<KernelCall>(Program&, std::span<const KernelCall* const> chain)> fuse;
 };
 
 // A kernel that computes what a loop nest does.

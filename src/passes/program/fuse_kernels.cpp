@@ -63,6 +63,7 @@ class KernelFusion {
     const size_t last = steps.back();
     if (!std::ranges::all_of(steps, [&](size_t step) { return uses_.may_move(step, last); })) return;
     if (memory_fault(program_, call)) return;
+    uses_.take_new_buffers();
     std::vector<Origin> origins;
     for (size_t step : steps)
       origins.insert(origins.end(), program_.steps[step].origins.begin(), program_.steps[step].origins.end());

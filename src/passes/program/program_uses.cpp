@@ -72,6 +72,12 @@ void ProgramUses::refresh_storage(BufferId changed) {
   }
 }
 
+void ProgramUses::take_new_buffers() {
+  for (auto* users : {&readers_, &writers_, &storage_readers_, &storage_writers_})
+    users->resize(program_.buffers.size());
+  collect_views();
+}
+
 bool ProgramUses::is_written_between(BufferId id, size_t first, size_t end) const {
   const std::set<size_t>& steps = storage_writers(program_.storage(id));
   return std::any_of(steps.lower_bound(first), steps.lower_bound(end), [&](size_t step) {

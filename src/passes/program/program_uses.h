@@ -37,10 +37,11 @@ class ProgramUses {
   bool has_views(BufferId id) const { return !children_[static_cast<size_t>(id)].empty(); }
   const std::vector<BufferId>& views(BufferId id) const { return children_[static_cast<size_t>(id)]; }
 
-  // A step was changed, removed, or a buffer was made a view or alias of another.
+  // A step was changed, removed, a buffer was made a view or alias of another, or buffers were added.
   void refresh(size_t step);
   void remove(size_t step);
   void refresh_storage(BufferId changed);
+  void take_new_buffers();
 
   bool is_removed(size_t step) const { return removed_[step]; }
   // Drops the removed steps from the program; the indices of steps are no longer valid then.

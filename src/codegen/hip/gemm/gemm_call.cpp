@@ -78,6 +78,7 @@ class GemmSpec : public HipKernelSpec {
   }
 
   const GemmOperation& operation() const { return operation_; }
+  const GemmPlan& plan() const { return choice_.plan; }
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
 
   KernelFigures figures() const override {
@@ -85,7 +86,6 @@ class GemmSpec : public HipKernelSpec {
   }
 
  private:
-  const GemmPlan& plan() const { return choice_.plan; }
   // With the layout of the output, which an epilogue may have changed. Columns of a row-major matrix are like a block.
   GemmPlan plan_of(const KernelCall& call, const Program& program) const {
     GemmPlan plan = choice_.plan;
@@ -212,6 +212,10 @@ const GemmOperation* find_gemm(const KernelCall& call) {
   const auto* spec = dynamic_cast<const GemmSpec*>(call.spec.get());
   return spec == nullptr ? nullptr : &spec->operation();
 }
+
+const GemmPlan& chosen_plan(const KernelCall& call) { return dynamic_cast<const GemmSpec&>(*call.spec).plan(); }
+
+std::string gemm_plan_text(const KernelCall& call) { return plan_text(chosen_plan(call)); }
 
 bool may_count_positions(const std::array<Expr, 3>& extents) {
   auto known = [&](size_t axis) { return extents[axis].constant().value_or(1); };

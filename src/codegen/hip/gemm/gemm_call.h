@@ -48,6 +48,10 @@ void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
 
 // The product that a call computes; null for the call of another kernel.
 const GemmOperation* find_gemm(const KernelCall& call);
+// The plan of a product, with the tile that was chosen; and as the template argument of the kernel, for an output in
+// blocks of channels.
+const kernels::GemmPlan& chosen_plan(const KernelCall& call);
+std::string gemm_plan_text(const KernelCall& call);
 // Whether a kernel counts so many positions, as far as they are known when the model is compiled. Loops take any
 // number.
 bool may_count_positions(const std::array<Expr, 3>& extents);

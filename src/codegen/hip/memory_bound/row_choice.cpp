@@ -85,6 +85,12 @@ RowPlan choose_rows(const RowShape& shape) {
   return shape.is_contiguous ? contiguous(shape) : strided(shape);
 }
 
+RowPlan row_a_block(RowPlan plan) {
+  plan.threads = smaller(power_of_two(plan.columns), nest_threads / plan.lanes);
+  hold(plan, plan.columns);
+  return plan;
+}
+
 bool are_few_and_long(const RowShape& shape) {
   const RowPlan plan = choose_rows(shape);
   const int64_t tiles = divide_up(shape.outer, plan.rows_a_block()) * divide_up(shape.inner, plan.lanes);

@@ -19,6 +19,9 @@ struct RowShape {
 
 kernels::RowPlan choose_rows(const RowShape& shape);
 
+// The plan of rows in blocks of channels with as many threads for each as it has elements, up to a whole block of them.
+kernels::RowPlan row_a_block(kernels::RowPlan plan);
+
 // Whether the rows are so long and so few that one block each would leave most compute units idle.
 bool are_few_and_long(const RowShape& shape);
 // The plan with one block for each chunk of such rows.

@@ -108,6 +108,10 @@ class RowSpecBase : public HipKernelSpec {
   bool accepts_views() const override { return rows_.is_by_instance; }
   std::string device_header() const override { return device_header_path; }
   std::string host_header() const override { return host_header_path; }
+  std::string plan_text_of(const KernelCall& call, const Program& program) const {
+    return plan_text(plan_of(call, program));
+  }
+  const RowPlan& plan() const { return plan_; }
 
  protected:
   std::string sizes(const KernelText& text) const {
@@ -119,7 +123,7 @@ class RowSpecBase : public HipKernelSpec {
   std::string row_arguments(const KernelCall& call, const KernelText& text) const {
     return braced({text.pointer(call.inputs[0]), text.pointer(call.output),
                    fmt::format("{:a}F", static_cast<float>(rows_.epsilon)), sizes(text),
-                   fmt::format("{}.launch({})", plan_text(plan_), sizes(text)), view(text, call.inputs[0]),
+                   fmt::format("{}.launch({}){}", plan_text(plan_), sizes(text), parts_), view(text, call.inputs[0]),
                    view(text, call.output)});
   }
   // A thread loads one element at a time where the next one may lie elsewhere.
@@ -176,6 +180,7 @@ class RowSpecBase : public HipKernelSpec {
   Rows rows_;
   RowPlan plan_;
   int64_t element_size_;
+  std::string parts_;  // what is done to the launch's parts
 
  private:
   KernelOperands operands_;
@@ -193,7 +198,7 @@ class RowSpec : public RowSpecBase {
     return fmt::format("RowArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
   }
   std::string function(const KernelCall& call, const Program& program) const override {
-    return fmt::format("normalized_rows<{}>", plan_text(plan_of(call, program)));
+    return fmt::format("normalized_rows<{}>", plan_text_of(call, program));
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return row_arguments(call, text);
@@ -204,6 +209,13 @@ class RowSpec : public RowSpecBase {
   bool is_softmax_of_last_axis() const {
     return rows_.kind == RowKind::softmax && rows_.row_axes == 1 &&
            static_cast<size_t>(rows_.outer_axes) + 1 == rows_.extents.size();
+  }
+  // With a block for each row of channels in blocks; null where it does not hold one.
+  std::shared_ptr<RowSpec> with_row_a_block() const {
+    if (!rows_.is_blocked || rows_.kind != RowKind::moments || plan_.columns == 0) return nullptr;
+    auto result = std::make_shared<RowSpec>(*this);
+    result->plan_ = row_a_block(plan_);
+    return result->plan_.always_fits() ? result : nullptr;
   }
 };
 
@@ -219,7 +231,7 @@ class RowChunkSpec : public RowSpecBase {
     return fmt::format("ChunkArguments<{}, {}>", c_type(program, call.inputs[0]), c_type(program, call.output));
   }
   std::string function(const KernelCall& call, const Program& program) const override {
-    return fmt::format("partial_moments<{}>", plan_text(plan_of(call, program)));
+    return fmt::format("partial_moments<{}>", plan_text_of(call, program));
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return braced({row_arguments(call, text), text.pointer(*call.workspace),
@@ -227,11 +239,20 @@ class RowChunkSpec : public RowSpecBase {
   }
   std::string blocks() const override { return plan_text(plan_) + ".part_blocks(arguments.call.rows.sizes)"; }
   std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
-    return DeviceFunction{fmt::format("normalized_chunks<{}, {}>", plan_text(plan_of(call, program)), common_rows_),
+    return DeviceFunction{fmt::format("normalized_chunks<{}, {}>", plan_text_of(call, program), common_rows_),
                           plan_text(plan_) + ".chunk_blocks(arguments.call.rows.sizes)"};
   }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
   KernelFigures figures() const override { return traffic(3, plan_.lds_bytes()); }
+  int64_t common_rows() const { return common_rows_; }
+  // With statistics of parts that another kernel makes; null where rows are not of whole chunks, or not in blocks.
+  std::shared_ptr<RowChunkSpec> with_parts_of(int64_t columns) const {
+    const std::optional<int64_t> length = rows_.columns().constant();
+    if (!rows_.is_blocked || !length || *length == 0 || *length % plan_.capacity() != 0) return nullptr;
+    auto result = std::make_shared<RowChunkSpec>(*this);
+    result->parts_ = fmt::format(".in_parts({})", columns);
+    return result;
+  }
 
  private:
   int64_t common_rows_;  // with the same statistics
@@ -413,6 +434,29 @@ bool is_softmax_over_last_axis(const KernelCall& call) {
   const Scalar& value = call.epilogue.value;
   return value->op == ScalarOp::accumulator ||
          (value->op == ScalarOp::cast && value->operands[0]->op == ScalarOp::accumulator);
+}
+
+std::shared_ptr<const HipKernelSpec> rows_of_blocks(const KernelCall& call) {
+  const auto* spec = dynamic_cast<const RowSpec*>(call.spec.get());
+  return spec == nullptr ? nullptr : spec->with_row_a_block();
+}
+
+std::string row_plan_text(const HipKernelSpec& spec, const KernelCall& call, const Program& program) {
+  return dynamic_cast<const RowSpecBase&>(spec).plan_text_of(call, program);
+}
+
+int64_t held_elements(const HipKernelSpec& spec) { return dynamic_cast<const RowSpecBase&>(spec).plan().held; }
+
+std::shared_ptr<const HipKernelSpec> rows_of_parts(const KernelCall& call, int64_t columns) {
+  const auto* spec = dynamic_cast<const RowChunkSpec*>(call.spec.get());
+  return spec == nullptr ? nullptr : spec->with_parts_of(columns);
+}
+
+DeviceFunction normalized_product(const HipKernelSpec& spec, const KernelCall& call, const Program& program) {
+  const auto& rows = dynamic_cast<const RowChunkSpec&>(spec);
+  const std::string plan = rows.plan_text_of(call, program);
+  return {fmt::format("normalized_product<{}, {}>", plan, rows.common_rows()),
+          plan + ".chunk_blocks(arguments.call.rows.rows.sizes)"};
 }
 
 // Softmax and LogSoftmax; not of a few long rows, whose definition is reductions that many blocks share.

@@ -1,11 +1,26 @@
-// Calls of kernels/hip/memory_bound/normalized_rows.h, as attention sees them. Their offers: kernel_rows.h.
+// Calls of kernels/hip/memory_bound/normalized_rows.h, as fusions see them. Their offers: kernel_rows.h.
 #pragma once
 
-#include "ir/program/program.h"
+#include <memory>
+#include <string>
+
+#include "codegen/hip/call/kernel_spec.h"
 
 namespace onnxc {
 
 // Whether a call is a Softmax over the last axis and nothing else.
 bool is_softmax_over_last_axis(const KernelCall& call);
+
+// For a normalisation by channels in blocks whose rows have a known length that a block holds: the same with a row a
+// block, as many threads as it has elements and float32 elements. Null for others.
+std::shared_ptr<const HipKernelSpec> rows_of_blocks(const KernelCall& call);
+// For a normalisation by channels in blocks whose rows are whole chunks: the same with statistics of parts of so many
+// elements. Null for others.
+std::shared_ptr<const HipKernelSpec> rows_of_parts(const KernelCall& call, int64_t columns);
+// Its kernel behind a product (kernels/hip/fused/product_moments.h).
+DeviceFunction normalized_product(const HipKernelSpec& spec, const KernelCall& call, const Program& program);
+// The template argument of the kernel of rows_of_blocks, and the elements that a thread holds.
+std::string row_plan_text(const HipKernelSpec& spec, const KernelCall& call, const Program& program);
+int64_t held_elements(const HipKernelSpec& spec);
 
 }  // namespace onnxc

@@ -243,13 +243,15 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       }
   }
 
+  // `further`: elements from the output.
   template <class Epilogue>
-  __device__ void store(const Epilogue& epilogue) const {
+  __device__ void store(const Epilogue& epilogue, int64_t further = 0) const {
 #pragma clang loop unroll(full)
     for (int i = 0; i < Product::row_tiles; ++i) {
       const RowPlace place = place_of(Product::first_row() + i * 32);
       if (!place.is_inside) continue;
-      const auto voxel = this->voxel_of(place);
+      auto voxel = this->voxel_of(place);
+      voxel.channels += further;
       for_each_four(i,
                     [&](int four, Float4 sums) { this->store_four(epilogue, voxel, this->wave_column(four), sums); });
     }

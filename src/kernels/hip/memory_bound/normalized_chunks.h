@@ -20,7 +20,7 @@ __device__ inline void partial_moments(const ChunkArguments<Input, Output>& argu
   const auto block = static_cast<uint32_t>(block_index());
   const R row(arguments.rows, launch.parts.quotient(block));
   const auto part = static_cast<int32_t>(launch.parts.remainder(block)),
-             size = static_cast<int32_t>(launch.part_chunks) * R::capacity;
+             size = static_cast<int32_t>(launch.part_columns);
   const int32_t end = row.columns - part * size < size ? row.columns : (part + 1) * size;
   RowStatistics<RowKind::moments> statistics;
   float values[R::count];
@@ -78,7 +78,7 @@ struct CombinedMoments {
     const float* const values = partial +
                                 (static_cast<int64_t>(rows == 1 ? 0 : at / R::lanes) * parts + which) * block_values() +
                                 (rows == 1 ? lane : at % R::lanes);
-    const int32_t size = static_cast<int32_t>(launch.part_chunks) * R::capacity, rest = row.columns - which * size;
+    const int32_t size = static_cast<int32_t>(launch.part_columns), rest = row.columns - which * size;
     return {values[0], values[R::lanes], values[2 * R::lanes], rest < size ? rest : size};
   }
 

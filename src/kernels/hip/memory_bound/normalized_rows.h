@@ -130,14 +130,51 @@ class Row {
   __device__ void load(int32_t begin, float (&values)[count]) const {
     const uint32_t first = offsets_from();
 #pragma clang loop unroll(full)
-    for (int i = 0; i < held; ++i) {
-      const int32_t at = column(begin, i), last = columns - vector;
-      ElementVector<Input, vector> loaded;
-      __builtin_memcpy(&loaded, input_ + offset_at<plan.input, Input>(first, at < last ? at : last, view_),
-                       sizeof loaded);
+    for (int i = 0; i < held; ++i) load_at(input_ + offset_of_load(first, begin, i), i, values);
+  }
+  // The sums of the elements of some tensors of the input's size that lie one after the other, added in their order; of
+  // a row that is held.
+  __device__ void load_sums(int32_t tensors, int64_t size, float (&values)[count]) const {
+    static_assert(plan.always_fits() && plan.input == RowMemory::whole);
+    // So many tensors' loads are under way while those of one are added.
+    constexpr int ahead = count < 8 ? 8 : count < 64 ? 64 / count : 1;
+    // What the threads have in common is added to the tensor's place, in scalar registers.
+    constexpr auto step = static_cast<int64_t>(threads * vector * lanes * sizeof(Input)),
+                   loads = plan.columns / threads / vector;
+    const uint32_t first = offsets_from();
+    const auto own = static_cast<uint32_t>(offset_of_load(first, 0, 0)),
+               last = static_cast<uint32_t>(offset_of_load(first, 0, held - 1));
+    float loaded[ahead][count];
+    // Behind the last tensor it again, so that no load needs a branch.
+    const auto fetch = [&](int set, int32_t tensor) {
+      const char* const input = input_ + (tensor < tensors ? tensor : tensors - 1) * size * int64_t{sizeof(Input)};
 #pragma clang loop unroll(full)
-      for (int j = 0; j < vector; ++j) values[i * vector + j] = static_cast<float>(loaded.values[j]);
-    }
+      for (int i = 0; i < held; ++i) load_at(i < loads ? input + i * step + own : input + last, i, loaded[set]);
+      __builtin_amdgcn_sched_barrier(0);
+    };
+#pragma clang loop unroll(full)
+    for (float& value : values) value = 0.0f;
+#pragma clang loop unroll(full)
+    for (int set = 0; set < ahead; ++set) fetch(set, set);
+#pragma clang loop unroll(disable)
+    for (int32_t tensor = 0; tensor < tensors; tensor += ahead)
+#pragma clang loop unroll(full)
+      for (int set = 0; set < ahead; ++set) {
+        if (tensor + set < tensors)
+#pragma clang loop unroll(full)
+          for (int i = 0; i < count; ++i) values[i] += loaded[set][i];
+        fetch(set, tensor + set + ahead);
+      }
+  }
+  __device__ int64_t offset_of_load(uint32_t first, int32_t begin, int load) const {
+    const int32_t at = column(begin, load), last = columns - vector;
+    return offset_at<plan.input, Input>(first, at < last ? at : last, view_);
+  }
+  __device__ static void load_at(const char* place, int load, float (&values)[count]) {
+    ElementVector<Input, vector> loaded;
+    __builtin_memcpy(&loaded, place, sizeof loaded);
+#pragma clang loop unroll(full)
+    for (int j = 0; j < vector; ++j) values[load * vector + j] = static_cast<float>(loaded.values[j]);
   }
 
   // The byte offset of an element from where the row or, in a buffer of its own, the block begins.
@@ -385,16 +422,23 @@ class RowStore {
     }
   }
 
-  // All elements first, then the stores: behind a store the compiler would load again what the epilogue reads, or wait
-  // for the store together with an earlier load.
-  __device__ void store(int32_t begin, float (&values)[R::count]) {
+  // Makes of each value what an epilogue does.
+  template <class Function>
+  __device__ void apply(const Function& function, int32_t begin, float (&values)[R::count]) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < R::count; ++i) {
       const int32_t column = row_.column(begin, i / R::vector) + i % R::vector, last = row_.columns - 1;
       row_.place_column(column < last ? column : last, at_);
-      const float value = epilogue_(values[i], at_[0], at_[1], at_[2], at_[3], at_[4], at_[5]);
-      values[i] = is_channel_ ? value : 0.0f;
+      values[i] = function(values[i], at_[0], at_[1], at_[2], at_[3], at_[4], at_[5]);
     }
+  }
+
+  // All elements first, then the stores: behind a store the compiler would load again what the epilogue reads, or wait
+  // for the store together with an earlier load.
+  __device__ void store(int32_t begin, float (&values)[R::count]) {
+    apply(epilogue_, begin, values);
+#pragma clang loop unroll(full)
+    for (float& value : values) value = is_channel_ ? value : 0.0f;
 #pragma clang loop unroll(full)
     for (float& value : values) asm volatile("" : "+v"(value));
     const uint32_t first = row_.offsets_from();

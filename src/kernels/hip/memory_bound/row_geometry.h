@@ -30,9 +30,17 @@ struct RowView {
 struct RowLaunch {
   int64_t outer, columns, inner;
   Divisor inner_tiles, chunks;
-  Divisor parts;  // in which the statistics of a row in chunks are put together
-  int64_t part_chunks;
+  Divisor parts;         // in which the statistics of a row in chunks are put together
+  int64_t part_columns;  // of a part but the last
   Divisor extents[RowSizes::most_axes];
+
+  // With parts of another length.
+  constexpr RowLaunch in_parts(int64_t length) const {
+    RowLaunch result = *this;
+    result.parts = Divisor::of(divide_up(columns, length));
+    result.part_columns = length;
+    return result;
+  }
 };
 
 // A row runs along the axes that are normalised together; the outer axes in front of these and the inner ones behind
@@ -121,7 +129,7 @@ struct RowPlan {
                         Divisor::of(inner_tiles(sizes)),
                         Divisor::of(chunks(sizes)),
                         Divisor::of(parts(sizes)),
-                        part_chunks(sizes),
+                        part_chunks(sizes) * capacity(),
                         {}};
     for (int axis = 0; axis < RowSizes::most_axes; ++axis) result.extents[axis] = Divisor::of(sizes.extents[axis]);
     return result;

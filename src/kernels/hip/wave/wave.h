@@ -37,4 +37,42 @@ __device__ inline float fold_lanes(float value, const Fold& fold) {
     return value;
 }
 
+// The value of the lane whose number differs in the bit `distance`, below 16, whatever the others hold.
+template <int distance>
+__device__ inline float exchange_in_row(float value) {
+  const int bits = __builtin_bit_cast(int, value);
+  int result;
+  if constexpr (distance == 4) {  // from four lanes further, then from four lanes before
+    result = __builtin_amdgcn_update_dpp(0, bits, 0x104, 0xf, 0x5, false);
+    result = __builtin_amdgcn_update_dpp(result, bits, 0x114, 0xf, 0xa, false);
+  } else {
+    constexpr int code = distance == 1 ? 0xb1 : distance == 2 ? 0x4e : 0x128;
+    result = __builtin_amdgcn_update_dpp(0, bits, code, 0xf, 0xf, true);
+  }
+  return __builtin_bit_cast(float, result);
+}
+
+// The sums of 16 values each over the 16 lanes of a row, one to a lane: of the value whose number is the lane's with
+// its bits in the opposite order (value_of_lane).
+template <int count = 16>
+__device__ inline float scatter_sums(float (&values)[16]) {
+  if constexpr (count == 1) {
+    return values[0];
+  } else {
+    constexpr int distance = count / 2;
+    const bool is_upper = (thread_index() & distance) != 0;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < count / 2; ++i) {
+      const float kept = is_upper ? values[2 * i + 1] : values[2 * i],
+                  sent = is_upper ? values[2 * i] : values[2 * i + 1];
+      values[i] = kept + exchange_in_row<distance>(sent);
+    }
+    return scatter_sums<count / 2>(values);
+  }
+}
+__device__ inline int value_of_lane() {
+  const int lane = thread_index() % 16;
+  return lane >> 3 | (lane >> 1 & 2) | (lane << 1 & 4) | (lane << 3 & 8);
+}
+
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,51 @@
+// A convolution whose reduction is split into parts, and the normalisation of its result by channel or group of
+// channels: two launches in place of three.
+//
+// Method: each block of the first kernel stores its sums to the tensor of its part. A block of the second one adds the
+// parts of its rows in their order, applies the convolution's epilogue (the inner one), and normalises what it holds in
+// registers. The result is never rounded to 16 bits between the two.
+//
+// Bound by: the latency of the second kernel's loads, which a few blocks make. Limits: channels in blocks, rows that a
+// block holds, sizes that are known when the model is compiled.
+#pragma once
+
+#include "kernels/hip/fused/normalized_parts_geometry.h"
+#include "kernels/hip/gemm/implicit_gemm.h"
+#include "kernels/hip/memory_bound/normalized_rows.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Elements from one part to the next.
+template <class Input, class Weight>
+__device__ inline int64_t part_size(const GemmArguments<Input, Weight, float>& product) {
+  return product.output_view.batch * product.sizes.batch;
+}
+
+template <GemmPlan plan, class Input, class Weight, class Output, class Inner, class Epilogue>
+__device__ inline void product_parts(const NormalizedPartsArguments<Input, Weight, Output>& arguments,
+                                     const Inner& /*inner*/, const Epilogue& /*epilogue*/) {
+  using Gemm = ImplicitGemm<plan, Input, Weight, float>;
+  __shared__ typename Gemm::Shared shared;
+  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
+  const GemmLaunch& launch = arguments.product.launch;
+  Gemm gemm(arguments.product, block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts), shared);
+  gemm.reduce();
+  gemm.store([](float sum, auto...) { return sum; }, gemm.part * part_size(arguments.product));
+}
+
+template <RowPlan plan, class Input, class Weight, class Output, class Inner, class Epilogue>
+__device__ inline void normalized_parts(const NormalizedPartsArguments<Input, Weight, Output>& arguments,
+                                        const Inner& inner, const Epilogue& epilogue) {
+  using R = Row<plan, float>;
+  static_assert(plan.always_fits());
+  const R row(arguments.rows, static_cast<uint32_t>(block_index()));
+  RowStore<plan, float, Output, Epilogue> output(row, arguments.rows, epilogue);
+  float values[R::count];
+  row.load_sums(static_cast<int32_t>(arguments.product.launch.parts), part_size(arguments.product), values);
+  output.apply(inner, 0, values);
+  RowStatistics<plan.kind> statistics;
+  statistics.normalize(row, values, arguments.rows.epsilon);
+  output.store(0, values);
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

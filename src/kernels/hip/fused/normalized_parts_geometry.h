@@ -1,0 +1,16 @@
+// What the host and the kernels of a normalised product in parts must agree on.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_geometry.h"
+#include "kernels/hip/memory_bound/row_geometry.h"
+
+namespace onnxc::kernels {
+
+// The product's output are its parts, float32 tensors one after the other, which are the input of the rows.
+template <class Input, class Weight, class Output>
+struct NormalizedPartsArguments {
+  GemmArguments<Input, Weight, float> product;
+  RowArguments<float, Output> rows;
+};
+
+}  // namespace onnxc::kernels

@@ -1,0 +1,140 @@
+// A convolution and the normalisation of its result by channel or group of channels, where a block does not hold a
+// channel's voxels: two launches in place of three, and one read of the result less.
+//
+// Method: a block of the first kernel has a tile of voxels in registers when its reduction is done. It stores them
+// where the normalised ones will be, and of each channel the mean and the sum of the squares of the differences from
+// it: a part of the statistics, as normalized_chunks.h has them. The second kernel is the one there, in place.
+//
+// Limits: a convolution in one part and one group of channels, channels in blocks; rows of whole chunks, so that no
+// thread of the second kernel reads what another one stores.
+#pragma once
+
+#include "kernels/hip/fused/product_moments_geometry.h"
+#include "kernels/hip/gemm/implicit_gemm.h"
+#include "kernels/hip/memory_bound/normalized_chunks.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+template <GemmPlan plan, class Input, class Weight, class Output>
+struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
+  using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
+  using Gemm::arguments, Gemm::first_column, Gemm::first_row, Gemm::image, Gemm::place_of, Gemm::product, Gemm::shared;
+  using Gemm::Gemm;
+  using typename Gemm::Product;
+  static_assert(plan.shape.groups == 1 && !plan.transposed && plan.output_lanes == block_channels);
+
+  static constexpr int columns = plan.tile.columns, own_columns = Product::column_tiles * 16;
+  // The lanes of a column's rows in a wavefront are two rows of 16, which the vector unit folds by itself.
+  static constexpr int folded_lanes = 16, partial_sums = plan.tile.row_waves() * 32 / folded_lanes;
+  // In the LDS of the operands.
+  struct Exchanged {
+    alignas(16) float differences[partial_sums][columns], squares[partial_sums][columns], means[columns];
+  };
+  static_assert(sizeof(Exchanged) <= sizeof(typename Gemm::Shared));
+  __device__ Exchanged& exchanged() const { return reinterpret_cast<Exchanged&>(shared); }
+
+  // Rows of the tile that are inside.
+  __device__ int32_t rows() const {
+    const auto left = static_cast<int32_t>(arguments.launch.rows - first_row);
+    return left < static_cast<int32_t>(plan.tile.rows) ? left : static_cast<int32_t>(plan.tile.rows);
+  }
+  __device__ bool is_row(int row_tile) const { return Product::first_row() + row_tile * 32 < rows(); }
+
+  // The product's epilogue, in the registers.
+  template <class Epilogue>
+  __device__ void apply(const Epilogue& epilogue) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < Product::row_tiles; ++i) {
+      const RowPlace place = place_of(Product::first_row() + i * 32);
+      if (!place.is_inside) continue;
+      const auto voxel = this->voxel_of(place);
+#pragma clang loop unroll(full)
+      for (int j = 0; j < Product::column_tiles; ++j)
+#pragma clang loop unroll(full)
+        for (int e = 0; e < 16; ++e) {
+          // Columns of padding compute what the last one does: without a branch no load waits for another.
+          constexpr auto last = static_cast<int>(plan.shape.output_channels) - 1;
+          const int column = first_column + column_of(j * 16 + e), channel = column < last ? column : last;
+          const float value = epilogue(product.sums[i][j][e], image, 0, channel, voxel.d, voxel.h, voxel.w);
+          product.sums[i][j][e] = column <= last ? value : 0.0f;
+        }
+    }
+  }
+
+  // The column of the tile of each of a lane's.
+  __device__ static int column_of(int own) {
+    return Product::first_column() + own / 16 * 32 + own % 16 / 4 * 8 + Product::lane_column() + own % 4;
+  }
+  // The sums of each column over the rows of some lanes; term(value, which of the lane's columns).
+  template <class Term>
+  __device__ void sum_columns(float (&sums)[partial_sums][columns], const Term& term) const {
+    float own[Product::column_tiles][16];
+#pragma clang loop unroll(full)
+    for (int k = 0; k < own_columns; ++k) {
+      float& sum = own[k / 16][k % 16];
+      sum = 0.0f;
+#pragma clang loop unroll(full)
+      for (int i = 0; i < Product::row_tiles; ++i) sum += is_row(i) ? term(product.sums[i][k / 16][k % 16], k) : 0.0f;
+    }
+    const int place = wave_index() / Product::column_waves * (32 / folded_lanes) + thread_index() % 32 / folded_lanes;
+#pragma clang loop unroll(full)
+    for (int j = 0; j < Product::column_tiles; ++j)
+      sums[place][column_of(j * 16 + value_of_lane())] = scatter_sums(own[j]);
+  }
+  __device__ static float sum_of(const float (&sums)[partial_sums][columns], int column) {
+    float sum = sums[0][column];
+#pragma clang loop unroll(full)
+    for (int i = 1; i < partial_sums; ++i) sum += sums[i][column];
+    return sum;
+  }
+
+  __device__ void store_moments(float* partial, int32_t parts) const {
+    Exchanged& lds = exchanged();
+    const int own = thread_index();
+    const auto count = static_cast<float>(rows());
+    barrier();  // the product is done with LDS
+    sum_columns(lds.differences, [](float value, int) { return value; });
+    barrier();
+    if (own < columns) lds.means[own] = sum_of(lds.differences, own) / count;
+    barrier();
+    float means[own_columns];
+#pragma clang loop unroll(full)
+    for (int k = 0; k < own_columns; ++k) means[k] = lds.means[column_of(k)];
+    sum_columns(lds.differences, [&](float value, int k) { return value - means[k]; });
+    sum_columns(lds.squares, [&](float value, int k) { return (value - means[k]) * (value - means[k]); });
+    barrier();
+    const int channel = first_column + own;
+    if ((own >= columns) | (channel >= plan.group_columns())) return;
+    constexpr auto lanes = static_cast<int>(block_channels),
+                   blocks = static_cast<int>(plan.group_columns() / block_channels);
+    const auto part = static_cast<int32_t>(first_row / static_cast<uint32_t>(plan.tile.rows));
+    float* const own_partial =
+        partial + ((image * blocks + channel / lanes) * parts + part) * partial_values * lanes + channel % lanes;
+    const float differences = sum_of(lds.differences, own);
+    own_partial[0] = lds.means[own];
+    own_partial[lanes] = differences / count;
+    own_partial[2 * lanes] = sum_of(lds.squares, own) - differences * differences / count;
+  }
+};
+
+template <GemmPlan plan, class Input, class Weight, class Output, class Inner, class Epilogue>
+__device__ inline void product_moments(const ProductMomentsArguments<Input, Weight, Output>& arguments,
+                                       const Inner& inner, const Epilogue& /*epilogue*/) {
+  using Gemm = ProductMoments<plan, Input, Weight, Output>;
+  __shared__ typename Gemm::Shared shared;
+  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
+  Gemm gemm(arguments.product, block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles),
+            shared);
+  gemm.reduce();
+  gemm.apply(inner);
+  gemm.store([](float sum, auto...) { return sum; });
+  gemm.store_moments(arguments.rows.partial, static_cast<int32_t>(arguments.rows.rows.launch.parts.divisor));
+}
+
+template <RowPlan plan, int64_t rows, class Input, class Weight, class Output, class Inner, class Epilogue>
+__device__ inline void normalized_product(const ProductMomentsArguments<Input, Weight, Output>& arguments,
+                                          const Inner& /*inner*/, const Epilogue& epilogue) {
+  normalized_chunks<plan, rows>(arguments.rows, epilogue);
+}
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,0 +1,16 @@
+// What the host and the kernels of a product with the moments of its columns must agree on.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_geometry.h"
+#include "kernels/hip/memory_bound/row_geometry.h"
+
+namespace onnxc::kernels {
+
+// The product's output is where the rows are read and, normalised, stored; their parts are the product's tiles.
+template <class Input, class Weight, class Output>
+struct ProductMomentsArguments {
+  GemmArguments<Input, Weight, Output> product;
+  ChunkArguments<Output, Output> rows;
+};
+
+}  // namespace onnxc::kernels

@@ -10,6 +10,7 @@ FLOATING = (
     np.float32,
     np.float64,
     ml_dtypes.bfloat16,
+    ml_dtypes.float4_e2m1fn,
     ml_dtypes.float8_e4m3fn,
     ml_dtypes.float8_e4m3fnuz,
     ml_dtypes.float8_e5m2,

@@ -32,6 +32,7 @@ NUMPY_TYPES: dict[int, np.dtype[np.generic]] = {
     20: np.dtype(ml_dtypes.float8_e5m2fnuz),
     21: np.dtype(ml_dtypes.uint4),
     22: np.dtype(ml_dtypes.int4),
+    23: np.dtype(ml_dtypes.float4_e2m1fn),
     24: np.dtype(ml_dtypes.float8_e8m0fnu),
     25: np.dtype(ml_dtypes.uint2),
     26: np.dtype(ml_dtypes.int2),
@@ -43,6 +44,7 @@ NUMBERS = {dtype: number for number, dtype in NUMPY_TYPES.items()}
 PACKED_BITS: dict[np.dtype[np.generic], int] = {
     np.dtype(ml_dtypes.uint4): 4,
     np.dtype(ml_dtypes.int4): 4,
+    np.dtype(ml_dtypes.float4_e2m1fn): 4,
     np.dtype(ml_dtypes.uint2): 2,
     np.dtype(ml_dtypes.int2): 2,
 }
@@ -51,6 +53,7 @@ PACKED_BITS: dict[np.dtype[np.generic], int] = {
 OWN_NAMES = {
     "float32": "float",
     "float64": "double",
+    "float4_e2m1fn": "float4e2m1",
     "float8_e4m3fn": "float8e4m3fn",
     "float8_e4m3fnuz": "float8e4m3fnuz",
     "float8_e5m2": "float8e5m2",
@@ -91,5 +94,7 @@ def unpacked(memory: NDArray[Any], dtype: np.dtype[np.generic], shape: Sequence[
     bits = PACKED_BITS[dtype]
     shifts = np.arange(8 // bits, dtype=np.uint8) * bits
     elements = (memory.reshape(-1, 1) >> shifts & ((1 << bits) - 1)).reshape(-1)
-    result: NDArray[Any] = elements[: math.prod(shape)].astype(np.int64).astype(dtype).reshape(shape)
+    elements = elements[: math.prod(shape)].reshape(shape)
+    is_integer = dtype != np.dtype(ml_dtypes.float4_e2m1fn)
+    result: NDArray[Any] = elements.astype(np.int64).astype(dtype) if is_integer else elements.view(dtype)
     return result

@@ -32,6 +32,7 @@ constexpr std::array rows = {
     DTypeInfo{DType::float8e5m2fnuz, floating, 8, "float8e5m2fnuz", "float8e5m2fnuz_t", DType::float32},
     DTypeInfo{DType::uint4, unsigned_integer, 4, "uint4", "uint4_t", DType::uint8},
     DTypeInfo{DType::int4, signed_integer, 4, "int4", "int4_t", DType::int8},
+    DTypeInfo{DType::float4e2m1, floating, 4, "float4e2m1", "float4e2m1_t", DType::float32},
     DTypeInfo{DType::float8e8m0, floating, 8, "float8e8m0", "float8e8m0_t", DType::float32},
     DTypeInfo{DType::uint2, unsigned_integer, 2, "uint2", "uint2_t", DType::uint8},
     DTypeInfo{DType::int2, signed_integer, 2, "int2", "int2_t", DType::int8},

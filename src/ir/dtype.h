@@ -37,6 +37,7 @@ enum class DType : uint8_t {
   float8e5m2fnuz = 20,
   uint4 = 21,
   int4 = 22,
+  float4e2m1 = 23,
   float8e8m0 = 24,
   uint2 = 25,
   int2 = 26,

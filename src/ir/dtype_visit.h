@@ -51,6 +51,8 @@ auto with_type(DType dtype, Visitor visitor) {
       return visitor.template operator()<kernels::float8e5m2fnuz_t>();
     case DType::float8e8m0:
       return visitor.template operator()<kernels::float8e8m0_t>();
+    case DType::float4e2m1:
+      return visitor.template operator()<kernels::float4e2m1_t>();
     case DType::int4:
       return visitor.template operator()<kernels::int4_t>();
     case DType::uint4:

@@ -28,6 +28,7 @@ TEST(Tensor, UnpacksWithTheirSign) {
   const std::vector<std::byte> bytes = {std::byte{0x8f}, std::byte{0xf7}};
   EXPECT_THAT(unpack(DType::int4, {3}, bytes).as_int64(), ElementsAre(-1, -8, 7));
   EXPECT_THAT(unpack(DType::uint4, {3}, bytes).as_int64(), ElementsAre(15, 8, 7));
+  EXPECT_THAT(unpack(DType::float4e2m1, {3}, bytes).as_double(), ElementsAre(-6, -0.0, 6));
   EXPECT_THAT(unpack(DType::int2, {2, 3}, bytes).as_int64(), ElementsAre(-1, -1, 0, -2, -1, 1));
   EXPECT_THAT(unpack(DType::uint2, {2, 3}, bytes).as_int64(), ElementsAre(3, 3, 0, 2, 3, 1));
 }

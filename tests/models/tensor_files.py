@@ -20,6 +20,7 @@ LACKED_BY_NUMPY = tuple(
         ml_dtypes.float8_e5m2,
         ml_dtypes.float8_e5m2fnuz,
         ml_dtypes.float8_e8m0fnu,
+        ml_dtypes.float4_e2m1fn,
         ml_dtypes.int4,
         ml_dtypes.uint4,
         ml_dtypes.int2,

@@ -8,7 +8,8 @@ int64_t floating_operations(const Scalar& scalar) {
   int64_t count = 0;
   if (!scalar) return 0;
   visit(scalar, [&](const ScalarNode& node) {
-    const bool is_move = node.op == ScalarOp::select || node.op == ScalarOp::cast || node.operands.empty();
+    const bool is_move = node.op == ScalarOp::select || node.op == ScalarOp::cast || node.op == ScalarOp::reinterpret ||
+                         node.operands.empty();
     count += is_floating(node.dtype) && !is_move ? 1 : 0;
   });
   return count;

@@ -71,6 +71,13 @@ std::string ScalarDialect::operation(const ScalarNode& node, std::span<const std
                          operands[0]);
     return fmt::format("cast<{}>({})", value_type(node.dtype), operands[0]);
   }
+  if (node.op == ScalarOp::reinterpret) {
+    const std::string element = is_computed_wider(operand)
+                                    ? fmt::format("static_cast<{}>({})", info(operand).c_type, operands[0])
+                                    : operands[0];
+    return fmt::format("static_cast<{}>(__builtin_bit_cast({}, {}))", value_type(node.dtype), info(node.dtype).c_type,
+                       element);
+  }
   if (node.op == ScalarOp::string_function)
     return fmt::format("string_{}(call.frame, {})", row(node.function).name, fmt::join(operands, ", "));
   if (node.op == ScalarOp::logical_not) return fmt::format("!{}", operands[0]);

@@ -38,6 +38,9 @@ size_t ScalarProgram::compile(const Scalar& scalar, std::string_view nest, Memor
     case ScalarOp::cast:
       instruction.unary = cast_function(scalar.dtype(), scalar->operands[0].dtype());
       break;
+    case ScalarOp::reinterpret:
+      instruction.unary = reinterpret_function(scalar.dtype(), scalar->operands[0].dtype());
+      break;
     case ScalarOp::select:
       break;
     case ScalarOp::string_function:

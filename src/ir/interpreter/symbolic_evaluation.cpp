@@ -119,6 +119,7 @@ class PointEvaluator {
         return accumulators_.at(static_cast<size_t>(node.slot));
       case ScalarOp::select:
         return evaluate_select(node);
+      case ScalarOp::reinterpret:
       case ScalarOp::string_function:
         return std::nullopt;
       default:

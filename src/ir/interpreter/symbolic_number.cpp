@@ -207,7 +207,7 @@ Result symbolic_binary(ScalarOp op, DType operand, const SymbolicNumber& a, cons
 }
 
 Result symbolic_cast(DType to, DType from, const SymbolicNumber& a) {
-  if (is_floating(to)) return a;
+  if (is_floating(to)) return info(to).bits < 16 ? std::nullopt : Result(a);
   if (to == DType::boolean) {
     if (proven_different(a.numerator, 0)) return boolean(true);
     return proven_equal(a.numerator, 0) ? Result(boolean(false)) : std::nullopt;

@@ -123,6 +123,8 @@ bool holds_every_value(DType outer, DType inner) {
   if (outer == DType::float8e8m0) return false;  // it has no zero and no sign
   if (inner == DType::float8e8m0) return wide.kind == DTypeKind::floating && outer != DType::float16 && wide.bits > 8;
   if (narrow.kind == DTypeKind::boolean) return wide.kind != DTypeKind::none;
+  // They have no -0, and no more numbers than other types of 8 bits.
+  if (outer == DType::float8e4m3fnuz || outer == DType::float8e5m2fnuz) return false;
   if (narrow.kind == DTypeKind::floating) return wide.kind == DTypeKind::floating && wide.bits > narrow.bits;
   if (wide.kind == DTypeKind::floating)
     return narrow.bits <= 32 && (outer == DType::float64 || (outer == DType::float32 && narrow.bits <= 16));
@@ -133,7 +135,8 @@ bool holds_every_value(DType outer, DType inner) {
 // Types that are computed in a wider one: whether the value is rounded to its dtype, as loads, constants and casts are.
 bool is_rounded(const Scalar& a) {
   if (!is_computed_wider(a.dtype())) return true;
-  return a->op == ScalarOp::load || a->op == ScalarOp::constant || a->op == ScalarOp::cast;
+  return a->op == ScalarOp::load || a->op == ScalarOp::constant || a->op == ScalarOp::cast ||
+         a->op == ScalarOp::reinterpret;
 }
 
 }  // namespace
@@ -217,6 +220,20 @@ Scalar cast(DType dtype, const Scalar& a) {
   return make({.op = ScalarOp::cast, .dtype = dtype, .operands = {a}});
 }
 
+Scalar reinterpret(DType dtype, const Scalar& a) {
+  internal_check(static_cast<bool>(a), "an operand");
+  internal_check(info(dtype).bits == info(a.dtype()).bits, "types of one width");
+  internal_check(dtype != DType::boolean, "a type of which all bits are values");
+  if (!is_floating(dtype) && !is_floating(a.dtype())) return cast(dtype, a);
+  // An element of a signed type has the sign also in the bits above its own.
+  if (is_sub_byte(dtype) && info(dtype).kind == DTypeKind::signed_integer)
+    return cast(dtype, reinterpret(DType::uint4, a));
+  if (dtype == a.dtype()) return cast(dtype, a);
+  UnaryFunction function = reinterpret_function(dtype, a.dtype());
+  if (is_constant(a)) return constant_of(dtype, function(value_of(a)));
+  return make({.op = ScalarOp::reinterpret, .dtype = dtype, .operands = {a}});
+}
+
 Scalar call(StringFunction function, std::vector<Scalar> operands) {
   const StringFunctionRow& called = row(function);
   internal_check(std::ranges::equal(operands, called.operands, {}, &Scalar::dtype), "operands of the function's types");
@@ -230,6 +247,7 @@ namespace {
 
 Scalar rebuild(const ScalarNode& node, const std::vector<Scalar>& operands) {
   if (node.op == ScalarOp::cast) return scalar::cast(node.dtype, operands[0]);
+  if (node.op == ScalarOp::reinterpret) return scalar::reinterpret(node.dtype, operands[0]);
   if (node.op == ScalarOp::string_function) return scalar::call(node.function, operands);
   switch (operands.size()) {
     case 1:

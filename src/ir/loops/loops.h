@@ -13,8 +13,11 @@
 //   axes run in ascending order, innermost of the parallel ones: a store is seen by the loads after it.
 // - select(c, a, b) evaluates only the branch taken: a load may stand behind the test that keeps it within bounds.
 // - Arithmetic on floating types of less than 32 bits is done in float32 and rounded where a value is cast or stored.
-//   What is too great for a float8 type becomes its infinity, or its NaN where it has none. On integers of less than a
-//   byte there is no arithmetic: they are loaded, stored, and cast, which keeps the lowest bits.
+//   What is too great for a float8 type becomes its infinity, or its NaN where it has none; float4 has neither, and
+//   takes its greatest number, and -0 for a NaN. On integers of less than a byte there is no arithmetic: they are
+//   loaded, stored, and cast, which keeps the lowest bits.
+// - reinterpret keeps the bits of an element, between types of one width; those of a NaN may change where the type is
+//   computed in another.
 // - Integer arithmetic wraps; integer division truncates towards zero (ONNX Div) and by zero gives 0; shifts by the
 //   width or more give 0. Casts of floating to integer truncate and saturate (NaN gives 0), but narrowing of integers
 //   keeps the low bits, both as onnxruntime on x86 does where the standard leaves it open.
@@ -74,6 +77,7 @@ enum class ScalarOp : uint8_t {
   is_nan,
   is_infinite,
   cast,
+  reinterpret,
   // binary; comparisons and logical operators give boolean
   add,
   subtract,
@@ -142,6 +146,7 @@ Scalar unary(ScalarOp op, const Scalar& a);
 Scalar binary(ScalarOp op, const Scalar& a, const Scalar& b);
 Scalar select(const Scalar& condition, const Scalar& if_true, const Scalar& if_false);
 Scalar cast(DType dtype, const Scalar& a);
+Scalar reinterpret(DType dtype, const Scalar& a);  // to any type but boolean
 Scalar call(StringFunction function, std::vector<Scalar> operands);
 }  // namespace scalar
 

@@ -133,6 +133,9 @@ class ScalarParser {
       return scalar::load(dtype_of_(id), id, scope_.indices(cursor.bracketed('[', ']')));
     }
     if (std::optional<DType> dtype = parse_dtype(word)) return parse_typed(*dtype, cursor);
+    if (word.starts_with(reinterpret_prefix))
+      if (std::optional<DType> dtype = parse_dtype(word.substr(reinterpret_prefix.size())))
+        return parse_reinterpret(*dtype, cursor);
     if (const ScalarOpRow* operation = find_scalar_op(word, Notation::function)) return parse_call(*operation, cursor);
     if (const StringFunctionRow* called = find_string_function(word))
       return scalar::call(called->function, parse_operands(cursor));
@@ -150,6 +153,11 @@ class ScalarParser {
     if (is_literal && dtype == DType::uint64)
       return scalar::integer_constant(dtype, static_cast<int64_t>(std::strtoull(text.c_str(), nullptr, 10)));
     return scalar::cast(dtype, parse(inside));
+  }
+
+  Scalar parse_reinterpret(DType dtype, TextCursor& cursor) {
+    TextCursor inside(cursor.bracketed('(', ')'), cursor.line_number());
+    return scalar::reinterpret(dtype, parse(inside));
   }
 
   std::vector<Scalar> parse_operands(TextCursor& cursor) {

@@ -72,6 +72,9 @@ class ScalarPrinter {
         return {fmt::format("acc{}", node.slot), leaf_precedence};
       case ScalarOp::cast:
         return {fmt::format("{}({})", info(node.dtype).name, print(node.operands[0]).text), leaf_precedence};
+      case ScalarOp::reinterpret:
+        return {fmt::format("{}{}({})", reinterpret_prefix, info(node.dtype).name, print(node.operands[0]).text),
+                leaf_precedence};
       default:
         return print_operation(node);
     }

@@ -110,6 +110,14 @@ ScalarValue convert(ScalarValue value) {
     return make<To>(static_cast<To>(from));
 }
 
+template <class To, class From>
+ScalarValue keep_bits(ScalarValue value) {
+  const From from = From(get<From>(value));
+  To to;
+  std::memcpy(&to, &from, sizeof(To));
+  return make<To>(static_cast<Compute<To>>(to));
+}
+
 // Integers wrap: computed without sign, cut to the width by the conversion.
 template <Integer T>
 T wrap(uint64_t value) {
@@ -390,6 +398,17 @@ BinaryFunction binary_function(ScalarOp op, DType operand) {
 UnaryFunction cast_function(DType to, DType from) {
   return with_type(
       to, [&]<class To>() { return with_type(from, []<class From>() -> UnaryFunction { return convert<To, From>; }); });
+}
+
+UnaryFunction reinterpret_function(DType to, DType from) {
+  UnaryFunction function = with_type(to, [&]<class To>() {
+    return with_type(from, []<class From>() -> UnaryFunction {
+      if constexpr (sizeof(To) == sizeof(From)) return keep_bits<To, From>;
+      return nullptr;
+    });
+  });
+  internal_check(function != nullptr, "types of one size");
+  return function;
 }
 
 LoadFunction load_function(DType dtype) {

@@ -28,6 +28,8 @@ using StoreFunction = void (*)(std::byte*, ScalarValue);
 UnaryFunction unary_function(ScalarOp op, DType operand);
 BinaryFunction binary_function(ScalarOp op, DType operand);
 UnaryFunction cast_function(DType to, DType from);
+// The types have elements of one size.
+UnaryFunction reinterpret_function(DType to, DType from);
 
 // An element in memory, in the form that Tensor has it. Storing rounds to the dtype.
 LoadFunction load_function(DType dtype);

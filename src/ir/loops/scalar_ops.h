@@ -9,7 +9,7 @@
 namespace onnxc {
 
 enum class Notation : uint8_t {
-  leaf,      // constants, indices, loads, accumulators; casts are spelled with the name of their dtype
+  leaf,      // constants, indices, loads, accumulators; casts are spelled with the name of their dtype (text.h)
   function,  // exp(x)
   prefix,    // -x
   infix,     // a + b

@@ -8,6 +8,9 @@
 
 namespace onnxc {
 
+// "bits_as_int32(b0[i])": a cast is spelled with the dtype alone.
+constexpr std::string_view reinterpret_prefix = "bits_as_";
+
 std::string_view name(ReduceKind kind);
 std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name(AxisKind kind);

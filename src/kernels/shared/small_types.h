@@ -1,5 +1,5 @@
-// The types of 8 bits and fewer as elements in memory, on every target and in the compiler: ONNX's float8, int4 and
-// int2 types. Each element has a byte of its own, so that threads may write neighbours; files and callers pack the
+// The types of 8 bits and fewer as elements in memory, on every target and in the compiler: ONNX's float8, float4, int4
+// and int2 types. Each element has a byte of its own, so that threads may write neighbours; files and callers pack the
 // elements of less than a byte (onnxc.h). Arithmetic on them is done in float, or in int8_t and uint8_t.
 #pragma once
 
@@ -7,13 +7,14 @@
 
 namespace onnxc::kernels {
 
-// A byte of a sign, an exponent and so many bits of mantissa, with subnormal numbers as IEEE 754 has them.
+// A sign, an exponent and so many bits of mantissa, with subnormal numbers as IEEE 754 has them.
 struct SmallFormat {
   int mantissa, bias;
   uint8_t greatest;  // bits of the greatest finite number
   uint8_t beyond;    // bits of what is greater once it is rounded: an infinity or the NaN
   uint8_t nan;
   bool has_negative_zero = true;  // else the sign alone is the one NaN ("FNUZ")
+  uint8_t sign = 0x80;            // its bit: the highest of the format
 };
 
 // Rounds to nearest, ties to even. A NaN keeps its sign, where the format has one.
@@ -24,7 +25,8 @@ struct SmallFloat {
   SmallFloat() = default;
   [[gnu::always_inline]] explicit SmallFloat(float value) : bits(encode(value)) {}
   [[gnu::always_inline]] operator float() const {
-    const uint32_t magnitude = bits & (sign - 1u), negative = static_cast<uint32_t>((bits & sign) != 0) << 31;
+    const uint32_t magnitude = bits & (format.sign - 1u), negative = static_cast<uint32_t>((bits & format.sign) != 0)
+                                                                     << 31;
     const float normal = __builtin_bit_cast(float, (magnitude << shift) + (exponent_difference << 23));
     const float subnormal = static_cast<float>(magnitude) * power_of_two(1 - format.bias - format.mantissa);
     const float finite = magnitude < (1u << format.mantissa) ? subnormal : normal;
@@ -35,7 +37,7 @@ struct SmallFloat {
   }
 
  private:
-  static constexpr uint32_t sign = 0x80u, infinity = 0x7f800000u, nan = 0x7fc00000u;
+  static constexpr uint32_t infinity = 0x7f800000u, nan = 0x7fc00000u;
   static constexpr int shift = 23 - format.mantissa;
   static constexpr uint32_t exponent_difference = 127u - format.bias;
 
@@ -55,7 +57,7 @@ struct SmallFloat {
     code = code > format.greatest ? format.beyond : code;
     code = magnitude > infinity ? format.nan : code;
     const bool has_sign = format.has_negative_zero || (code != 0 && code != format.nan);
-    return static_cast<uint8_t>(code | (has_sign ? (all >> 31) * sign : 0u));
+    return static_cast<uint8_t>(code | (has_sign ? (all >> 31) * format.sign : 0u));
   }
 };
 
@@ -63,6 +65,9 @@ using float8e4m3fn_t = SmallFloat<SmallFormat{3, 7, 0x7e, 0x7f, 0x7f}>;
 using float8e4m3fnuz_t = SmallFloat<SmallFormat{3, 8, 0x7f, 0x80, 0x80, false}>;
 using float8e5m2_t = SmallFloat<SmallFormat{2, 15, 0x7b, 0x7c, 0x7e}>;
 using float8e5m2fnuz_t = SmallFloat<SmallFormat{2, 16, 0x7f, 0x80, 0x80, false}>;
+// It has no infinity: what is greater becomes the greatest number. It has no NaN either, which becomes -0: so do ONNX's
+// tests have it, by ml_dtypes; its page on float4 says 6.
+using float4e2m1_t = SmallFloat<SmallFormat{1, 1, 0x7, 0x7, 0x8, true, 0x8}>;
 
 // The exponent of a float: powers of two from 2^-127 to 2^127, and a NaN. No sign, and no zero: what is smaller becomes
 // 2^-127, other numbers the power of two below their magnitude.

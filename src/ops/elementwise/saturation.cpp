@@ -15,6 +15,8 @@ std::optional<double> greatest_finite(DType dtype) {
     case DType::float8e5m2:
     case DType::float8e5m2fnuz:
       return 57344;
+    case DType::float4e2m1:
+      return 6;
     default:
       return std::nullopt;
   }

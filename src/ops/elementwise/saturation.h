@@ -7,7 +7,7 @@
 
 namespace onnxc {
 
-// The greatest finite number of a float8; nothing for other types and for float8e8m0.
+// The greatest finite number of a float8 or float4; nothing for other types and for float8e8m0.
 std::optional<double> greatest_finite(DType dtype);
 // x within [-most, most], infinities too; NaN stays. In the type that arithmetic on x is done in.
 Scalar saturated(const Scalar& x, double most);

@@ -1,6 +1,6 @@
-// QuantizeLinear and DequantizeLinear: numbers as integers or float8 with a scale and a zero point, for a tensor, for
-// each index of an axis, or for each block along an axis. Onnxruntime's rows of the same names in com.microsoft mean
-// the same.
+// QuantizeLinear and DequantizeLinear: numbers as integers, float8 or float4 with a scale and a zero point, for a
+// tensor, for each index of an axis, or for each block along an axis. Onnxruntime's rows of the same names in
+// com.microsoft mean the same.
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/saturation.h"
 #include "ops/families.h"
@@ -74,13 +74,13 @@ void infer_quantize(InferContext& c) {
   const DType chosen = chosen_type(c, "output_dtype", given == DType::undefined ? DType::uint8 : given, Types::any);
   c.check(given == DType::undefined || chosen == given,
           "attribute 'output_dtype' says {}, and the zero point is of type {}", info(chosen).name, info(given).name);
-  c.check(is_quantized(chosen), "integers of at most 16 bits or a float8 are expected as output, found {}",
+  c.check(is_quantized(chosen), "integers of at most 16 bits, a float8 or float4 are expected as output, found {}",
           info(chosen).name);
   c.output(0, chosen, c.shape(0));
 }
 
-// y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25); to a float8 the cast rounds instead.
-// The quotient is of the type that attribute 'precision' names, else of the scale's.
+// y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25); to a float8 or float4 the cast rounds
+// instead. The quotient is of the type that attribute 'precision' names, else of the scale's.
 void define_quantize(DefineContext& c) {
   Operand x = c.in(0), scale = c.in(1);
   const DType precision = chosen_type(c, "precision", scale.dtype, Types::floating);
@@ -99,7 +99,8 @@ void define_quantize(DefineContext& c) {
 
 void infer_dequantize(InferContext& c) {
   c.check(is_quantized(c.dtype(0)) || c.dtype(0) == DType::int32,
-          "int32, an integer of at most 16 bits or a float8 is expected as input, found {}", info(c.dtype(0)).name);
+          "int32, an integer of at most 16 bits, a float8 or float4 is expected as input, found {}",
+          info(c.dtype(0)).name);
   expect_type(c, 1, Types::floating);
   c.check(!c.has_input(2) || c.dtype(2) == c.dtype(0), "the zero point must be of the input's type, {}; found {}",
           info(c.dtype(0)).name, info(c.has_input(2) ? c.dtype(2) : c.dtype(0)).name);

@@ -13,6 +13,14 @@ Operand operand(const Program& program, BufferId id) {
 
 int64_t elements_in_a_byte(DType dtype) { return 8 / info(dtype).bits; }
 
+// Between an element and its bits, the lowest ones of a byte. A cast to an integer of less than a byte keeps them.
+Scalar element_of_bits(DType dtype, const Scalar& bits) {
+  return is_floating(dtype) ? scalar::reinterpret(dtype, scalar::cast(DType::uint4, bits)) : scalar::cast(dtype, bits);
+}
+Scalar bits_of_element(const Scalar& element) {
+  return scalar::cast(byte, is_floating(element.dtype()) ? scalar::reinterpret(DType::uint4, element) : element);
+}
+
 BufferId add_bytes(Program& program, BufferId elements, BufferKind kind) {
   const Buffer of = program.buffer(elements);
   Buffer bytes;
@@ -41,7 +49,7 @@ BufferId unpack_input(Program& program, BufferId elements) {
   const Expr first_bit = mod(position, in_a_byte) * info(to.dtype).bits;
   const Scalar shifted = scalar::binary(ScalarOp::shift_right, from({floor_div(position, in_a_byte)}),
                                         scalar::cast(byte, scalar::index(first_bit)));
-  nest.store(to, indices, scalar::cast(to.dtype, shifted));  // the cast keeps the lowest bits
+  nest.store(to, indices, element_of_bits(to.dtype, shifted));
   add_step(program, nest, elements, "Unpack");
   return bytes;
 }
@@ -56,7 +64,7 @@ BufferId pack_output(Program& program, BufferId elements) {
   Scalar packed;
   for (int64_t i = 0; i < elements_in_a_byte(from.dtype); ++i) {
     const Expr position = index * elements_in_a_byte(from.dtype) + i;
-    const Scalar element = scalar::cast(byte, from(unflatten(from.shape, position)));
+    const Scalar element = bits_of_element(from(unflatten(from.shape, position)));
     const Scalar low = scalar::binary(ScalarOp::bitwise_and, element, number((1 << bits) - 1));
     if (i == 0) {
       packed = low;

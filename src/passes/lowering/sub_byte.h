@@ -1,5 +1,6 @@
-// Inputs and outputs whose elements are smaller than a byte (int4, uint4, int2, uint2): the caller packs several into a
-// byte, in the program each has a byte of its own. Nests go from one form to the other, and fuse like all others.
+// Inputs and outputs whose elements are smaller than a byte (int4, uint4, int2, uint2, float4): the caller packs
+// several into a byte, in the program each has a byte of its own. Nests go from one form to the other, and fuse like
+// all others.
 #pragma once
 
 #include "ir/program/program.h"

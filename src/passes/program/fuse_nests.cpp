@@ -32,6 +32,7 @@ Cost cost_of(const LoopNest& nest) {
       case ScalarOp::index:
       case ScalarOp::select:
       case ScalarOp::cast:
+      case ScalarOp::reinterpret:
       case ScalarOp::logical_and:
       case ScalarOp::less:
       case ScalarOp::less_or_equal:

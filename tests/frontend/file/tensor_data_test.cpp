@@ -164,6 +164,9 @@ TEST_F(ReadTensor, ElementsOfLessThanAByte) {
   EXPECT_THAT(read(tensor).as_int64(), ElementsAre(1, -2, 3));
   tensor.add_int32_data(0);
   EXPECT_EQ(error(tensor), "initializer 'w': shape [3] needs 2 elements of data, found 3");
+  TensorProto fractions = tensor_of(TensorProto::FLOAT4E2M1, {3});
+  fractions.set_raw_data("\xd7\x01");
+  EXPECT_THAT(read(fractions).as_double(), ElementsAre(6, -3, 0.5));
   TensorProto two_bits = tensor_of(TensorProto::UINT2, {5});
   two_bits.set_raw_data("\x1b\x02");
   EXPECT_THAT(read(two_bits).as_int64(), ElementsAre(3, 2, 1, 0, 2));
@@ -201,7 +204,6 @@ TEST_F(ReadTensor, StringsCountAsMemory) {
 
 TEST_F(ReadTensor, TypesWithoutARowAreNamed) {
   for (const auto& [type, name] : std::vector<std::pair<int, std::string>>{{TensorProto::COMPLEX64, "COMPLEX64"},
-                                                                           {TensorProto::FLOAT4E2M1, "FLOAT4E2M1"},
                                                                            {TensorProto::COMPLEX128, "COMPLEX128"},
                                                                            {TensorProto::UNDEFINED, "UNDEFINED"},
                                                                            {4711, "number 4711"},

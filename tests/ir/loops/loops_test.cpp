@@ -85,6 +85,31 @@ TEST(Scalars, FoldCasts) {
   EXPECT_EQ(to_string(scalar::cast(DType::float32, scalar::cast(DType::float16, x()))), "float32(float16(b0[i]))");
 }
 
+TEST(Scalars, ReinterpretKeepsTheBits) {
+  const auto bits = [](DType dtype, const Scalar& value) { return to_string(scalar::reinterpret(dtype, value)); };
+  EXPECT_EQ(bits(DType::int32, x()), "bits_as_int32(b0[i])");
+  EXPECT_EQ(bits(DType::float32, x()), "b0[i]");
+  EXPECT_EQ(bits(DType::int32, real(-0.0)), "int32(-2147483648)");
+  EXPECT_EQ(bits(DType::float32, whole(0x3f800000)), "1.0");
+  EXPECT_EQ(bits(DType::uint16, scalar::constant(DType::float16, -2)), "uint16(49152)");
+  EXPECT_EQ(bits(DType::bfloat16, scalar::integer_constant(DType::int16, 0x3fc0)), "bfloat16(1.5)");
+  EXPECT_EQ(bits(DType::uint32, n()), "uint32(b1[i])");
+  EXPECT_EQ(bits(DType::int4, scalar::constant(DType::float4e2m1, -6)), "int4(-1)");
+  EXPECT_EQ(bits(DType::float4e2m1, scalar::integer_constant(DType::int4, -1)), "float4e2m1(-6)");
+  EXPECT_THROW(scalar::reinterpret(DType::int64, x()), InternalError);
+  EXPECT_THROW(scalar::reinterpret(DType::boolean, scalar::load(DType::int8, 2, {i})), InternalError);
+}
+
+// Going there and back is dropped where it changes nothing: FNUZ types lack the -0 that float4 has.
+TEST(Scalars, CastsThereAndBack) {
+  const Scalar four = scalar::load(DType::float4e2m1, 2, {i});
+  const auto back = [&](DType dtype) { return to_string(scalar::cast(DType::float4e2m1, scalar::cast(dtype, four))); };
+  EXPECT_EQ(back(DType::float8e4m3fn), "b2[i]");
+  EXPECT_EQ(back(DType::float32), "b2[i]");
+  EXPECT_EQ(back(DType::float8e5m2fnuz), "float4e2m1(float8e5m2fnuz(b2[i]))");
+  EXPECT_EQ(back(DType::int8), "float4e2m1(int8(b2[i]))");
+}
+
 TEST(Scalars, CastsRoundArithmeticOnHalfTypes) {
   Scalar half = scalar::load(DType::float16, 2, {i});
   EXPECT_EQ(to_string(scalar::cast(DType::float16, half * half)), "float16(b2[i] * b2[i])");

@@ -56,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "  b5[i] = float16(float32(b5[i]) * 0.25 + float32(float64(b0[i]) + float64(0.1)))\n"
                     "  b6[i] = uint8(3) & ~uint8(b3[i])\n"
                     "  b7[i] = modulo_floor(b7[i], uint64(18446744073709551615))\n",
+                    "nest bits  axes i<N\n"
+                    "  b3[i] = bits_as_int64(float64(b0[i])) + int64(bits_as_uint16(b5[i]))\n",
                     "nest scalar\n"
                     "  b0[] = 1.0\n"));
 

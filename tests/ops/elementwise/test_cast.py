@@ -111,14 +111,16 @@ def like() -> list[Case]:
 
 FLOAT8 = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz)
 POWERS_OF_TWO = ml_dtypes.float8_e8m0fnu
+FLOAT4 = ml_dtypes.float4_e2m1fn
 SMALL_INTEGERS = (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
 SMALL_OPSET = 25  # the first with all of them
 
 
 def every_value(dtype: Any) -> Array:
-    """All bit patterns of a type of 8 or 16 bits."""
+    """All bit patterns of a type of 4, 8 or 16 bits."""
     width = np.dtype(dtype).itemsize
-    result: Array = np.arange(256**width, dtype=f"u{width}").view(dtype)
+    count = 16 if dtype is FLOAT4 else 256**width
+    result: Array = np.arange(count, dtype=f"u{width}").view(dtype)
     return result
 
 
@@ -127,10 +129,10 @@ def small_case(x: Array, y: Array, name: str, **attributes: Any) -> Case:
     return case("Cast", x, name=name, opset=SMALL_OPSET, to=to, expected=[y], tolerance=0.0, **attributes)
 
 
-def from_float8() -> list[Case]:
+def from_small_floats() -> list[Case]:
     """Every value, exactly; a NaN is a NaN in each type that has one, and not 0."""
     cases = []
-    for source_type in (*FLOAT8, POWERS_OF_TWO):
+    for source_type in (*FLOAT8, POWERS_OF_TWO, FLOAT4):
         x = every_value(source_type)
         finite = x[np.isfinite(x.astype(np.float64))]
         cases += [small_case(x, x.astype(to), f"{type_id(source_type)} to {type_id(to)}") for to in FLOATS]
@@ -142,9 +144,10 @@ def from_float8() -> list[Case]:
 
 
 def rounded_once(x: Array, dtype: Any, saturate: bool) -> Array:
-    """The nearest number of a float8 type, ties to the even one, by a search in all of them. ONNX's reference evaluator
-    rounds a float64 twice."""
-    positive = every_value(dtype)[:128].astype(np.float64)
+    """The nearest number of a float8 or float4, ties to the even one, by a search in all of them. ONNX's reference
+    evaluator rounds a float64 twice."""
+    every = every_value(dtype)
+    positive = every[: every.size // 2].astype(np.float64)
     grid = positive[np.isfinite(positive)]
     grid = np.append(grid, 2 * grid[-1] - grid[-2])  # the next one, which is too great
     magnitude = np.minimum(np.abs(np.nan_to_num(x, nan=0.0)), grid[-1])
@@ -157,7 +160,7 @@ def rounded_once(x: Array, dtype: Any, saturate: bool) -> Array:
     return result
 
 
-def to_float8() -> list[Case]:
+def to_small_floats() -> list[Case]:
     """Every float16, and float32 and float64 around ties and limits, against ONNX's reference evaluator."""
     numbers = every_value(np.float16)
     finite = numbers[np.isfinite(numbers)].astype(np.float64)
@@ -166,10 +169,18 @@ def to_float8() -> list[Case]:
     single = np.concatenate([numbers.astype(np.float32), np.array([1e30, -1e30, 1e-30], np.float32)])
     whole = np.array([0, 1, -1, 17, 19, 447, 449, 465, -70000, 2**40, -(2**62)], np.int64)
     cases = []
-    for target in FLOAT8:
+    for target in (*FLOAT8, FLOAT4):
         number = helper.np_dtype_to_tensor_dtype(np.dtype(target))
         for saturate in (1, 0):
-            for x in (numbers, single, beside, whole, every_value(FLOAT8[0]), every_value(FLOAT8[2])):
+            for x in (
+                numbers,
+                single,
+                beside,
+                whole,
+                every_value(FLOAT8[0]),
+                every_value(FLOAT8[2]),
+                every_value(FLOAT4),
+            ):
                 is_wide = x.dtype == np.float64
                 y = rounded_once(x, target, bool(saturate)) if is_wide else cast_to(x, number, bool(saturate))
                 name = f"{type_id(x.dtype)} to {type_id(target)}" + ("" if saturate else " without saturation")
@@ -243,7 +254,7 @@ def small_integers() -> list[Case]:
 def handed_on() -> list[Case]:
     """What moves elements moves these: an input that is an output, two outputs of one value, parts of bytes."""
     cases = []
-    for kind in (*SMALL_INTEGERS, FLOAT8[0], POWERS_OF_TWO):
+    for kind in (*SMALL_INTEGERS, FLOAT8[0], POWERS_OF_TWO, FLOAT4):
         x = np.arange(1, 16).astype(np.float32).astype(kind).reshape(3, 5)
         nodes: list[NodeText] = [
             ("Identity", "x", "same"),
@@ -284,15 +295,30 @@ def small_like() -> list[Case]:
             expected=[np.trunc(x).astype(np.int64).astype(kind) if kind in SMALL_INTEGERS else x.astype(kind)],
             tolerance=0.0,
         )
-        for kind in (*FLOAT8, *SMALL_INTEGERS)
+        for kind in (*FLOAT8, FLOAT4, *SMALL_INTEGERS)
     ]
 
 
 def bits() -> list[Case]:
     pairs = [(np.int8, np.uint8), (np.uint16, np.int16), (np.int32, np.uint32), (np.uint64, np.int64)]
     wide = np.array([0, 1, 2**31, 2**63 - 1, 2**15 + 1, 200], np.uint64)
-    given = [(wide.astype(a), b) for pair in pairs for a, b in (pair, pair[::-1], (pair[0], pair[0]))]
+    given: list[tuple[Array, Any]] = [
+        (wide.astype(a), b) for pair in pairs for a, b in (pair, pair[::-1], (pair[0], pair[0]))
+    ]
     given.append((np.array([True, False]), np.uint8))
+    for real, whole in (
+        (np.float32, np.int32),
+        (np.float64, np.uint64),
+        (np.float16, np.uint16),
+        (np.float16, np.int16),
+        (ml_dtypes.bfloat16, np.uint16),
+        (ml_dtypes.float8_e4m3fn, np.uint8),
+        (FLOAT8[3], np.int8),
+    ):
+        numbers = np.array([0.0, -0.0, 1, -2.5, 7, 3e-7, np.inf, np.nan, 4e4]).astype(real)
+        given += [(numbers, whole), (numbers.view(whole), real)]
+    halves = np.array([0.0, -0.0, 1, -2.5], np.float16)
+    given += [(halves, ml_dtypes.bfloat16), (halves.astype(FLOAT8[0]), FLOAT8[2])]
     return [
         case(
             "BitCast",
@@ -301,6 +327,7 @@ def bits() -> list[Case]:
             opset=26,
             to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),
             expected=[x.view(dtype)],
+            tolerance=0.0,
         )
         for x, dtype in given
     ]
@@ -308,8 +335,8 @@ def bits() -> list[Case]:
 
 CASES = [*between_all_types(), *wrapping(), *rounding(), *older(), *like(), *bits()]
 SMALL_CASES = [
-    *from_float8(),
-    *to_float8(),
+    *from_small_floats(),
+    *to_small_floats(),
     *to_powers_of_two(),
     *small_integers(),
     *handed_on(),

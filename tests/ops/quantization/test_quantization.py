@@ -83,11 +83,18 @@ def quantize_cases() -> list[Case]:
 
 
 SMALL_INTEGERS = (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
-FLOAT8 = (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz)
+FLOAT4 = ml_dtypes.float4_e2m1fn
+SMALL_FLOATS = (
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e4m3fnuz,
+    ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz,
+    FLOAT4,
+)
 
 
 def small_cases() -> list[Case]:
-    """Types of less than a byte, and float8, whose zero point is 0. The formulas are ONNX's, by ml_dtypes."""
+    """Types of less than a byte, float8 and float4, whose zero point is 0. The formulas are ONNX's, by ml_dtypes."""
     x = np.concatenate([random(30) * np.float32(3), EDGES]).reshape(1, -1)
     cases = []
     for dtype in SMALL_INTEGERS:
@@ -102,10 +109,10 @@ def small_cases() -> list[Case]:
             case("DequantizeLinear", whole, constant([0.3, 0.7]), Constant(np.ones(2, dtype)), opset=25, axis=0,
                  name=type_id(dtype), expected=[by_row], tolerance=0.0),
         ]  # fmt: skip
-    for dtype in FLOAT8:
+    for dtype in SMALL_FLOATS:
         most = float(ml_dtypes.finfo(dtype).max)
         quotient = x / np.float32(0.3)
-        every = np.arange(256, dtype=np.uint8).view(dtype)
+        every = np.arange(16 if dtype is FLOAT4 else 256, dtype=np.uint8).view(dtype)
         every = every[np.isfinite(every.astype(np.float32))]
         cases += [
             case("QuantizeLinear", x, constant(0.3), Constant(np.zeros((), dtype)), opset=23, name=type_id(dtype),

@@ -52,6 +52,16 @@ TEST(SubByte, ThereAndBackTheBytesAreTheSame) {
   EXPECT_THAT(interpret(program, {{n, 3}}, inputs)[0].values<uint8_t>(), ElementsAre(0x18, 0xf7, 0x39, 0x42, 0x06));
 }
 
+TEST(SubByte, Float4IsItsBits) {
+  constexpr int first_version = 23;
+  const auto graph = import_graph(parse_graph("(float4e2m1[5] x) => (y) { y = Identity(x) }", first_version));
+  infer_shapes(*graph);
+  const Program program = lower(*graph, {});
+  verify(program);
+  const std::vector<Tensor> inputs = {Tensor::of<uint8_t>(DType::uint8, {3}, {0x18, 0xf7, 0xf9})};
+  EXPECT_THAT(interpret(program, {}, inputs)[0].values<uint8_t>(), ElementsAre(0x18, 0xf7, 0x09));
+}
+
 TEST(SubByte, BitsBehindTheLastElementAreZeroInOutputs) {
   const Program program = lowered("(uint4[3] x) => (y) { y = Identity(x) }");
   const std::vector<Tensor> inputs = {Tensor::of<uint8_t>(DType::uint8, {2}, {0xe7, 0xf3})};

@@ -117,6 +117,7 @@ bool has_vector_form(const ScalarNode& node, bool has_integers) {
   if (has_integers && is_vector_integer(node.dtype)) return has_integer_form(node);
   switch (node.op) {
     case ScalarOp::index:
+    case ScalarOp::reinterpret:
     case ScalarOp::bitwise_not:
     case ScalarOp::bitwise_and:
     case ScalarOp::bitwise_or:

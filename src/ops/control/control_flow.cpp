@@ -16,20 +16,51 @@ Scalar truth_of(const Expr& zero_or_one) {
 
 Expr condition_of(const NodeReader& c) { return c.elements(0).value().at(0); }
 
-// ONNX If. Both branches give a dtype and a rank; a dim that differs is that of the branch which a run takes.
+// A shape with axes of 1 in front.
+Shape of_rank(const Shape& shape, size_t rank) {
+  Shape result(rank - shape.size(), 1);
+  result.insert(result.end(), shape.begin(), shape.end());
+  return result;
+}
+
+// Operators whose result depends on the rank of an input only where no other input has as many axes.
+bool broadcasts(const Node& node) {
+  constexpr std::string_view names[] = {"Add",   "Sub",  "Mul",         "Div",     "Pow",
+                                        "Min",   "Max",  "Sum",         "Mean",    "Where",
+                                        "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual",
+                                        "And",   "Or",   "Xor"};
+  return std::ranges::any_of(names, [&](std::string_view name) { return is_operator(&node, name); });
+}
+
+bool sees_rank(const Use& use) {
+  if (is_operator(use.node, "CastLike")) return use.index == 0;
+  constexpr int all_broadcast = 8;  // the first version in which they all do
+  if (!broadcasts(*use.node) || use.node->origin.version < all_broadcast) return true;
+  const Value* value = use.node->inputs[use.index];
+  return std::ranges::none_of(use.node->inputs, [&](const Value* other) {
+    return other != value && other->shape->size() >= value->shape->size();
+  });
+}
+
+constexpr const char* other_rank =
+    "output {}: the branches give {} and {}, and only a run knows which; one rank is expected";
+
+// ONNX If. Both branches give a dtype and a rank; a dim that differs is that of the branch which a run takes. One of
+// fewer axes takes axes of 1 in front, where the other has these (check_ranks_of_branches).
 void infer_if(InferContext& c) {
   c.needed_elements(0, "condition");
   for (size_t i = 0; i < c.output_count(); ++i) {
     if (!c.has_output(i)) continue;
     const size_t then_input = branch_input(c, i, true), else_input = branch_input(c, i, false);
-    const Shape &taken = c.shape(then_input), &other = c.shape(else_input);
+    const size_t rank = std::max(c.rank(then_input), c.rank(else_input));
+    const Shape taken = of_rank(c.shape(then_input), rank), other = of_rank(c.shape(else_input), rank);
     c.check(c.dtype(then_input) == c.dtype(else_input), "output {}: the branches give {} and {}", i,
             info(c.dtype(then_input)).name, info(c.dtype(else_input)).name);
-    c.check(taken.size() == other.size(),
-            "output {}: the branches give {} and {}, and only a run knows which; one rank is expected", i,
-            to_string(taken), to_string(other));
+    for (size_t axis = 0; axis < rank - std::min(c.rank(then_input), c.rank(else_input)); ++axis)
+      c.check(taken[axis].is_constant(1) && other[axis].is_constant(1), other_rank, i, to_string(c.shape(then_input)),
+              to_string(c.shape(else_input)));
     Shape joined;
-    for (size_t axis = 0; axis < taken.size(); ++axis)
+    for (size_t axis = 0; axis < rank; ++axis)
       joined.push_back(proven_equal(taken[axis], other[axis]) ? taken[axis] : c.run_time_dim(i, axis));
     c.output(i, c.dtype(then_input), joined);
   }
@@ -40,15 +71,18 @@ void define_if(DefineContext& c) {
   for (size_t i = 0; i < c.output_count(); ++i) {
     if (!c.has_output(i)) continue;
     Operand y = c.out(i), taken = c.in(branch_input(c, i, true)), other = c.in(branch_input(c, i, false));
+    const Shape taken_dims = of_rank(taken.shape, y.rank()), other_dims = of_rank(other.shape, y.rank());
     std::vector<Scalar> dims;
     for (size_t axis = 0; axis < y.rank(); ++axis)
-      dims.push_back(scalar::select(holds, scalar::index(taken.shape[axis]), scalar::index(other.shape[axis])));
+      dims.push_back(scalar::select(holds, scalar::index(taken_dims[axis]), scalar::index(other_dims[axis])));
     c.bind(y.shape, dims);
     for (const auto& [x, condition] :
          {std::pair(taken, holds), std::pair(other, scalar::unary(ScalarOp::logical_not, holds))}) {
       NestBuilder nest("If");
-      std::vector<Expr> indices = nest.parallel(x.shape);
-      nest.store(y, indices, x(indices), StoreKind::assign, condition);
+      const std::vector<Expr> from = nest.parallel(x.shape);
+      std::vector<Expr> to(y.rank() - x.rank(), 0);
+      to.insert(to.end(), from.begin(), from.end());
+      nest.store(y, to, x(from), StoreKind::assign, condition);
       c.emit(std::move(nest));
     }
   }
@@ -305,6 +339,18 @@ constexpr OpRow rows[] = {
 
 size_t branch_input(const NodeReader& node, size_t output, bool when) {
   return 1 + (when ? 0 : node.output_count()) + output;
+}
+
+void check_ranks_of_branches(const Graph& graph, const Node& node) {
+  const NodeReader c(node);
+  for (size_t i = 0; i < c.output_count(); ++i) {
+    if (!c.has_output(i)) continue;
+    const size_t then_input = branch_input(c, i, true), else_input = branch_input(c, i, false);
+    const Value& output = *node.outputs[i];
+    if (c.rank(then_input) == c.rank(else_input)) continue;
+    if (!graph.is_output(&output) && std::ranges::none_of(output.uses, sees_rank)) continue;
+    c.fail(other_rank, i, to_string(c.shape(then_input)), to_string(c.shape(else_input)));
+  }
 }
 
 LoopPlaces loop_places(const Node& end) {

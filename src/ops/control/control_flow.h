@@ -22,6 +22,10 @@ inline constexpr const char* control_flow_domain = "onnxc.control_flow";
 // The input of an If that is its output i from the branch which is taken when the condition holds, or from the other.
 size_t branch_input(const NodeReader& node, size_t output, bool when);
 
+// Fails where the branches of an If give values of different ranks and somebody sees which it is. To be called once all
+// shapes are known.
+void check_ranks_of_branches(const Graph& graph, const Node& node);
+
 // The places of a LoopEnd's inputs, as above.
 struct LoopPlaces {
   static constexpr size_t first_state = 2;

@@ -184,6 +184,8 @@ class ShapeInference {
     if (!faults_.empty()) throw ShapeFaults(std::move(faults_));
     if (const Node* first = spread_output_sequences(graph_)) visit_from(first->place);
     if (leaves_unused_) graph_.erase_unused();
+    for (const std::unique_ptr<Node>& node : graph_.nodes())
+      if (is_operator(node.get(), "If")) check_ranks_of_branches(graph_, *node);
   }
 
  private:

@@ -100,6 +100,34 @@ def test_if_decided_by_shapes(tmp_path: Path) -> None:
     check_runs(model, tmp_path, [{"x": numbers(2, 1), "v": numbers(2, 3)}], ("--dim", "B=1", "--dim", "C=3"))
 
 
+RANKS = """
+  model (bool c, float[N] x) => (y) <float two = {{2.0}}, float[1] three = {{3.0}}, int64 zero = {{0}}> {{
+    top = ReduceMax <keepdims = 1> (x)
+    scale = If(c) <
+      then_branch = a () => (s) {{ s = Identity(two) }}, else_branch = b () => (t) {{ t = Mul(top, three) }}
+    >
+    {use}
+  }}
+"""
+
+
+@pytest.mark.parametrize("options", LEVELS)
+def test_ranks_of_branches_that_nobody_sees(tmp_path: Path, options: Sequence[str]) -> None:
+    """One branch gives a number and the other a vector of one, as ONNX's function of AffineGrid has it."""
+    model = parse(RANKS.format(use="like = CastLike(x, scale)  z = Mul(like, scale)  y = Sub(scale, z)"))
+    check_runs(model, tmp_path, [{"c": truth(c), "x": numbers(5)} for c in (True, False)], options)
+
+
+@pytest.mark.parametrize(
+    "use", ["y = Identity(scale)", "y = Shape(scale)", "y = Add(scale, two)", "y = Mul(scale, scale)"]
+)
+def test_ranks_of_branches_that_somebody_sees(tmp_path: Path, use: str) -> None:
+    onnx.save(parse(RANKS.format(use=use)), tmp_path / "model.onnx")
+    message = r"\(If\): output 0: the branches give \[\] and \[1\], and only a run knows which; one rank is expected"
+    with pytest.raises(onnxc_commands.CommandFailure, match=message):
+        onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+
+
 @pytest.mark.parametrize("options", LEVELS)
 def test_loop(tmp_path: Path, options: Sequence[str]) -> None:
     """States that change places, what a round collects, a count and a condition that a run gives."""

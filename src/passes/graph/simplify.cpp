@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "ops/op.h"
@@ -42,12 +43,29 @@ bool does_nothing(const Node& node) {
          same_shape(input, output);
 }
 
+// The side of a Where that its condition takes everywhere; null where it is not known or spread over more axes.
+Value* side_taken(const Node& node) {
+  const Tensor* condition = NodeReader(node).constant(0);
+  if (condition == nullptr || condition->size() == 0) return nullptr;
+  const std::span<const bool> holds = condition->values<bool>();
+  if (std::ranges::find(holds, !holds.front()) != holds.end()) return nullptr;
+  Value* side = node.inputs[holds.front() ? 1 : 2];
+  return same_shape(*side, *node.outputs[0]) ? side : nullptr;
+}
+
+// The input that the first output is, element by element.
+Value* handed_on(const Node& node) {
+  if (is_operator(&node, "Where")) return side_taken(node);
+  return does_nothing(node) ? node.inputs[0] : nullptr;
+}
+
 }  // namespace
 
 void simplify(Graph& graph) {
   for (const auto& node : graph.nodes()) {
-    if (!does_nothing(*node)) continue;
-    Value *input = node->inputs[0], *output = node->outputs[0];
+    Value* input = handed_on(*node);
+    if (input == nullptr) continue;
+    Value* output = node->outputs[0];
     // Sizes are read from this very tensor.
     if (output->elements_at_run_time) continue;
     // A constant is copied into the output in any case.

@@ -36,6 +36,10 @@ const Case nothings[] = {
     {"TransposeThatKeepsTheOrder",
      "(float[2, 3] x) => (y) { a = Neg(x)  b = Transpose <perm = [0, 1]> (a)  y = Exp(b) }"},
     {"ConcatOfOne", "(float[2, 3] x) => (y) { a = Neg(x)  b = Concat <axis = 0> (a)  y = Exp(b) }"},
+    {"WhereThatTakesOneSide",
+     "(float[2, 3] x) => (y) <bool[2, 1] c = {0, 0}, float d = {1}> { a = Neg(x)  b = Where(c, d, a)  y = Exp(b) }"},
+    {"WhereThatTakesTheFirstSide",
+     "(float[2, 3] x) => (y) <bool c = {1}, float d = {1}> { a = Neg(x)  b = Where(c, a, d)  y = Exp(b) }"},
     {"SumOfOne", "(float[2, 3] x) => (y) { a = Neg(x)  b = Sum(a)  y = Exp(b) }"},
 };
 
@@ -52,6 +56,10 @@ const Case somethings[] = {
     {"Reshape", "(float[2, 3] x) => (y) <int64[2] shape = {3, 2}> { a = Neg(x)  b = Reshape(a, shape)  y = Neg(b) }"},
     {"Expand", "(float[2, 3] x) => (y) <int64[3] shape = {2, 2, 3}> { a = Neg(x)  b = Expand(a, shape)  y = Neg(b) }"},
     {"Transpose", "(float[2, 3] x) => (y) { a = Neg(x)  b = Transpose(a)  y = Neg(b) }"},
+    {"WhereOfBothSides",
+     "(float[2, 3] x) => (y) <bool[2, 1] c = {0, 1}, float d = {1}> { a = Neg(x)  b = Where(c, d, a)  y = Neg(b) }"},
+    {"WhereThatSpreads",
+     "(float[3] x) => (y) <bool[2, 1] c = {1, 1}, float d = {1}> { a = Neg(x)  b = Where(c, a, d)  y = Neg(b) }"},
     {"Concat", "(float[2, 3] x) => (y) { a = Neg(x)  b = Concat <axis = 0> (a, a)  y = Neg(b) }"},
 };
 

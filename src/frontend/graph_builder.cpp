@@ -204,6 +204,11 @@ void GraphBuilder::add_node(NodeInProgress& node, const OpRow* row) {
   added->origin = node.origin;
   added->branch = node.scope.branch;
   added->inputs = node.inputs;
+  for (const std::string& name : names_in_attributes(node.proto)) {
+    const std::optional<Value*> named = try_find_value(node.scope, name);
+    user_check(named.has_value(), "{}: no tensor before it has the name {} of its attributes", node.what, quote(name));
+    added->inputs.push_back(*named);
+  }
   added->attributes = read_attributes(node.attributes, node.schema, tensors_, node.scope.owner, node.what);
   for (const std::string& name : node.proto.output())
     added->outputs.push_back(name.empty() ? nullptr : define_value(node.scope, name));
@@ -267,11 +272,17 @@ void GraphBuilder::bind_outputs(NodeInProgress& node, const Scope& inner, const 
 // Values.
 
 Value* GraphBuilder::find_value(const Scope& scope, const std::string& name) const {
+  const std::optional<Value*> found = try_find_value(scope, name);
+  internal_check(found.has_value(), "a value that the checks of the model let through");
+  return *found;
+}
+
+std::optional<Value*> GraphBuilder::try_find_value(const Scope& scope, const std::string& name) const {
   for (const Scope* at = &scope; at != nullptr; at = at->outer) {
     const auto found = at->values.find(name);
     if (found != at->values.end()) return found->second;
   }
-  internal_error("a value that the checks of the model let through");
+  return std::nullopt;
 }
 
 Value* GraphBuilder::given_value(const NodeInProgress& node, const Scope& scope, const std::string& name) const {

@@ -99,6 +99,7 @@ class GraphBuilder {
 
   // Null for an input of a function that its call leaves out.
   Value* find_value(const Scope& scope, const std::string& name) const;
+  std::optional<Value*> try_find_value(const Scope& scope, const std::string& name) const;
   // What a subgraph or function gives; fails where that is such an input.
   Value* given_value(const NodeInProgress& node, const Scope& scope, const std::string& name) const;
   // The name in the graph for a value that a scope calls `name`.

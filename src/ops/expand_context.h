@@ -19,6 +19,7 @@ class ExpandContext : public NodeReader {
  public:
   ExpandContext(Graph& graph, Node& node) : NodeReader(node), graph_(graph), mutable_node_(node) {}
 
+  const Graph& graph() const { return graph_; }
   // An input; null where it is absent.
   Value* in(size_t i) const { return has_input(i) ? mutable_node_.inputs[i] : nullptr; }
   // The output of an operator of ai.onnx; an input may be null.

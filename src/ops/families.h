@@ -37,6 +37,7 @@ std::span<const OpRow> detection_ops();
 std::span<const OpRow> deform_conv_ops();
 std::span<const OpRow> fourier_ops();
 std::span<const OpRow> optimizer_ops();
+std::span<const OpRow> gradient_ops();
 std::span<const OpRow> determinant_ops();
 std::span<const OpRow> tf_idf_ops();
 std::span<const OpRow> sequence_ops();

@@ -32,6 +32,7 @@ std::vector<const OpRow*> all_ops() {
                                         deform_conv_ops(),
                                         fourier_ops(),
                                         optimizer_ops(),
+                                        gradient_ops(),
                                         determinant_ops(),
                                         tf_idf_ops(),
                                         sequence_ops(),

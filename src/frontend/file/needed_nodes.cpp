@@ -13,8 +13,21 @@ void add_names_inside(const onnx::GraphProto& graph, std::unordered_set<std::str
 
 }  // namespace
 
+std::vector<std::string> names_in_attributes(const onnx::NodeProto& node) {
+  std::vector<std::string> names;
+  if (node.domain() != "ai.onnx.preview.training" || node.op_type() != "Gradient") return names;
+  for (const char* role : {"xs", "zs", "y"})
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.name() != role) continue;
+      names.insert(names.end(), attribute.strings().begin(), attribute.strings().end());
+      if (attribute.has_s()) names.push_back(attribute.s());
+    }
+  return names;
+}
+
 void add_used_names(const onnx::NodeProto& node, std::unordered_set<std::string>& names) {
   names.insert(node.input().begin(), node.input().end());
+  for (std::string& name : names_in_attributes(node)) names.insert(std::move(name));
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.has_g()) add_names_inside(attribute.g(), names);
     for (const onnx::GraphProto& graph : attribute.graphs()) add_names_inside(graph, names);

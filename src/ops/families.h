@@ -25,6 +25,7 @@ std::span<const OpRow> einsum_ops();
 std::span<const OpRow> normalization_ops();
 std::span<const OpRow> layer_normalization_ops();
 std::span<const OpRow> softmax_ops();
+std::span<const OpRow> decoder_block_ops();
 std::span<const OpRow> quantize_linear_ops();
 std::span<const OpRow> qlinear_ops();
 std::span<const OpRow> recurrent_ops();

@@ -26,6 +26,7 @@ std::vector<const OpRow*> all_ops() {
                                         normalization_ops(),
                                         layer_normalization_ops(),
                                         softmax_ops(),
+                                        decoder_block_ops(),
                                         grid_sample_ops(),
                                         unpool_ops(),
                                         detection_ops(),

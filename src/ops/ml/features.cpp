@@ -65,11 +65,8 @@ void expand_imputer(ExpandContext& c) {
   c.give(0, c.add("Where", {is_missing, per_feature(c, "imputed_value_floats", c.dtype(0)), x}));
 }
 
-// ONNX-ML LinearRegressor 1: x [rows, features] by coefficients [targets, features], and an intercept for each target.
-void expand_linear_regressor(ExpandContext& c) {
-  c.check(c.text("post_transform", "NONE") == "NONE", "attribute 'post_transform' '{}' is not supported yet",
-          c.text("post_transform", "NONE"));
-  const int64_t targets = c.integer("targets", 1);
+// x [rows, features] by coefficients [targets, features], and an intercept for each target.
+Value* linear(ExpandContext& c, int64_t targets) {
   const std::vector<float> coefficients = c.reals("coefficients");
   const int64_t count = std::ssize(coefficients);
   c.check(targets >= 1 && count > 0 && count % targets == 0,
@@ -77,7 +74,47 @@ void expand_linear_regressor(ExpandContext& c) {
   Value* weights = c.constant(Tensor::of(DType::float32, {targets, count / targets}, coefficients));
   std::vector<Value*> inputs{as_float(c, 0), weights};
   if (c.has_attribute("intercepts")) inputs.push_back(per_feature(c, "intercepts", DType::float32));
-  c.give(0, c.add("Gemm", std::move(inputs), {{"transB", int64_t{1}}}));
+  return c.add("Gemm", std::move(inputs), {{"transB", int64_t{1}}});
+}
+
+// ONNX-ML LinearRegressor 1.
+void expand_linear_regressor(ExpandContext& c) {
+  c.check(c.text("post_transform", "NONE") == "NONE", "attribute 'post_transform' '{}' is not supported yet",
+          c.text("post_transform", "NONE"));
+  c.give(0, linear(c, c.integer("targets", 1)));
+}
+
+// The attribute with integers or strings that is given of two, as a vector.
+Value* integers_or_strings(ExpandContext& c, const char* integers, const char* strings) {
+  c.check(c.has_attribute(integers) != c.has_attribute(strings), "one of the attributes '{}' and '{}' is expected",
+          integers, strings);
+  return c.has_attribute(integers) ? c.integers(c.NodeReader::integers(integers))
+                                   : c.constant(c.string_tensor(c.texts(strings)));
+}
+
+// ONNX-ML LinearClassifier 1: a score for each class, and of each row the label of the greatest.
+void expand_linear_classifier(ExpandContext& c) {
+  const std::string transform = c.text("post_transform", "NONE");
+  c.check(transform == "NONE" || transform == "LOGISTIC" || transform == "SOFTMAX",
+          "attribute 'post_transform' '{}' is not supported; NONE, LOGISTIC and SOFTMAX are", transform);
+  Value* labels = integers_or_strings(c, "classlabels_ints", "classlabels_strings");
+  const int64_t classes = labels->constant->size();
+  Value* scores = linear(c, classes);
+  c.check(classes >= 2, "labels of two classes or more are expected, found {}", classes);
+  Value* best = c.add("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
+  c.give(0, c.add("Gather", {labels, best}));
+  if (transform == "NONE") return c.give(1, scores);
+  c.give(1, c.add(transform == "LOGISTIC" ? "Sigmoid" : "Softmax", {scores}));
+}
+
+// ONNX-ML OneHotEncoder 1: for each category, 1 where x is it and else 0.
+void expand_one_hot_encoder(ExpandContext& c) {
+  c.check(c.integer("zeros", 1) != 0, "attribute 'zeros' is 0: to fail for what is no category is not supported");
+  Value* categories = integers_or_strings(c, "cats_int64s", "cats_strings");
+  Value* x = c.in(0);
+  if (x->dtype != DType::string) x = c.add("Cast", {x}, {{"to", static_cast<int64_t>(DType::int64)}});
+  Value* is_category = c.add("Equal", {c.add("Unsqueeze", {x, c.integers({-1})}), categories});
+  c.give(0, c.add("Cast", {is_category}, {{"to", static_cast<int64_t>(DType::float32)}}));
 }
 
 constexpr OpRow rows[] = {
@@ -87,6 +124,8 @@ constexpr OpRow rows[] = {
     {.domain = ml, .name = "Normalizer", .expand = expand_normalizer},
     {.domain = ml, .name = "Imputer", .expand = expand_imputer},
     {.domain = ml, .name = "LinearRegressor", .expand = expand_linear_regressor},
+    {.domain = ml, .name = "LinearClassifier", .expand = expand_linear_classifier},
+    {.domain = ml, .name = "OneHotEncoder", .expand = expand_one_hot_encoder},
 };
 
 }  // namespace

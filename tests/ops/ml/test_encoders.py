@@ -63,6 +63,11 @@ def cases() -> list[Case]:
         encoder(numbers, name="of places", version=1, classes_strings=list("abcdefgh"), default_string="none",
                 expected=[np.array([["f", "none", "h"], ["a", "f", "none"]], object)]),
     ]  # fmt: skip
+    found += [
+        case("OneHotEncoder", words, domain=ML, name="words", cats_strings=["dog", "", "猫"]),
+        case("LinearClassifier", np.array([[1, 2], [3, -1]], np.float32), domain=ML, name="words", outputs=2,
+             coefficients=[1.0, 2, 3, -1], intercepts=[0.5, -0.5], classlabels_strings=["up", "down"]),
+    ]  # fmt: skip
     for x, name in ((words, "strings"), (numbers, "numbers")):
         found.append(
             case("CategoryMapper", x, name=name, domain=ML, cats_strings=["dog", "猫", "x"], cats_int64s=[7, 5, 0],

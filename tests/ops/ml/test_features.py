@@ -36,6 +36,17 @@ def cases() -> list[Case]:
              intercepts=[0.5, -1.0]),
         case("LinearRegressor", x, domain=DOMAIN, name="no intercepts", coefficients=scale),
     ]  # fmt: skip
+    for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+        found.append(
+            case("LinearClassifier", x, domain=DOMAIN, name=transform, outputs=2,
+                 coefficients=scale + offset + scale[::-1], intercepts=[0.5, -1.0, 0.25],
+                 classlabels_ints=[7, -3, 12], multi_class=1, post_transform=transform)
+        )  # fmt: skip
+    few = np.array([[3, 0], [-2, 3], [9, 9]])
+    found += [
+        case("OneHotEncoder", few, domain=DOMAIN, cats_int64s=[3, -2, 0]),
+        case("OneHotEncoder", few.astype(np.float32), domain=DOMAIN, name="float32", cats_int64s=[0, 9]),
+    ]
     for norm in ("MAX", "L1", "L2"):
         found.append(case("Normalizer", np.abs(empty_row), domain=DOMAIN, name=norm, norm=norm))
     return found

@@ -83,6 +83,13 @@ def root_mean_squares(dtype: Any) -> list[Case]:
     return cases
 
 
+def scores_past_the_greatest(dtype: Any) -> Array:
+    """Keys 0 and 2 have the same score, and what the others have is nothing beside it."""
+    values = np.arange(4 * 64).reshape(4, 64).astype(dtype).astype(np.float64)
+    mean: Array = np.broadcast_to((values[0] + values[2]) / 2, (1, 1, 2, 64)).astype(dtype)
+    return mean
+
+
 def accumulators(dtype: Any) -> list[Case]:
     """MIGraphX#850: half of the products make 110592 or more, the other half takes it away again."""
     name, halves = type_id(dtype), np.repeat([1.0, -1.0], 1024)
@@ -134,6 +141,25 @@ def accumulators(dtype: Any) -> list[Case]:
             opset=OPSET,
             kernel_shape=[3, 3],
             expected=[large[..., :7, :6].copy()],
+        ),
+        case(
+            "ReduceProd",
+            np.array([[30000, 4, 0.125, 2**-13]], dtype),
+            ints(1),
+            name=f"products past the greatest {name}",
+            opset=OPSET,
+            expected=[np.array([[30000 * 4 * 0.125 * 2**-13]], dtype)],
+        ),
+        # Scores of 64 * 64 * 64 each and half of that: the greater key alone counts.
+        case(
+            "Attention",
+            np.full((1, 1, 2, 64), 64, dtype),
+            np.stack([np.full((2, 64), 64), np.full((2, 64), 32)], axis=1).reshape(1, 1, 4, 64).astype(dtype),
+            np.arange(4 * 64).reshape(1, 1, 4, 64).astype(dtype),
+            name=f"scores past the greatest {name}",
+            opset=OPSET,
+            scale=1.0,
+            expected=[scores_past_the_greatest(dtype)],
         ),
         # tinygrad#11705: an infinity that is right in float16, and a sum that bfloat16 does not lose on the way.
         case(

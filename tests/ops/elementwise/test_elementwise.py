@@ -91,7 +91,9 @@ def unary_cases() -> list[Case]:
         x = random(3, 5, dtype=dtype)
         cases.append(case("Sign", x, name=type_id(dtype), expected=[np.sign(x)]))
         cases.append(case("BitwiseNot", x, name=type_id(dtype), expected=[np.invert(x)]))
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 1e-45], np.float32)
     cases += [
+        case("Sign", special, name="special", expected=[np.sign(special)]),
         case("Celu", X, name="alpha", alpha=0.3),
         # Divided by 0 and multiplied by it, which is a number below zero alone.
         case("Celu", X, name="alpha 0", alpha=0.0),

@@ -52,6 +52,8 @@ def squeeze_cases() -> list[Case]:
         case("Squeeze", x, ints(0, 2)),
         case("Squeeze", x, ints(-1), name="negative"),
         case("Squeeze", x, name="all"),
+        # A list of no axes names none of them (onnxruntime takes it for no list).
+        case("Squeeze", x, ints(), name="none", expected=[x]),
         case("Squeeze", x, opset=1, axes=[0, 4], expected=[x.reshape(3, 1, 4)]),
         case("Squeeze", x, name="all", opset=1, expected=[x.reshape(3, 4)]),
         case("Squeeze", x, opset=11, axes=[-3]),

@@ -19,8 +19,11 @@ bool takes_last(ReduceKind kind) {
 bool AccumulatorText::has_extreme() const { return is_argument_reduction(accumulator_.kind); }
 
 std::string AccumulatorText::replaced(const std::string& extreme, const std::string& element) const {
-  return fmt::format("replaces<{}, {}>({}, {})", is_minimum(accumulator_.kind), takes_last(accumulator_.kind), extreme,
-                     element);
+  return fmt::format("replaces<{}>({}, {})", extreme_rule(), extreme, element);
+}
+
+std::string AccumulatorText::extreme_rule() const {
+  return fmt::format("{}, {}", is_minimum(accumulator_.kind), takes_last(accumulator_.kind));
 }
 
 std::string AccumulatorText::identity() const {

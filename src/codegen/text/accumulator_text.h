@@ -26,6 +26,7 @@ class AccumulatorText {
   std::string extreme_number() const { return "number" + name_.substr(3); }
   std::string extreme_type() const { return dialect_.value_type(accumulator_.element.dtype()); }
   std::string replaced(const std::string& extreme, const std::string& element) const;
+  std::string extreme_rule() const;  // the first two template arguments of `replaces`
 
   // The neutral element; for an argument kind, that no position was seen.
   std::string identity() const;

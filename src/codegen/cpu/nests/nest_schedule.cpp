@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "codegen/nests/loop_transforms.h"
 #include "support/diagnostics.h"
@@ -13,8 +14,8 @@ namespace {
 
 constexpr int64_t work_per_task = 16384;  // elements: some microseconds, against one or two of handing out a task
 constexpr int64_t tile_lanes = 64;        // accumulators of a tile of a parallel loop: 4 registers of AVX-512
-constexpr int64_t reduce_lanes = 32;
-constexpr int64_t fewest_lanes = 4;  // a shorter loop is no worth vectorising
+constexpr int64_t reduce_lanes = 64;      // as many as hide the time that a fold takes
+constexpr int64_t fewest_lanes = 4;       // a shorter loop is no worth vectorising
 
 // The largest value an extent takes, in terms of dims only: min(16, C - 16*b) is at most 16.
 Expr upper_extent(const FlatLoop& loop) {
@@ -102,9 +103,14 @@ class Scheduler {
       });
   }
 
+  // Of the loads that each fold makes: what does not vary with the reduce loops, such as a mean, is read before them.
   int contiguous_loads(const Symbol& symbol) {
     int count = 0;
-    for_each_load([&](const Expr& offset) { count += moves_by_one(offset, symbol) ? 1 : 0; });
+    for_each_load([&](const Expr& offset) {
+      const bool varies = std::ranges::any_of(
+          result_.reduce, [&](const FlatLoop& loop) { return offset.symbols().contains(loop.symbol); });
+      count += varies && moves_by_one(offset, symbol) ? 1 : 0;
+    });
     return count;
   }
 
@@ -130,10 +136,26 @@ class Scheduler {
       make_tile();
     } else if (has_reduce && !keeps_reduce_order() && estimate(result_.reduce.back().extent) >= 2 * fewest_lanes) {
       result_.reduction = ReductionForm::reduce_lanes;
-      result_.lanes = reduce_lanes;
+      result_.lanes = lanes_along(result_.reduce.back());
+    } else if (takes_position_in_loop() && estimate(result_.reduce.back().extent) >= 2 * fewest_lanes) {
+      result_.reduction = ReductionForm::extreme_lanes;
+      result_.lanes = lanes_along(result_.reduce.back());
     } else {
       result_.reduction = ReductionForm::scalar;
     }
+  }
+
+  // A power of two, of which a loop of known length has at least one step.
+  static int64_t lanes_along(const FlatLoop& loop) {
+    const int64_t extent = std::max(loop.extent.constant().value_or(reduce_lanes), int64_t{1});
+    return std::min(reduce_lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(extent))));
+  }
+
+  // Whether all accumulators are the positions of extremes in the one reduce loop.
+  bool takes_position_in_loop() {
+    return result_.reduce.size() == 1 && std::ranges::all_of(nest().accumulators, [&](const Accumulator& accumulator) {
+             return is_argument_reduction(accumulator.kind) && accumulator.position == Expr(result_.reduce[0].symbol);
+           });
   }
 
   // The innermost parallel loop as one of a fixed number of lanes.
@@ -206,12 +228,13 @@ std::string print_loops(const std::vector<FlatLoop>& loops, size_t first, size_t
 NestSchedule schedule(FlatNest nest, int64_t vector_lanes) {
   const bool converts = converts_float16(nest);
   NestSchedule result = Scheduler(std::move(nest)).run();
-  if (converts) result.vector_lanes = vector_lanes;
+  result.vector_lanes = vector_lanes;
+  result.sets_width = converts;
   return result;
 }
 
 std::string to_string(const NestSchedule& schedule) {
-  constexpr std::array forms = {"", "scalar", "parallel lanes", "reduce lanes"};
+  constexpr std::array forms = {"", "scalar", "parallel lanes", "reduce lanes", "extreme lanes"};
   std::string text =
       fmt::format("tasks {}: {}", schedule.tasks.to_string(), print_loops(schedule.outer, 0, schedule.task_loops));
   if (!schedule.grain.is_constant(1)) text += fmt::format(" by {}", schedule.grain.to_string());

@@ -22,6 +22,7 @@ enum class ReductionForm : uint8_t {
   scalar,          // one accumulator, folded in order
   parallel_lanes,  // the innermost parallel loop has an accumulator an iteration, the reduce loops stand around it
   reduce_lanes,    // the innermost reduce loop runs in steps of `lanes`, each lane with its accumulator
+  extreme_lanes,   // the same for argument reductions over one loop (kernels/cpu/vector/extreme_position.h)
 };
 
 struct NestSchedule {
@@ -30,7 +31,8 @@ struct NestSchedule {
   ReductionForm reduction = ReductionForm::none;
   int64_t lanes = 1;         // accumulators in an array
   bool vectorises = false;   // the innermost of `outer` has independent iterations
-  int64_t vector_lanes = 0;  // of vectorised loops; 0 leaves them to the compiler
+  int64_t vector_lanes = 0;  // the machine's
+  bool sets_width = false;   // vectorised loops are given these lanes; else the compiler chooses
 
   // Tasks are made of the first `task_loops` of `outer`: a task is one iteration of all but the last of these, and
   // `grain` iterations of the last.
@@ -41,7 +43,7 @@ struct NestSchedule {
   FlatNest nest;  // with the loops above as its symbols; its own loops are empty
 };
 
-// `vector_lanes` are the machine's. Loops that convert float16 are given them: clang alone takes four.
+// Loops that convert float16 are given the machine's lanes: clang alone takes four.
 NestSchedule schedule(FlatNest nest, int64_t vector_lanes);
 
 std::string to_string(const NestSchedule& schedule);

@@ -8,6 +8,9 @@
 namespace onnxc {
 namespace {
 
+// The rest of a reduce loop that fills no step of all lanes is folded in steps of so many, then one by one.
+constexpr int64_t lanes_of_rest = 16;
+
 class ReductionPrinter {
  public:
   ReductionPrinter(TextWriter& writer, NestScope& scope, const NestSchedule& schedule)
@@ -30,6 +33,11 @@ class ReductionPrinter {
         break;
       case ReductionForm::reduce_lanes:
         print_reduce_lanes();
+        print_stores();
+        break;
+      case ReductionForm::extreme_lanes:
+        for (const AccumulatorText& accumulator : accumulators_) print_extreme(accumulator);
+        set_results("");
         print_stores();
         break;
       case ReductionForm::none:
@@ -78,6 +86,26 @@ class ReductionPrinter {
       writer_.line(fmt::format("{0} = {1} ? {2} : {0};", name, takes, scope_.text(accumulator.accumulator().position)));
       writer_.line(fmt::format("{0} = {1} ? {2} : {0};", extreme, takes, element));
     }
+  }
+
+  // Before a loop over all lanes. Where they fill vectors, no loop is left of it, and the accumulators are in
+  // registers.
+  std::string lane_loop(int64_t lanes) const {
+    const int64_t width = std::min(lanes, schedule_.vector_lanes);
+    return lanes % width == 0 ? loop_of_vectors(width, std::to_string(lanes / width)) : vectorised_loop(schedule_);
+  }
+
+  // The same where `lane_count` is the number of lanes, or less of them.
+  std::string tile_loop() const {
+    return schedule_.lanes % schedule_.vector_lanes == 0
+               ? loop_of_vectors(schedule_.vector_lanes, "whole_vectors<decltype(lane_count)>")
+               : vectorised_loop(schedule_);
+  }
+
+  static std::string loop_of_vectors(int64_t width, const std::string& vectors) {
+    return fmt::format(
+        "#pragma clang loop vectorize(assume_safety) unroll(disable) vectorize_width({}) interleave_count({})", width,
+        vectors);
   }
 
   void declare(const AccumulatorText& accumulator) {
@@ -143,7 +171,7 @@ class ReductionPrinter {
   }
 
   void print_lane_loop(const std::string& count, const std::function<void()>& body) {
-    writer_.line(vectorised_loop(schedule_));
+    writer_.line(count == "lane_count" ? tile_loop() : lane_loop(schedule_.lanes));
     auto scope = writer_.scope(loop_head(schedule_.outer.back(), "0", count));
     const NestScope::Block block(scope_);
     body();
@@ -159,7 +187,7 @@ class ReductionPrinter {
       declare(accumulator);
       writer_.line(fmt::format("{} {}_lanes[{}];", accumulator.type(), accumulator.name(), schedule_.lanes));
     }
-    writer_.line(vectorised_loop(schedule_));
+    writer_.line(lane_loop(schedule_.lanes));
     {
       auto scope = writer_.scope(fmt::format("for (int64_t lane = 0; lane < {}; ++lane)", schedule_.lanes));
       for (const AccumulatorText& accumulator : accumulators_)
@@ -192,14 +220,31 @@ class ReductionPrinter {
       print_folds("");
     }
     writer_.line("int64_t step = 0;");
-    {
-      auto steps = writer_.scope(
-          fmt::format("for (; step + {0} <= {1}; step += {0})", schedule_.lanes, scope_.text(loop.extent)));
-      writer_.line(vectorised_loop(schedule_));
-      writer_.line(fmt::format("for (int64_t lane = 0; lane < {}; ++lane) fold(step + lane{});", schedule_.lanes,
-                               lane_arguments));
-    }
+    const auto print_steps_of = [&](int64_t lanes) {
+      auto steps =
+          writer_.scope(fmt::format("for (; step + {0} <= {1}; step += {0})", lanes, scope_.text(loop.extent)));
+      writer_.line(lane_loop(lanes));
+      writer_.line(
+          fmt::format("for (int64_t lane = 0; lane < {}; ++lane) fold(step + lane{});", lanes, lane_arguments));
+    };
+    print_steps_of(schedule_.lanes);
+    if (schedule_.lanes > lanes_of_rest) print_steps_of(lanes_of_rest);
     writer_.line(fmt::format("for (; step < {}; ++step) fold(step{});", scope_.text(loop.extent), arguments));
+  }
+
+  void print_extreme(const AccumulatorText& accumulator) {
+    const FlatLoop& loop = schedule_.reduce.front();
+    const std::string element = "element" + accumulator.name().substr(3);
+    {
+      auto function = writer_.scope(fmt::format("const auto {} = [&](const int64_t {}) __attribute__((always_inline))",
+                                                element, scope_.name(loop)),
+                                    ";");
+      const NestScope::Block block(scope_);
+      enter(loop);
+      writer_.line(fmt::format("return {};", scope_.value(accumulator.accumulator().element)));
+    }
+    writer_.line(fmt::format("const int64_t {} = extreme_position<{}, {}>({}, {});", accumulator.name(),
+                             accumulator.extreme_rule(), schedule_.lanes, scope_.text(loop.extent), element));
   }
 
   TextWriter& writer_;
@@ -212,8 +257,7 @@ class ReductionPrinter {
 }  // namespace
 
 std::string vectorised_loop(const NestSchedule& schedule) {
-  const std::string width =
-      schedule.vector_lanes == 0 ? "" : fmt::format(" vectorize_width({})", schedule.vector_lanes);
+  const std::string width = schedule.sets_width ? fmt::format(" vectorize_width({})", schedule.vector_lanes) : "";
   return "#pragma clang loop vectorize(assume_safety) unroll(disable)" + width;
 }
 

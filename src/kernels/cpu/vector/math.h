@@ -3,7 +3,7 @@
 // float and vec share one text, free of branches and calls: a vec function gives the bits of the scalar one in each
 // lane, and clang vectorises loops over the scalar ones. Every product that feeds a sum is written as fma, so that
 // contraction cannot make the two differ. NaN, infinities, signed zeros and denormals are treated as C's functions
-// treat them. double calls libm, as do the rarer functions, whose vec form calls the scalar one lane by lane.
+// treat them. double calls libm. More of them: trigonometry.h.
 //
 // Largest error over all floats, in units in the last place (held by tests/kernels/cpu/vector/math_test.cpp):
 // exponential 1, logistic 2.5, logarithm 1, hyperbolic_tangent 2, error_function 1.5, power 0.51. The polynomials
@@ -136,7 +136,10 @@ template <class Real>
 template <class Real>
 [[gnu::always_inline]] inline Real hyperbolic_tangent(Real x) {
   const Real magnitude = absolute(x);
-  const Real far = 1.0f - 2.0f / (exponential(magnitude + magnitude) + 1.0f);
+  const Real clamped = magnitude > 10.0f ? Real(10.0f) : magnitude;  // beyond it is 1
+  decltype(to_bits(x)) exponent;
+  const Real fraction = split_exponential<1, 127>(clamped + clamped, exponent);
+  const Real far = 1.0f - 2.0f / multiply_add(fraction, from_bits(exponent << 23), Real(1.0f));
   const Real square = x * x;
   const Real series = polynomial(square, 0x1.01e000p-6f, -0x1.ac766ap-5f, 0x1.10b23ep-3f, -0x1.5553dap-2f, 0.0f);
   return magnitude >= 0.55f ? copy_sign(far, x) : multiply_add(series, x, x);
@@ -175,9 +178,9 @@ template <class Double>
   return ((x > 0.0) & (x < __builtin_inf())) ? result : special;
 }
 
-// 2^x rounded to float.
+// 2^x, with a relative error below 2^-35.
 template <class Double>
-[[gnu::always_inline]] inline auto exponential2(Double x) {
+[[gnu::always_inline]] inline Double wide_exponential2(Double x) {
   constexpr double round_to_integer = 0x1.8p52;
   const Double above = x < -200.0 ? Double(-200.0) : x;
   const Double clamped = above > 200.0 ? Double(200.0) : above;
@@ -187,13 +190,13 @@ template <class Double>
                                      0x1.5d87fe78a6730p-10, 0x1.3b2ab6fba4e77p-7, 0x1.c6b08d704a0bfp-5,
                                      0x1.ebfbdff82c58ep-3, 0x1.62e42fefa39efp-1, 0x1.0000000000000p+0);
   const auto exponent = to_bits(shifted) - to_bits(round_to_integer);
-  return to_float(fraction * from_bits((exponent + 1023u) << 52));
+  return fraction * from_bits((exponent + 1023u) << 52);
 }
 
 // pow(x, y) = 2^(y * log2 |x|) in double, signed and amended as C's Annex F says.
 template <class Real>
 [[gnu::always_inline]] inline Real power(Real x, Real y) {
-  const Real magnitude = exponential2(to_double(y) * logarithm2(to_double(absolute(x))));
+  const Real magnitude = to_float(wide_exponential2(to_double(y) * logarithm2(to_double(absolute(x)))));
   const auto y_is_integer = __builtin_elementwise_trunc(y) == y;
   const auto y_is_odd = y_is_integer & (__builtin_elementwise_trunc(y * 0.5f) != y * 0.5f);
   const auto x_is_negative = to_signed(to_bits(x)) < 0;
@@ -203,6 +206,8 @@ template <class Real>
   const auto is_one = (x == 1.0f) | (y == 0.0f) | ((x == -1.0f) & (absolute(y) == infinity));
   return is_one ? Real(1.0f) : real;
 }
+
+[[gnu::noinline]] inline float modulo_by_libm(float a, float b) { return __builtin_fmodf(a, b); }
 
 // `function` of each lane.
 template <class Function, class... Vectors>
@@ -239,72 +244,6 @@ template <class Function, class... Vectors>
 [[gnu::always_inline]] inline vec power(vec a, vec b) { return detail::power(a, b); }
 [[gnu::always_inline]] inline double power(double a, double b) { return __builtin_pow(a, b); }
 
-[[gnu::always_inline]] inline float sine(float a) { return __builtin_sinf(a); }
-[[gnu::always_inline]] inline vec sine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_sinf(x); }, a);
-}
-[[gnu::always_inline]] inline double sine(double a) { return __builtin_sin(a); }
-
-[[gnu::always_inline]] inline float cosine(float a) { return __builtin_cosf(a); }
-[[gnu::always_inline]] inline vec cosine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_cosf(x); }, a);
-}
-[[gnu::always_inline]] inline double cosine(double a) { return __builtin_cos(a); }
-
-[[gnu::always_inline]] inline float tangent(float a) { return __builtin_tanf(a); }
-[[gnu::always_inline]] inline vec tangent(vec a) {
-  return detail::each_lane([](float x) { return __builtin_tanf(x); }, a);
-}
-[[gnu::always_inline]] inline double tangent(double a) { return __builtin_tan(a); }
-
-[[gnu::always_inline]] inline float arc_sine(float a) { return __builtin_asinf(a); }
-[[gnu::always_inline]] inline vec arc_sine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_asinf(x); }, a);
-}
-[[gnu::always_inline]] inline double arc_sine(double a) { return __builtin_asin(a); }
-
-[[gnu::always_inline]] inline float arc_cosine(float a) { return __builtin_acosf(a); }
-[[gnu::always_inline]] inline vec arc_cosine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_acosf(x); }, a);
-}
-[[gnu::always_inline]] inline double arc_cosine(double a) { return __builtin_acos(a); }
-
-[[gnu::always_inline]] inline float arc_tangent(float a) { return __builtin_atanf(a); }
-[[gnu::always_inline]] inline vec arc_tangent(vec a) {
-  return detail::each_lane([](float x) { return __builtin_atanf(x); }, a);
-}
-[[gnu::always_inline]] inline double arc_tangent(double a) { return __builtin_atan(a); }
-
-[[gnu::always_inline]] inline float hyperbolic_sine(float a) { return __builtin_sinhf(a); }
-[[gnu::always_inline]] inline vec hyperbolic_sine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_sinhf(x); }, a);
-}
-[[gnu::always_inline]] inline double hyperbolic_sine(double a) { return __builtin_sinh(a); }
-
-[[gnu::always_inline]] inline float hyperbolic_cosine(float a) { return __builtin_coshf(a); }
-[[gnu::always_inline]] inline vec hyperbolic_cosine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_coshf(x); }, a);
-}
-[[gnu::always_inline]] inline double hyperbolic_cosine(double a) { return __builtin_cosh(a); }
-
-[[gnu::always_inline]] inline float arc_hyperbolic_sine(float a) { return __builtin_asinhf(a); }
-[[gnu::always_inline]] inline vec arc_hyperbolic_sine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_asinhf(x); }, a);
-}
-[[gnu::always_inline]] inline double arc_hyperbolic_sine(double a) { return __builtin_asinh(a); }
-
-[[gnu::always_inline]] inline float arc_hyperbolic_cosine(float a) { return __builtin_acoshf(a); }
-[[gnu::always_inline]] inline vec arc_hyperbolic_cosine(vec a) {
-  return detail::each_lane([](float x) { return __builtin_acoshf(x); }, a);
-}
-[[gnu::always_inline]] inline double arc_hyperbolic_cosine(double a) { return __builtin_acosh(a); }
-
-[[gnu::always_inline]] inline float arc_hyperbolic_tangent(float a) { return __builtin_atanhf(a); }
-[[gnu::always_inline]] inline vec arc_hyperbolic_tangent(vec a) {
-  return detail::each_lane([](float x) { return __builtin_atanhf(x); }, a);
-}
-[[gnu::always_inline]] inline double arc_hyperbolic_tangent(double a) { return __builtin_atanh(a); }
-
 [[gnu::always_inline]] inline float floor(float a) { return __builtin_elementwise_floor(a); }
 [[gnu::always_inline]] inline vec floor(vec a) { return __builtin_elementwise_floor(a); }
 [[gnu::always_inline]] inline double floor(double a) { return __builtin_elementwise_floor(a); }
@@ -323,10 +262,16 @@ template <class Function, class... Vectors>
 
 [[gnu::always_inline]] inline double absolute(double a) { return __builtin_fabs(a); }
 [[gnu::always_inline]] inline double square_root(double a) { return __builtin_elementwise_sqrt(a); }
-// fmod: the sign of a.
-[[gnu::always_inline]] inline float modulo_truncate(float a, float b) { return __builtin_fmodf(a, b); }
+// fmod: the sign of a. A quotient below 2^29 times b is exact in double; one that was rounded up to a whole number
+// leaves less than nothing. Larger quotients, which are rare, are left to libm.
+[[gnu::always_inline]] inline float modulo_truncate(float a, float b) {
+  const double x = __builtin_fabs(a), y = __builtin_fabs(b);
+  if (__builtin_expect(!((x < y * 0x1p29) & (y < __builtin_inf())), 0)) return detail::modulo_by_libm(a, b);
+  const double rest = __builtin_fma(-__builtin_elementwise_trunc(x / y), y, x);
+  return __builtin_copysignf(static_cast<float>(rest < 0.0 ? rest + y : rest), a);
+}
 [[gnu::always_inline]] inline vec modulo_truncate(vec a, vec b) {
-  return detail::each_lane([](float x, float y) { return __builtin_fmodf(x, y); }, a, b);
+  return detail::each_lane([](float x, float y) { return modulo_truncate(x, y); }, a, b);
 }
 [[gnu::always_inline]] inline double modulo_truncate(double a, double b) { return __builtin_fmod(a, b); }
 

@@ -2,10 +2,19 @@
 // the elementary functions, and the versions for vec.
 #pragma once
 
+#include "kernels/cpu/vector/extreme_position.h"
 #include "kernels/cpu/vector/math.h"
+#include "kernels/cpu/vector/trigonometry.h"
 #include "kernels/shared/scalar.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// Of a loop of lanes with accumulators: so many vectors at once that nothing is left of the loop, and the accumulators
+// stay in registers. One where the number of iterations is not known.
+template <class Count>
+inline constexpr int whole_vectors = 1;
+template <int64_t count>
+inline constexpr int whole_vectors<Constant<count>> = count / lanes;
 
 [[gnu::always_inline]] inline vec round_to_float16(vec a) {
   return __builtin_convertvector(__builtin_convertvector(a, vec_float16), vec);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <random>
 
 #include "codegen/cpu/compiled_programs.h"
 #include "codegen/cpu/integer_tensors.h"
@@ -52,9 +53,11 @@ void add_reduction(CompiledPrograms& programs, ReduceKind kind, DType dtype, int
 TEST(ReductionPrinter, EveryKindInEverySize) {
   CompiledPrograms programs;
   for (ReduceKind kind : folds)
-    for (int64_t reduced : {1, 7, 31, 32, 33, 100}) add_reduction(programs, kind, DType::float32, 5, reduced);
+    for (int64_t reduced : {1, 7, 15, 16, 31, 32, 33, 64, 81, 100})
+      add_reduction(programs, kind, DType::float32, 5, reduced);
   for (ReduceKind kind : arguments)
-    for (int64_t reduced : {1, 40}) add_reduction(programs, kind, DType::float32, 6, reduced);
+    for (int64_t reduced : {1, 8, 15, 16, 40, 64, 65, 128, 200})
+      add_reduction(programs, kind, DType::float32, 6, reduced);
   programs.expect_same_as_interpreter();
 }
 
@@ -74,7 +77,9 @@ TEST(ReductionPrinter, EveryType) {
                       DType::int64, DType::uint64})
     for (ReduceKind kind : {sum, maximum}) add_reduction(programs, kind, dtype, 3, 37);
   for (ReduceKind kind : {any, all}) add_reduction(programs, kind, DType::boolean, 3, 37);
-  for (DType dtype : {DType::int64, DType::float64}) add_reduction(programs, argument_minimum, dtype, 3, 37);
+  for (DType dtype :
+       {DType::float64, DType::float16, DType::int8, DType::uint8, DType::int32, DType::int64, DType::uint64})
+    for (ReduceKind kind : arguments) add_reduction(programs, kind, dtype, 3, 37);
   programs.expect_same_as_interpreter();
 }
 
@@ -116,6 +121,27 @@ TEST(ReductionPrinter, ExtremesHandOnNan) {
     programs.add(fmt::format("kind {} outside", static_cast<int>(kind)), reduction(kind, DType::float32, 40, 4, true),
                  {x});
   }
+  programs.expect_same_as_interpreter();
+}
+
+// NaN, infinities, both zeros and equal numbers at any place of a row, in whole steps and in the rest.
+TEST(ReductionPrinter, PositionsOfExtremesInAnyLane) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  constexpr int64_t rows = 200, columns = 150;
+  std::mt19937 random(3);
+  std::vector<float> values(rows * columns);
+  for (int64_t row = 0; row < rows; ++row) {
+    const std::vector<float> choice = row % 2 == 0 ? std::vector<float>{-1, -0.0f, 0.0f, -2, 1e-40f, -1e-40f}
+                                                   : std::vector<float>{infinity, -infinity, 1, 2, -3, 2};
+    for (int64_t column = 0; column < columns; ++column)
+      values[static_cast<size_t>(row * columns + column)] = choice[random() % choice.size()];
+    for (int64_t i = row % 4; i > 1; --i) values[static_cast<size_t>(row * columns) + random() % columns] = nan;
+  }
+  CompiledPrograms programs;
+  const Tensor x = Tensor::of(DType::float32, {rows, columns}, values);
+  for (ReduceKind kind : arguments)
+    programs.add(fmt::format("kind {}", static_cast<int>(kind)), reduction(kind, DType::float32, rows, columns, false),
+                 {x});
   programs.expect_same_as_interpreter();
 }
 

@@ -4,65 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdint>
-#include <limits>
 #include <random>
 #include <vector>
 
 #include "kernels/cpu/isa_suite.h"
+#include "kernels/cpu/vector/all_exponents.h"
 #include "kernels/cpu/vector/normal_exponential.h"
 
 namespace onnxc::kernels {
 namespace {
-
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
-float from_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-bool same_bits(float a, float b) {
-  return __builtin_bit_cast(uint32_t, a) == __builtin_bit_cast(uint32_t, b) || (std::isnan(a) && std::isnan(b));
-}
-
-// The distance in units of the last place that `exact` has as a float, denormal numbers too.
-double error_in_ulp(float value, double exact) {
-  const float rounded = static_cast<float>(exact);
-  if (std::isnan(exact) || std::isnan(value)) return std::isnan(exact) && std::isnan(value) ? 0.0 : infinity;
-  if (std::isinf(rounded) || std::isinf(value)) return rounded == value ? 0.0 : infinity;
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  return std::abs(value - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
-}
-
-// A vec function, its scalar form and libm's double form, over every 509th float: all exponents, both signs, NaN and
-// infinity.
-template <class Vector, class Scalar, class Exact>
-void check_all_exponents(Vector vector, Scalar scalar, Exact exact, double bound) {
-  double largest = 0.0;
-  float at = 0.0f;
-  bool lanes_agree = true;
-  auto check = [&](float x) {
-    const float value = scalar(x);
-    const double error = error_in_ulp(value, exact(static_cast<double>(x)));
-    if (error > largest) {
-      largest = error;
-      at = x;
-    }
-    const int lane = static_cast<int>(__builtin_bit_cast(uint32_t, x) % lanes);
-    vec others = splat(0.25f);
-    others[lane] = x;
-    lanes_agree = lanes_agree && same_bits(vector(others)[lane], value);
-  };
-  for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 509) check(from_bits(static_cast<uint32_t>(bits)));
-  for (float x : {0.0f, -0.0f, infinity, -infinity, nan, from_bits(1), from_bits(0x80000001), from_bits(0x007fffff),
-                  from_bits(0x00800000), from_bits(0x7f7fffff), from_bits(0xff7fffff), 1.0f, -1.0f})
-    check(x);
-  EXPECT_LE(largest, bound) << "at " << at << ": " << scalar(at) << " instead of " << exact(static_cast<double>(at));
-  EXPECT_TRUE(lanes_agree) << "a lane of the vec form differs from the scalar form";
-}
-
-#define CHECK_ALL_EXPONENTS(name, exact, bound)                                       \
-  check_all_exponents([](vec x) { return name(x); }, [](float x) { return name(x); }, \
-                      [](double x) { return exact(x); }, bound)
 
 TEST(ISA_SUITE(Math), Exponential) { CHECK_ALL_EXPONENTS(exponential, std::exp, 1.0); }
 
@@ -152,21 +102,23 @@ TEST(ISA_SUITE(Math), PowerOfRandomValues) {
   }
 }
 
-TEST(ISA_SUITE(Math), RarerFunctionsOfVectorsAreLibm) {
-  for (float x : {-0.75f, 0.0f, 0.3f, 0.999f}) {
-    EXPECT_EQ(sine(splat(x))[1], sine(x));
-    EXPECT_EQ(cosine(splat(x))[1], cosine(x));
-    EXPECT_EQ(tangent(splat(x))[1], tangent(x));
-    EXPECT_EQ(arc_sine(splat(x))[1], arc_sine(x));
-    EXPECT_EQ(arc_cosine(splat(x))[1], arc_cosine(x));
-    EXPECT_EQ(arc_tangent(splat(x))[1], arc_tangent(x));
-    EXPECT_EQ(hyperbolic_sine(splat(x))[1], hyperbolic_sine(x));
-    EXPECT_EQ(hyperbolic_cosine(splat(x))[1], hyperbolic_cosine(x));
-    EXPECT_EQ(arc_hyperbolic_sine(splat(x))[1], arc_hyperbolic_sine(x));
-    EXPECT_EQ(arc_hyperbolic_cosine(splat(x + 2.0f))[1], arc_hyperbolic_cosine(x + 2.0f));
-    EXPECT_EQ(arc_hyperbolic_tangent(splat(x))[1], arc_hyperbolic_tangent(x));
-    EXPECT_NEAR(sine(x), std::sin(static_cast<double>(x)), 1e-7);
-    EXPECT_NEAR(arc_hyperbolic_tangent(x), std::atanh(static_cast<double>(x)), 1e-6);
+// Bit by bit libm's, which is exact: quotients small and large, of equal and of any exponents, special values.
+TEST(ISA_SUITE(Math), ModuloIsExact) {
+  const auto check = [](float x, float y) {
+    ASSERT_TRUE(same_bits(modulo_truncate(x, y), std::fmod(x, y)))
+        << x << " modulo " << y << ": " << modulo_truncate(x, y) << " instead of " << std::fmod(x, y);
+  };
+  const std::vector<float> values = {0.0f,     -0.0f, 1.0f,         -1.5f,         3.0f,         0.1f,
+                                     infinity, nan,   from_bits(1), 3.4028235e38f, -16777215.0f, 0x1p-126f};
+  for (float x : values)
+    for (float y : values) check(x, y);
+  for (int i = -300; i < 300; ++i)
+    for (int k = 1; k < 300; ++k) check(static_cast<float>(i * k) * 0.37f, static_cast<float>(k) * 0.37f);
+  std::mt19937 generator(11);
+  for (int i = 0; i < 1000000; ++i) {
+    const uint32_t x = generator();
+    const uint32_t exponent = i % 2 == 0 ? generator() : x - (generator() % 32 << 23);
+    check(from_bits(x), from_bits((generator() & 0x807fffffu) | (exponent & 0x7f800000u)));
   }
 }
 

@@ -206,7 +206,8 @@ void GraphBuilder::add_node(NodeInProgress& node, const OpRow* row) {
   added->inputs = node.inputs;
   for (const std::string& name : names_in_attributes(node.proto)) {
     const std::optional<Value*> named = try_find_value(node.scope, name);
-    user_check(named.has_value(), "{}: no tensor before it has the name {} of its attributes", node.what, quote(name));
+    user_check(named.has_value() && *named != nullptr, "{}: no tensor before it has the name {} of its attributes",
+               node.what, quote(name));
     added->inputs.push_back(*named);
   }
   added->attributes = read_attributes(node.attributes, node.schema, tensors_, node.scope.owner, node.what);

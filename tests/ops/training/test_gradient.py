@@ -124,3 +124,28 @@ def test_refused(body: str, xs: list[str], message: str, tmp_path: Path) -> None
     onnx.save(model, tmp_path / "model.onnx")
     with pytest.raises(onnxc_commands.CommandFailure, match=message):
         onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+
+
+@pytest.mark.parametrize(("y", "message"), [("square", None), ("absent", "no tensor before it has the name 'absent'")])
+def test_in_a_function(y: str, message: str | None, tmp_path: Path) -> None:
+    """Its names are those of the function; an input that the call leaves out is no tensor."""
+    imports = [helper.make_opsetid("", 20), helper.make_opsetid(DOMAIN, 1), helper.make_opsetid("local", 1)]
+    body = [
+        helper.make_node("Mul", ["x", "x"], ["square"]),
+        helper.make_node("Gradient", ["x"], ["by_x"], domain=DOMAIN, xs=["x"], y=y),
+    ]
+    function = helper.make_function("local", "Derivative", ["x", "absent"], ["by_x"], body, imports)
+    model = model_of({"": "y = Exp(a)"}, ["a"])
+    del model.graph.node[1:], model.graph.output[:]
+    model.graph.node.append(helper.make_node("Derivative", ["y"], ["result"], domain="local"))
+    model.graph.output.append(helper.make_tensor_value_info("result", TensorProto.FLOAT, INPUTS["a"].shape))
+    model.opset_import.append(imports[-1])
+    model.functions.append(function)
+    onnx.save(model, tmp_path / "model.onnx")
+    if message is not None:
+        with pytest.raises(onnxc_commands.CommandFailure, match=message):
+            onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+        return
+    onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+    [found] = InferenceSession(tmp_path / "model.so").run(None, INPUTS)
+    np.testing.assert_allclose(found, 2 * np.exp(INPUTS["a"]), rtol=1e-5)

@@ -85,8 +85,8 @@ def lines_of(steps: list[dict[str, Any]]) -> dict[str, Line]:
     lines: dict[str, Line] = defaultdict(Line)
     for step in steps:
         for launch in step["launches"]:
-            is_second = launch["kernel"].startswith("second")
-            lines[f"{step['step']}, second launch" if is_second else step["step"]].add(launch)
+            which = launch["kernel"].rstrip("0123456789")
+            lines[f"{step['step']}, {which} launch" if which in ("second", "third") else step["step"]].add(launch)
     return dict(sorted(lines.items(), key=lambda item: (-item[1].microseconds, item[0])))
 
 

@@ -182,9 +182,11 @@ def attention_faults(kernel: Kernel, plan: str) -> list[str]:
 
 
 def arguments_type(kernel: Kernel) -> str:
-    """The structure of its arguments; a second launch has those of the kernel before it."""
-    number = re.fullmatch(r"second(\d+)", kernel.name)
-    return f"Kernel{int(number[1]) - 1}_arguments" if number else f"{kernel.name.capitalize()}_arguments"
+    """The structure of its arguments; a second or third launch has those of the first."""
+    further = re.fullmatch(r"(second|third)(\d+)", kernel.name)
+    if not further:
+        return f"{kernel.name.capitalize()}_arguments"
+    return f"Kernel{int(further[2]) - (1 if further[1] == 'second' else 2)}_arguments"
 
 
 def argument_faults(kernel: Kernel, host: Layout, device: Layout) -> list[str]:

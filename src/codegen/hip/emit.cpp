@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <array>
+
 #include "codegen/hip/call/epilogue_printer.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/gemm/gemm_choice.h"
@@ -160,9 +162,10 @@ class HipEmitter {
     TextWriter unnamed;
     const std::string members = print_epilogues(unnamed, call, *spec, "", EpilogueSide::device);
     const std::string instance = spec->function(call, program_);
-    const std::optional<DeviceFunction> second = spec->second(call, program_);
-    const std::string key =
-        fmt::format("{}({}) {} {}", instance, arguments_type, second ? second->instance : "", unnamed.take());
+    const std::vector<DeviceFunction> further = spec->further(call, program_);
+    std::string key = fmt::format("{}({}) ", instance, arguments_type);
+    for (const DeviceFunction& next : further) key += next.instance + " ";
+    key += unnamed.take();
     auto [known, is_new] = shared_.try_emplace(key);
     SharedKernel& kernel = known->second;
     if (is_new) {
@@ -173,7 +176,9 @@ class HipEmitter {
       device_.line(
           fmt::format("// planned: {} bytes of LDS, {} wavefronts a SIMD unit", planned.lds_bytes, planned.waves));
       print_global_function(kernel.name, kernel.number, *spec, instance, has_inner);
-      if (second) print_global_function(add_kernel("second").name, kernel.number, *spec, second->instance, has_inner);
+      for (size_t i = 0; i < further.size(); ++i)
+        print_global_function(add_kernel(further_stems.at(i)).name, kernel.number, *spec, further[i].instance,
+                              has_inner);
       device_.line("");
       print_kernel_types(host_, call, *spec, arguments_type, kernel.number, EpilogueSide::host);
     }
@@ -186,13 +191,16 @@ class HipEmitter {
       host_.line(fmt::format("launch_blocks(frame, {}, {}, nest_threads, arguments);", number, blocks));
     };
     launch(kernel.number, spec->blocks());
-    if (second) {
-      const SharedKernel next{kernel.number + 1, fmt::format("second{}", kernel.number + 1)};
-      report(next, "second launch of " + spec->describe());
-      launch(next.number, second->blocks);
+    for (size_t i = 0; i < further.size(); ++i) {
+      const size_t number = kernel.number + 1 + i;
+      report({number, fmt::format("{}{}", further_stems.at(i), number)},
+             fmt::format("{} launch of {}", further_stems.at(i), spec->describe()));
+      launch(number, further[i].blocks);
     }
     return spec->describe();
   }
+
+  static constexpr std::array<const char*, 2> further_stems = {"second", "third"};
 
   // `number` is that of the kernel whose arguments it takes.
   void print_global_function(const std::string& name, size_t number, const HipKernelSpec& spec,

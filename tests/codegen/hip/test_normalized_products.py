@@ -1,5 +1,6 @@
-"""Convolutions whose result is normalised, on the simulator: two launches. The second adds the parts of those in parts;
-of the others the first has the statistics of each tile."""
+"""Convolutions whose result is normalised, on the simulator: two launches. The second adds the parts of those in parts,
+and where a block does not hold a channel's voxels there is a third; of the others the first has the statistics of each
+tile."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,8 +62,23 @@ IN_CHUNKS = {
     "float16": Problem((2, 32, 8, 16, 24), (40, 32, 1, 1, 1), 40, dtype=FLOAT16),
     "bfloat16": Problem((1, 16, 6, 16, 16), (72, 16, 1, 1, 1), 72, dtype=BFLOAT16),
 }
-PROBLEMS = {f"{name}, in parts": problem for name, problem in IN_PARTS.items()} | {
-    f"{name}, in chunks": problem for name, problem in IN_CHUNKS.items()
+# Both: a launch more.
+IN_PARTS_AND_CHUNKS = {
+    "volume": Problem((1, 64, 12, 8, 8), (20, 64, 3, 3, 3), 20, attributes={"pads": [1] * 6}),
+    "images": Problem((2, 64, 32, 28), (33, 64, 3, 3), 33, attributes={"pads": [1] * 4}),
+    "transposed": Problem((1, 1280, 8, 3, 4), (1280, 24, 2, 2, 2), 24, "ConvTranspose", {"strides": [2] * 3}),
+    "groups across blocks": Problem((1, 96, 28, 32), (48, 48, 3, 3), 2, attributes={"group": 2, "pads": [1] * 4}),
+    "float16": Problem((1, 128, 5, 16, 16), (40, 128, 3, 3, 3), 40, attributes={"pads": [1] * 6}, dtype=FLOAT16),
+    "bfloat16": Problem((1, 128, 24, 32), (32, 128, 3, 3), 8, attributes={"pads": [1] * 4}, dtype=BFLOAT16),
+}
+PROBLEMS = {
+    f"{name}, {form}": problem
+    for form, problems in (
+        ("in parts", IN_PARTS),
+        ("in chunks", IN_CHUNKS),
+        ("in parts and chunks", IN_PARTS_AND_CHUNKS),
+    )
+    for name, problem in problems.items()
 }
 
 
@@ -104,15 +120,19 @@ def test_as_one_after_the_other(name: str, tmp_path: Path, monkeypatch: pytest.M
     normalized = group_normalized(np.abs(convolved), problem.groups, wide["scale"], wide["shift"])
     expected = np.where(normalized < 0, 0.25 * normalized, normalized).astype(problem.dtype)
     # In chunks what is normalised was rounded to 16 bits, in parts never.
-    roundings = 2 if name.endswith("in chunks") else 1
+    roundings = 2 if name.endswith("chunks") else 1
     expect(y, expected, 2e-5 if problem.dtype == np.float32 else roundings * TOLERANCES[np.dtype(problem.dtype)])
     launches = compiled.launches()
-    assert [kernel for kernel in launches if kernel != "nest"] == ["kernel", "second"], launches
+    expected_launches = ["kernel", "second", "third"] if "parts and" in name else ["kernel", "second"]
+    assert [kernel for kernel in launches if kernel != "nest"] == expected_launches, launches
 
 
-@pytest.mark.parametrize("size", [(4, 4, 4), (8, 16, 8)], ids=["parts", "chunks"])
-def test_into_a_part_of_a_concat(size: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taps = 3 if size == (4, 4, 4) else 1
+@pytest.mark.parametrize(
+    ("size", "taps"), [((4, 4, 4), 3), ((8, 16, 8), 1), ((8, 16, 8), 3)], ids=["parts", "chunks", "both"]
+)
+def test_into_a_part_of_a_concat(
+    size: tuple[int, ...], taps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pads = [taps // 2] * 6
     x, w = random(1, 48, *size), random(32, 48, taps, taps, taps, seed=1)
     scale, shift = parameters(32)
@@ -134,7 +154,7 @@ def test_into_a_part_of_a_concat(size: tuple[int, ...], tmp_path: Path, monkeypa
 
 def test_a_large_mean_costs_no_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Around 1000, with a deviation of 1: sums of squares would lose all digits of it."""
-    for taps, size in ((3, (4, 4, 4)), (1, (6, 16, 16))):
+    for i, (taps, size) in enumerate([(3, (4, 4, 4)), (1, (6, 16, 16)), (3, (6, 16, 16))]):
         x = random(1, 64, *size)
         w = np.zeros((32, 64, taps, taps, taps), np.float32)
         w[np.arange(32), np.arange(32), taps // 2, taps // 2, taps // 2] = 1
@@ -143,7 +163,7 @@ def test_a_large_mean_costs_no_digits(tmp_path: Path, monkeypatch: pytest.Monkey
             helper.make_node("Conv", ["x", "w", "bias"], ["c"], pads=[taps // 2] * 6),
             helper.make_node("InstanceNormalization", ["c", "scale", "shift"], ["y"]),
         ]
-        folder = tmp_path / str(taps)
+        folder = tmp_path / str(i)
         folder.mkdir()
         constants = {"w": w, "bias": bias, "scale": scale, "shift": shift}
         compiled = Compiled(model(nodes, {"x": (np.float32, x.shape)}, constants), folder, monkeypatch)

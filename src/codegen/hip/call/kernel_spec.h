@@ -39,7 +39,7 @@ class HipKernelSpec : public KernelSpec {
   virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
   virtual std::string blocks() const = 0;  // as in DeviceFunction
   // The functions launched after it, with the same arguments.
-  virtual std::optional<DeviceFunction> second(const KernelCall&, const Program&) const { return std::nullopt; }
+  virtual std::vector<DeviceFunction> further(const KernelCall&, const Program&) const { return {}; }
   // Whether the output may be row-major, besides the layout that the call was made with.
   virtual bool writes_row_major() const { return false; }
   // The logical axes of an output of this rank, as the kernel passes them to the epilogue: expressions of n, g, c, d, h

@@ -35,17 +35,18 @@ class NormalizedProductSpec : public HipKernelSpec {
   }
 
  protected:
-  // The calls that it is made of; what lies between them is in `between`.
-  virtual BufferId between(const KernelCall& call) const = 0;
+  // The calls that it is made of; the product stores where `stored` says, and rows are read where `read` does.
+  virtual BufferId stored(const KernelCall& call) const = 0;
+  virtual BufferId read(const KernelCall& call) const { return stored(call); }
   KernelCall product_of(const KernelCall& call) const {
     KernelCall product;
     product.inputs = call.inputs;
-    product.output = between(call);
+    product.output = stored(call);
     return product;
   }
   KernelCall rows_of(const KernelCall& call) const {
     KernelCall rows;
-    rows.inputs = {between(call)};
+    rows.inputs = {read(call)};
     rows.output = call.output;
     rows.workspace = call.workspace;
     return rows;
@@ -72,15 +73,15 @@ class NormalizedPartsSpec : public NormalizedProductSpec {
   std::string function(const KernelCall&, const Program&) const override {
     return fmt::format("product_parts<{}>", plan_);
   }
-  std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
+  std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
     const std::string plan = row_plan_text(*rows_, rows_of(call), program);
-    return DeviceFunction{fmt::format("normalized_parts<{}>", plan), plan + ".blocks(arguments.call.rows.sizes)"};
+    return {{fmt::format("normalized_parts<{}>", plan), plan + ".blocks(arguments.call.rows.sizes)"}};
   }
   // The second kernel computes the product's elements.
   std::vector<std::string> inner_coordinates(size_t rank) const override { return coordinates(rank); }
 
  protected:
-  BufferId between(const KernelCall& call) const override { return *call.workspace; }
+  BufferId stored(const KernelCall& call) const override { return *call.workspace; }
 };
 
 // The result of the product lies where it is normalised, its moments in the workspace.
@@ -96,16 +97,45 @@ class ProductMomentsSpec : public NormalizedProductSpec {
   std::string function(const KernelCall&, const Program&) const override {
     return fmt::format("product_moments<{}>", plan_);
   }
-  std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
-    return normalized_product(*rows_, rows_of(call), program);
+  std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
+    const std::string plan = row_plan_text(*rows_, rows_of(call), program);
+    return {{fmt::format("normalized_product<{}, {}>", plan, common_rows(*rows_)),
+             plan + ".chunk_blocks(arguments.call.rows.rows.sizes)"}};
   }
   std::vector<std::string> inner_coordinates(size_t rank) const override { return product_->coordinates(rank); }
 
  protected:
-  BufferId between(const KernelCall& call) const override { return call.output; }
+  BufferId stored(const KernelCall& call) const override { return call.output; }
 };
 
-// The parts one after the other, each like the tensor between the two calls.
+// The parts lie in the workspace, with the moments behind them; their sum lies where it is normalised.
+class MomentsOfPartsSpec : public NormalizedProductSpec {
+ public:
+  using NormalizedProductSpec::NormalizedProductSpec;
+
+  std::string device_header() const override { return "kernels/hip/fused/moments_of_parts.h"; }
+  std::string host_header() const override { return "kernels/hip/fused/moments_of_parts_geometry.h"; }
+  std::string arguments_type(const KernelCall& call, const Program& program) const override {
+    return type_of("MomentsOfPartsArguments", call, program);
+  }
+  std::string function(const KernelCall&, const Program&) const override {
+    return fmt::format("product_parts<{}>", plan_);
+  }
+  std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
+    const std::string plan = row_plan_text(*rows_, rows_of(call), program);
+    return {{fmt::format("moments_of_parts<{}>", plan), plan + ".part_blocks(arguments.call.rows.rows.sizes)"},
+            {fmt::format("normalized_sums<{}, {}>", plan, common_rows(*rows_)),
+             plan + ".chunk_blocks(arguments.call.rows.rows.sizes)"}};
+  }
+  // The second kernel computes the product's elements.
+  std::vector<std::string> inner_coordinates(size_t rank) const override { return coordinates(rank); }
+
+ protected:
+  BufferId stored(const KernelCall& call) const override { return *call.workspace; }
+  BufferId read(const KernelCall& call) const override { return call.output; }
+};
+
+// Float32 tensors like the one between the two calls, one after the other.
 Buffer buffer_of_parts(const Program& program, const KernelCall& product, int64_t parts) {
   const Buffer& between = program.buffer(product.output);
   Buffer result;
@@ -117,14 +147,49 @@ Buffer buffer_of_parts(const Program& program, const KernelCall& product, int64_
   return result;
 }
 
-// The tensor between is the same, in memory and type, as the one that is stored.
+int64_t elements_of(const Buffer& buffer) { return buffer.layout.element_count(buffer.shape).constant().value(); }
+
+// The tensor between is the same, in layout and type, as the one that is stored.
 bool may_normalize_in_place(const Program& program, const KernelCall& product, const KernelCall& rows) {
-  const kernels::GemmPlan& plan = chosen_plan(product);
   const Buffer &between = program.buffer(product.output), &output = program.buffer(rows.output);
-  if (plan.steps() < few_steps && between.layout.element_count(between.shape).constant().value_or(0) > most_elements)
-    return false;
-  return plan.shape.groups == 1 && !plan.transposed && !plan.matrix_product && between.dtype == output.dtype &&
-         between.layout == output.layout;
+  return between.dtype == output.dtype && between.layout == output.layout;
+}
+
+bool may_have_moments(const kernels::GemmPlan& plan, int64_t elements) {
+  if (plan.steps() < few_steps && elements > most_elements) return false;
+  return plan.shape.groups == 1 && !plan.transposed && !plan.matrix_product;
+}
+
+// What the two calls compute, by a kernel that is not known yet.
+KernelCall joined(const KernelCall& product, const KernelCall& rows) {
+  KernelCall call;
+  call.inputs = product.inputs;
+  call.output = rows.output;
+  call.inner_epilogue = product.epilogue;
+  call.inner_epilogue.value = without_rounding(product.epilogue.value);
+  call.epilogue = rows.epilogue;
+  return call;
+}
+
+std::optional<KernelCall> sum_parts(Program& program, const KernelCall& product, const KernelCall& rows,
+                                    int64_t parts) {
+  KernelCall call = joined(product, rows);
+  if (std::shared_ptr<const HipKernelSpec> whole = rows_of_blocks(rows)) {
+    if (parts * held_elements(*whole) > most_loads) return std::nullopt;
+    call.workspace = program.add(buffer_of_parts(program, product, parts));
+    call.spec = std::make_shared<NormalizedPartsSpec>(product, std::move(whole));
+    return call;
+  }
+  // Room for the moments, which are fewer than the elements, as of one part more.
+  Buffer workspace = buffer_of_parts(program, product, parts + 1);
+  const int64_t offset = elements_of(workspace) / (parts + 1) * parts;
+  std::shared_ptr<const HipKernelSpec> chunks = rows_of_chunks(rows, 0, offset);
+  if (chunks == nullptr || parts * held_elements(*chunks) > most_loads) return std::nullopt;
+  if (!may_normalize_in_place(program, product, rows)) return std::nullopt;
+  if (elements_of(program.buffer(*rows.workspace)) > offset / parts) return std::nullopt;
+  call.workspace = program.add(std::move(workspace));
+  call.spec = std::make_shared<MomentsOfPartsSpec>(product, std::move(chunks));
+  return call;
 }
 
 }  // namespace
@@ -136,26 +201,15 @@ std::optional<KernelCall> normalized_product_call(Program& program, const Kernel
   if (!given.are_known) return std::nullopt;
   const kernels::GemmPlan& plan = chosen_plan(product);
   const int64_t parts = plan.parts(given.sizes);
-
-  KernelCall call;
-  call.inputs = product.inputs;
-  call.output = rows.output;
-  call.inner_epilogue = product.epilogue;
-  call.inner_epilogue.value = without_rounding(product.epilogue.value);
-  call.epilogue = rows.epilogue;
-  if (parts > 1) {
-    std::shared_ptr<const HipKernelSpec> of_rows = rows_of_blocks(rows);
-    if (of_rows == nullptr || parts * held_elements(*of_rows) > most_loads) return std::nullopt;
-    call.workspace = program.add(buffer_of_parts(program, product, parts));
-    call.spec = std::make_shared<NormalizedPartsSpec>(product, std::move(of_rows));
-    return call;
-  }
-  std::shared_ptr<const HipKernelSpec> of_rows = rows_of_parts(rows, plan.tile.rows);
-  if (of_rows == nullptr || !may_normalize_in_place(program, product, rows)) return std::nullopt;
+  if (parts > 1) return sum_parts(program, product, rows, parts);
+  std::shared_ptr<const HipKernelSpec> chunks = rows_of_chunks(rows, plan.tile.rows, 0);
+  if (chunks == nullptr || !may_normalize_in_place(program, product, rows)) return std::nullopt;
+  if (!may_have_moments(plan, elements_of(program.buffer(product.output)))) return std::nullopt;
+  KernelCall call = joined(product, rows);
   Buffer moments = program.buffer(*rows.workspace);
   moments.shape[1] = kernels::divide_up(plan.grid(given.sizes.output).product(), plan.tile.rows);
   call.workspace = program.add(std::move(moments));
-  call.spec = std::make_shared<ProductMomentsSpec>(product, std::move(of_rows));
+  call.spec = std::make_shared<ProductMomentsSpec>(product, std::move(chunks));
   return call;
 }
 

@@ -71,10 +71,10 @@ class GemmSpec : public HipKernelSpec {
          plan().has_run_time_depth ? fmt::format("static_cast<int32_t>({})", text.expr(operation_.depth)) : "0"});
   }
   std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call)"; }
-  std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
-    if (!plan().is_split) return std::nullopt;
-    return DeviceFunction{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),
-                          plan_text(plan()) + ".combining_blocks(arguments.call.sizes)"};
+  std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
+    if (!plan().is_split) return {};
+    return {{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),
+             plan_text(plan()) + ".combining_blocks(arguments.call.sizes)"}};
   }
 
   const GemmOperation& operation() const { return operation_; }

@@ -234,28 +234,32 @@ class RowChunkSpec : public RowSpecBase {
     return fmt::format("partial_moments<{}>", plan_text_of(call, program));
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
-    return braced({row_arguments(call, text), text.pointer(*call.workspace),
+    const std::string offset = partial_offset_ == 0 ? "" : fmt::format(" + {}", partial_offset_);
+    return braced({row_arguments(call, text), text.pointer(*call.workspace) + offset,
                    fmt::format("{}.share({}, {})", plan_text(plan_), sizes(text), common_rows_)});
   }
   std::string blocks() const override { return plan_text(plan_) + ".part_blocks(arguments.call.rows.sizes)"; }
-  std::optional<DeviceFunction> second(const KernelCall& call, const Program& program) const override {
-    return DeviceFunction{fmt::format("normalized_chunks<{}, {}>", plan_text_of(call, program), common_rows_),
-                          plan_text(plan_) + ".chunk_blocks(arguments.call.rows.sizes)"};
+  std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
+    return {{fmt::format("normalized_chunks<{}, {}>", plan_text_of(call, program), common_rows_),
+             plan_text(plan_) + ".chunk_blocks(arguments.call.rows.sizes)"}};
   }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
   KernelFigures figures() const override { return traffic(3, plan_.lds_bytes()); }
   int64_t common_rows() const { return common_rows_; }
-  // With statistics of parts that another kernel makes; null where rows are not of whole chunks, or not in blocks.
-  std::shared_ptr<RowChunkSpec> with_parts_of(int64_t columns) const {
+  // Null where rows are not of whole chunks, or not in blocks. With parts of another length where `columns` is not 0;
+  // the statistics begin `offset` elements behind the workspace.
+  std::shared_ptr<RowChunkSpec> with_whole_chunks(int64_t columns, int64_t offset) const {
     const std::optional<int64_t> length = rows_.columns().constant();
     if (!rows_.is_blocked || !length || *length == 0 || *length % plan_.capacity() != 0) return nullptr;
     auto result = std::make_shared<RowChunkSpec>(*this);
-    result->parts_ = fmt::format(".in_parts({})", columns);
+    if (columns != 0) result->parts_ = fmt::format(".in_parts({})", columns);
+    result->partial_offset_ = offset;
     return result;
   }
 
  private:
   int64_t common_rows_;  // with the same statistics
+  int64_t partial_offset_ = 0;
 };
 
 int64_t larger_size(DType a, DType b) { return std::max(element_size(a), element_size(b)); }
@@ -447,17 +451,12 @@ std::string row_plan_text(const HipKernelSpec& spec, const KernelCall& call, con
 
 int64_t held_elements(const HipKernelSpec& spec) { return dynamic_cast<const RowSpecBase&>(spec).plan().held; }
 
-std::shared_ptr<const HipKernelSpec> rows_of_parts(const KernelCall& call, int64_t columns) {
+std::shared_ptr<const HipKernelSpec> rows_of_chunks(const KernelCall& call, int64_t columns, int64_t offset) {
   const auto* spec = dynamic_cast<const RowChunkSpec*>(call.spec.get());
-  return spec == nullptr ? nullptr : spec->with_parts_of(columns);
+  return spec == nullptr ? nullptr : spec->with_whole_chunks(columns, offset);
 }
 
-DeviceFunction normalized_product(const HipKernelSpec& spec, const KernelCall& call, const Program& program) {
-  const auto& rows = dynamic_cast<const RowChunkSpec&>(spec);
-  const std::string plan = rows.plan_text_of(call, program);
-  return {fmt::format("normalized_product<{}, {}>", plan, rows.common_rows()),
-          plan + ".chunk_blocks(arguments.call.rows.rows.sizes)"};
-}
+int64_t common_rows(const HipKernelSpec& spec) { return dynamic_cast<const RowChunkSpec&>(spec).common_rows(); }
 
 // Softmax and LogSoftmax; not of a few long rows, whose definition is reductions that many blocks share.
 void offer_softmax(const HipProblem& problem, Offers& offers) {

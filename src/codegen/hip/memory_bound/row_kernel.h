@@ -15,11 +15,11 @@ bool is_softmax_over_last_axis(const KernelCall& call);
 // block, as many threads as it has elements and float32 elements. Null for others.
 std::shared_ptr<const HipKernelSpec> rows_of_blocks(const KernelCall& call);
 // For a normalisation by channels in blocks whose rows are whole chunks: the same with statistics of parts of so many
-// elements. Null for others.
-std::shared_ptr<const HipKernelSpec> rows_of_parts(const KernelCall& call, int64_t columns);
-// Its kernel behind a product (kernels/hip/fused/product_moments.h).
-DeviceFunction normalized_product(const HipKernelSpec& spec, const KernelCall& call, const Program& program);
-// The template argument of the kernel of rows_of_blocks, and the elements that a thread holds.
+// elements, or of its own parts where they are 0, which lie `offset` floats behind the workspace. Null for others.
+std::shared_ptr<const HipKernelSpec> rows_of_chunks(const KernelCall& call, int64_t columns, int64_t offset);
+// Rows that have the same statistics there.
+int64_t common_rows(const HipKernelSpec& spec);
+// The template argument of the kernels of either, and the elements that a thread holds.
 std::string row_plan_text(const HipKernelSpec& spec, const KernelCall& call, const Program& program);
 int64_t held_elements(const HipKernelSpec& spec);
 

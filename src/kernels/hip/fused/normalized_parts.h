@@ -21,16 +21,19 @@ __device__ inline int64_t part_size(const GemmArguments<Input, Weight, float>& p
   return product.output_view.batch * product.sizes.batch;
 }
 
-template <GemmPlan plan, class Input, class Weight, class Output, class Inner, class Epilogue>
-__device__ inline void product_parts(const NormalizedPartsArguments<Input, Weight, Output>& arguments,
-                                     const Inner& /*inner*/, const Epilogue& /*epilogue*/) {
+template <GemmPlan plan, class Input, class Weight>
+__device__ inline void store_parts(const GemmArguments<Input, Weight, float>& product) {
   using Gemm = ImplicitGemm<plan, Input, Weight, float>;
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
-  const GemmLaunch& launch = arguments.product.launch;
-  Gemm gemm(arguments.product, block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts), shared);
+  const GemmLaunch& launch = product.launch;
+  Gemm gemm(product, block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts), shared);
   gemm.reduce();
-  gemm.store([](float sum, auto...) { return sum; }, gemm.part * part_size(arguments.product));
+  gemm.store([](float sum, auto...) { return sum; }, gemm.part * part_size(product));
+}
+template <GemmPlan plan, class Arguments, class Inner, class Epilogue>
+__device__ inline void product_parts(const Arguments& arguments, const Inner& /*inner*/, const Epilogue& /*epilogue*/) {
+  store_parts<plan>(arguments.product);
 }
 
 template <RowPlan plan, class Input, class Weight, class Output, class Inner, class Epilogue>
@@ -41,7 +44,7 @@ __device__ inline void normalized_parts(const NormalizedPartsArguments<Input, We
   const R row(arguments.rows, static_cast<uint32_t>(block_index()));
   RowStore<plan, float, Output, Epilogue> output(row, arguments.rows, epilogue);
   float values[R::count];
-  row.load_sums(static_cast<int32_t>(arguments.product.launch.parts), part_size(arguments.product), values);
+  row.load_sums(0, static_cast<int32_t>(arguments.product.launch.parts), part_size(arguments.product), values);
   output.apply(inner, 0, values);
   RowStatistics<plan.kind> statistics;
   statistics.normalize(row, values, arguments.rows.epsilon);

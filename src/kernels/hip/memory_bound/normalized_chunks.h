@@ -13,29 +13,46 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Which part of a row a block has, and its elements.
+struct PartOfRow {
+  int32_t number, begin, end;
+
+  __device__ PartOfRow(const RowLaunch& launch, int32_t columns, uint32_t block)
+      : number(static_cast<int32_t>(launch.parts.remainder(block))) {
+    const auto size = static_cast<int32_t>(launch.part_columns);
+    begin = number * size;
+    end = columns - begin < size ? columns : begin + size;
+  }
+};
+
+template <class R>
+__device__ inline void store_moments(const R& row, const PartOfRow& part,
+                                     const RowStatistics<RowKind::moments>& statistics, const RowLaunch& launch,
+                                     float* partial) {
+  if (!((row.thread_of_row() == 0) & row.is_real)) return;
+  const int64_t place = row.outer * static_cast<int64_t>(launch.parts.divisor) + part.number;
+  partial += place * partial_values * R::lanes + row.inner;
+  const auto mean = static_cast<float>(statistics.whole_mean);
+  partial[0] = mean;
+  partial[R::lanes] = static_cast<float>(statistics.whole_mean - static_cast<double>(mean));
+  partial[2 * R::lanes] = static_cast<float>(statistics.squares);
+}
+
 template <RowPlan plan, class Input, class Output, class Epilogue>
 __device__ inline void partial_moments(const ChunkArguments<Input, Output>& arguments, const Epilogue& /*epilogue*/) {
   using R = Row<plan, Input>;
   const RowLaunch& launch = arguments.rows.launch;
   const auto block = static_cast<uint32_t>(block_index());
   const R row(arguments.rows, launch.parts.quotient(block));
-  const auto part = static_cast<int32_t>(launch.parts.remainder(block)),
-             size = static_cast<int32_t>(launch.part_columns);
-  const int32_t end = row.columns - part * size < size ? row.columns : (part + 1) * size;
+  const PartOfRow part(launch, row.columns, block);
   RowStatistics<RowKind::moments> statistics;
   float values[R::count];
 #pragma clang loop unroll(disable)
-  for (int32_t begin = part * size; begin < end; begin += R::capacity) {
+  for (int32_t begin = part.begin; begin < part.end; begin += R::capacity) {
     row.load(begin, values);
     statistics.add(row, begin, values, 0.0f);
   }
-  if (!((row.thread_of_row() == 0) & row.is_real)) return;
-  const int64_t place = row.outer * static_cast<int64_t>(launch.parts.divisor) + part;
-  float* const partial = arguments.partial + place * partial_values * R::lanes + row.inner;
-  const auto mean = static_cast<float>(statistics.whole_mean);
-  partial[0] = mean;
-  partial[R::lanes] = static_cast<float>(statistics.whole_mean - static_cast<double>(mean));
-  partial[2 * R::lanes] = static_cast<float>(statistics.squares);
+  store_moments(row, part, statistics, launch, arguments.partial);
 }
 
 // The statistics of a thread's row, put together by the threads of the row. `rows`: as many neighbouring rows have

@@ -133,17 +133,17 @@ class Row {
     for (int i = 0; i < held; ++i) load_at(input_ + offset_of_load(first, begin, i), i, values);
   }
   // The sums of the elements of some tensors of the input's size that lie one after the other, added in their order; of
-  // a row that is held.
-  __device__ void load_sums(int32_t tensors, int64_t size, float (&values)[count]) const {
-    static_assert(plan.always_fits() && plan.input == RowMemory::whole);
+  // a row that is held, or of a whole chunk of one.
+  __device__ void load_sums(int32_t begin, int32_t tensors, int64_t size, float (&values)[count]) const {
+    static_assert(plan.input == RowMemory::whole);
     // So many tensors' loads are under way while those of one are added.
     constexpr int ahead = count < 8 ? 8 : count < 64 ? 64 / count : 1;
     // What the threads have in common is added to the tensor's place, in scalar registers.
     constexpr auto step = static_cast<int64_t>(threads * vector * lanes * sizeof(Input)),
-                   loads = plan.columns / threads / vector;
+                   loads = plan.always_fits() ? plan.columns / threads / vector : held;
     const uint32_t first = offsets_from();
-    const auto own = static_cast<uint32_t>(offset_of_load(first, 0, 0)),
-               last = static_cast<uint32_t>(offset_of_load(first, 0, held - 1));
+    const auto own = static_cast<uint32_t>(offset_of_load(first, begin, 0)),
+               last = static_cast<uint32_t>(offset_of_load(first, begin, held - 1));
     float loaded[ahead][count];
     // Behind the last tensor it again, so that no load needs a branch.
     const auto fetch = [&](int set, int32_t tensor) {
@@ -409,7 +409,8 @@ class RowStore {
  public:
   using R = Row<plan, Input>;
 
-  __device__ RowStore(const R& row, const RowArguments<Input, Output>& arguments, const Epilogue& epilogue)
+  template <class Arguments>
+  __device__ RowStore(const R& row, const Arguments& arguments, const Epilogue& epilogue)
       : row_(row), view_(arguments.output_view), epilogue_(epilogue) {
     row.place_row(at_);
     output_ = reinterpret_cast<char*>(

@@ -19,13 +19,13 @@ from tests.test_install import device_libraries
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-PARTS, MOMENTS = "fused/normalized_parts.h", "fused/product_moments.h"
+PARTS, MOMENTS, SUMS = "fused/normalized_parts.h", "fused/product_moments.h", "fused/moments_of_parts.h"
 ROWS, WAVE = "memory_bound/normalized_rows.h", "wave/wave.h"
 
 MUTATIONS = [
     Mutation(
         "parts: stored over each other",
-        [Change("gemm.part * part_size(arguments.product)", "0", PARTS)],
+        [Change("gemm.part * part_size(product)", "0", PARTS)],
         "without a release and an acquire",
     ),
     Mutation(
@@ -63,6 +63,11 @@ MUTATIONS = [
         [Change("return lane >> 3 | (lane >> 1 & 2)", "return lane >> 3 | (lane >> 2 & 2)", WAVE)],
         "writes others with the same instruction",
     ),
+    Mutation(
+        "moments of parts: not stored where they are normalised",
+        [Change("    output.store(begin, values);\n", "", SUMS)],
+        WRONG_RESULT,
+    ),
     Mutation("moments: lanes added twice", [Change("0xf, 0xa, false);", "0xf, 0xf, false);", WAVE)], WRONG_RESULT),
 ]
 
@@ -82,7 +87,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     inputs: dict[str, Array] = {}
     constants: dict[str, Array] = {}
     expected: dict[str, Array] = {}
-    for name, channels, taps, size in (("a", 64, 3, (2, 4, 4)), ("b", 20, 1, (5, 16, 8))):
+    for name, channels, taps, size in (("a", 64, 3, (2, 4, 4)), ("b", 20, 1, (5, 16, 8)), ("c", 64, 3, (5, 16, 8))):
         voxels = int(np.prod(size))
         signs = np.stack([random.permutation(np.repeat([-1, 1], voxels // 2)) for _ in range(channels)])
         inputs[name] = (signs * 4).astype(np.float32).reshape(1, channels, *size)
@@ -114,6 +119,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     model = make_model(tmp_path_factory.mktemp("product_mutations"), graph, inputs, list(expected), expected)
     assert "normalized_parts<" in model.source
     assert "product_moments<" in model.source
+    assert "moments_of_parts<" in model.source
     model.options += device_libraries(model.folder / "source.device.hip").split()
     return model
 

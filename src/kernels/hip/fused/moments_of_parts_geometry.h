@@ -1,0 +1,17 @@
+// What the host and the kernels of the moments of a product in parts must agree on.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_geometry.h"
+#include "kernels/hip/memory_bound/row_geometry.h"
+
+namespace onnxc::kernels {
+
+// The product's output are its parts, float32 tensors one after the other; rows are their sum, which is stored where
+// the normalised rows will be.
+template <class Input, class Weight, class Output>
+struct MomentsOfPartsArguments {
+  GemmArguments<Input, Weight, float> product;
+  ChunkArguments<Output, Output> rows;
+};
+
+}  // namespace onnxc::kernels

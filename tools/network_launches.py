@@ -1,6 +1,6 @@
 """Whole networks on the simulated MI300X, launch by launch: modelled times, in float32 and float16.
 
-    python -m tools.network_launches                # writes the section of docs/gfx942-kernels.md
+    python -m tools.network_launches                # writes the section of docs/gfx942-networks.md
     python -m tools.network_launches --networks r3d_18_small,unet3d_small     # prints what it would say of these
 
 A network is a row of tests/models/zoo.py. Launches that run one kernel at the same sizes are a line; lines of less than
@@ -21,7 +21,7 @@ from tests.models.export import export
 from tests.models.zoo import ROWS, ModelRow
 from tools.iree_comparison import LAUNCH_MICROSECONDS, REPOSITORY
 
-DOCUMENT = REPOSITORY / "docs/gfx942-kernels.md"
+DOCUMENT = REPOSITORY / "docs/gfx942-networks.md"
 HEADING = "## Networks, launch by launch\n"
 LEAST_SHARE = 0.01
 PRECISIONS = ("float32", "float16")
@@ -116,8 +116,9 @@ def section(networks: dict[str, ModelRow]) -> str:
     text = f"""{HEADING}
 `python -m tools.network_launches` writes this section from runs on the simulator. Times are the model's
 ([gfx942sim.md](gfx942sim.md)); the bound of a line is that of the launches which take most of it. The second launch of
-a product in parts sums them up, that of rows in chunks normalises. A launch itself, {LAUNCH_MICROSECONDS:g} us behind
-the one before, is in the last line of each table alone.
+a product in parts sums them up, that of rows in chunks normalises; where a convolution is "normalized" the last of its
+launches normalises as well. A launch itself, {LAUNCH_MICROSECONDS:g} us behind the one before, is in the last line of
+each table alone.
 """
     for name, row in networks.items():
         sizes = ", ".join(str(list(shape)) for shape in row.inputs if isinstance(shape, tuple))

@@ -236,6 +236,9 @@ def binary_cases() -> list[Case]:
         case("Or", random(3, 4, dtype=np.bool_), random(3, 1, dtype=np.bool_, seed=1)),
         case("Xor", random(3, 4, dtype=np.bool_), random(4, dtype=np.bool_, seed=1)),
     ]
+    for dtype in FLOATS:
+        a, b = (X * 5).astype(dtype), np.array([1.5, -1.5, 2, 0.75, 3], dtype)
+        cases.append(case("Mod", a, b, name=type_id(dtype), opset=28, expected=[np.mod(a, b)]))
     for dtype in (np.uint8, np.int32, np.int64):
         a, b = random(3, 4, dtype=dtype), random(4, dtype=dtype, seed=1)
         cases.append(case("BitwiseAnd", a, b, name=type_id(dtype), expected=[a & b]))

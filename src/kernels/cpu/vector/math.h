@@ -86,6 +86,27 @@ template <int sign, int bias, class Real, class Bits>
                     sign * 1.0f, 1.0f);
 }
 
+// fraction * 2^n, where n is an integer.
+[[gnu::always_inline]] inline float scaled(float fraction, uint32_t n) {
+  // 2^n in two factors: the sum of their exponents may pass the range of floats.
+  const int32_t exponent = to_signed(n), half = exponent >> 1;
+  const float scale = from_bits((to_unsigned(half) + 127u) << 23);
+  const float rest = from_bits((to_unsigned(exponent - half) + 127u) << 23);
+  return fraction * scale * rest;
+}
+[[gnu::always_inline]] inline vec scaled(vec fraction, vec_uint32 n) {
+#if defined(__AVX512F__)
+  constexpr int rounds_to_nearest = 4;
+  const vec number = to_float(to_signed(n));
+  return __builtin_ia32_scalefps512_mask(fraction, number, vec(0.0f), 0xffff, rounds_to_nearest);
+#else
+  const vec_mask exponent = to_signed(n), half = exponent >> 1;
+  const vec scale = from_bits((to_unsigned(half) + 127u) << 23);
+  const vec rest = from_bits((to_unsigned(exponent - half) + 127u) << 23);
+  return fraction * scale * rest;
+#endif
+}
+
 template <class Real>
 [[gnu::always_inline]] inline Real exponential(Real x) {
   // Beyond these bounds the result is infinity or zero; a NaN passes.
@@ -93,12 +114,7 @@ template <class Real>
   const Real clamped = above > 89.0f ? Real(89.0f) : above;
   decltype(to_bits(x)) n;
   const Real fraction = split_exponential<1, 0>(clamped, n);
-  // 2^n in two factors: the sum of their exponents may pass the range of floats.
-  const auto exponent = to_signed(n);
-  const auto half = exponent >> 1;
-  const Real scale = from_bits((to_unsigned(half) + 127u) << 23);
-  const Real rest = from_bits((to_unsigned(exponent - half) + 127u) << 23);
-  return fraction * scale * rest;
+  return scaled(fraction, n);
 }
 
 // 1 / (1 + exp(-x)); a NaN passes. 2^n is one shift of the sum's bits: from n = 128 on, where the result is below

@@ -118,7 +118,7 @@ void InternedStrings::fill_slots() {
   }
 }
 
-// Room for one more: twice the entries, and four slots for each.
+// Room for one more: twice the entries, and two to four slots for each.
 bool InternedStrings::grow() {
   const int64_t capacity = std::max<int64_t>(texts_.size() * 2, std::max<int64_t>(model.string_count, 64));
   if (capacity > most_strings) return false;

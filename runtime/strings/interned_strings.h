@@ -9,7 +9,7 @@
 // The table is a hash table with open addressing. Its hash has a key of its own (SipHash-1-3, Aumasson and Bernstein,
 // 2012): who chooses the inputs cannot choose strings that meet in it. Memory is kept from run to run.
 //
-// Limits: one thread at a time adds strings; any number may read texts meanwhile only where none adds. At most 2^31
+// Limits: one thread at a time adds strings; any number may read texts meanwhile only where none adds. At most 2^30
 // different strings a run.
 #pragma once
 

@@ -9,8 +9,9 @@
 
 namespace onnxc {
 
-std::vector<Value*> ExpandContext::add_row(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
-                                           size_t outputs, std::vector<NamedAttribute> attributes) {
+std::unique_ptr<Node> ExpandContext::make_node(std::string_view domain, std::string_view type,
+                                               std::vector<Value*> inputs,
+                                               std::vector<NamedAttribute> attributes) const {
   auto node = std::make_unique<Node>();
   node->op = find_op(domain, type, expansion_version);
   internal_check(node->op != nullptr, "an expansion into operators that have rows");
@@ -19,9 +20,27 @@ std::vector<Value*> ExpandContext::add_row(std::string_view domain, std::string_
   node->condition = node_.condition;
   node->inputs = std::move(inputs);
   node->attributes = std::move(attributes);
-  for (size_t i = 0; i < outputs; ++i)
-    node->outputs.push_back(graph_.add_value(fmt::format("{}/{}", node_.origin.name, type)));
+  return node;
+}
+
+Value* ExpandContext::make_output(const Node& node) const {
+  return graph_.add_value(fmt::format("{}/{}", node_.origin.name, node.origin.type));
+}
+
+std::vector<Value*> ExpandContext::add_row(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
+                                           size_t outputs, std::vector<NamedAttribute> attributes) {
+  std::unique_ptr<Node> node = make_node(domain, type, std::move(inputs), std::move(attributes));
+  for (size_t i = 0; i < outputs; ++i) node->outputs.push_back(make_output(*node));
   return graph_.insert(std::move(node), &mutable_node_)->outputs;
+}
+
+void ExpandContext::give_row(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
+                             std::vector<NamedAttribute> attributes) {
+  std::unique_ptr<Node> node = make_node(domain, type, std::move(inputs), std::move(attributes));
+  for (size_t i = 0; i < output_count(); ++i) node->outputs.push_back(has_output(i) ? make_output(*node) : nullptr);
+  const std::vector<Value*> outputs = graph_.insert(std::move(node), &mutable_node_)->outputs;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i] != nullptr) give(i, outputs[i]);
 }
 
 Value* ExpandContext::add(std::string_view type, std::vector<Value*> inputs, std::vector<NamedAttribute> attributes) {

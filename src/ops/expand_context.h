@@ -1,6 +1,7 @@
 // The vocabulary of expansions: operators whose meaning is other nodes of the graph.
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,6 +28,9 @@ class ExpandContext : public NodeReader {
   // As many outputs as wanted, of an operator of any domain.
   std::vector<Value*> add_row(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
                               size_t outputs, std::vector<NamedAttribute> attributes = {});
+  // An operator with the node's outputs, and none where it has none, which are given.
+  void give_row(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
+                std::vector<NamedAttribute> attributes = {});
   Value* constant(Tensor tensor);
   Value* integers(std::vector<int64_t> values);
   // A vector of strings.
@@ -37,6 +41,10 @@ class ExpandContext : public NodeReader {
   void give(size_t i, Value* value);
 
  private:
+  std::unique_ptr<Node> make_node(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
+                                  std::vector<NamedAttribute> attributes) const;
+  Value* make_output(const Node& node) const;
+
   Graph& graph_;
   Node& mutable_node_;
 };

@@ -15,6 +15,7 @@ std::span<const OpRow> slice_and_pad_ops();
 std::span<const OpRow> data_movement_ops();
 std::span<const OpRow> gather_scatter_ops();
 std::span<const OpRow> control_flow_ops();
+std::span<const OpRow> argsort_ops();
 std::span<const OpRow> selection_ops();
 std::span<const OpRow> shape_ops();
 std::span<const OpRow> convolution_ops();

@@ -15,6 +15,7 @@ std::vector<const OpRow*> all_ops() {
                                         slice_and_pad_ops(),
                                         data_movement_ops(),
                                         gather_scatter_ops(),
+                                        argsort_ops(),
                                         selection_ops(),
                                         control_flow_ops(),
                                         shape_ops(),

@@ -1,8 +1,8 @@
 // Operators that choose elements by their values, so that only a run knows how many: NonZero, Compress, Unique, TopK.
 //
-// The places of what is chosen come from running counts, and the order of short lines from counting the elements that
-// stand before each; long lines are sorted (sorting.h). Limit: slices that Unique compares, and lines whose length only
-// a run knows, are compared each with each other, so that the time grows with the square of their number.
+// The places of what is chosen come from running counts, and orders from ArgSort (argsort.cpp). Limit: slices that
+// Unique compares along an axis are compared each with each other, so that the time grows with the square of their
+// number.
 #include <algorithm>
 
 #include "ops/elementwise/elementwise.h"
@@ -17,7 +17,6 @@ Scalar whole(int64_t value) { return scalar::integer_constant(DType::int64, valu
 Scalar as_count(const Scalar& condition) { return scalar::cast(DType::int64, condition); }
 Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
 Scalar any_of(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::logical_or, a, b); }
-Scalar less_than(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::less, a, b); }
 Scalar equal_to(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::equal, a, b); }
 
 Expr element_count(const Operand& x) { return product(x.shape); }
@@ -97,30 +96,15 @@ void define_compress(DefineContext& c) {
 
 // ------------------------------------------------------------------------------------------------------ Unique
 
-// a before b in ascending order, false before true, NaN last; strings in the order of their bytes.
-Scalar ascending(const Scalar& a, const Scalar& b) {
-  if (a.dtype() == DType::boolean) return both(negated(a), b);
-  if (a.dtype() == DType::string) return scalar::call(StringFunction::precedes, {a, b});
-  if (!is_floating(a.dtype())) return less_than(a, b);
-  auto is_nan = [](const Scalar& x) { return scalar::unary(ScalarOp::is_nan, x); };
-  return any_of(less_than(a, b), both(is_nan(b), negated(is_nan(a))));
-}
-
-// Longer lines are sorted: up to here two nests that compare each element with each other one are faster.
-constexpr int64_t longest_compared = 8192;
-bool is_long(const Expr& extent) { return extent.constant().value_or(0) > longest_compared; }
-
 // The input as slices along an axis: [outer, extent, inner], of which slice i is all [_, i, _].
 struct Slices {
   Operand data;  // of rank 3
   Expr count() const { return data.shape[1]; }
 };
 
-Slices slices_of(DefineContext& c) {
-  Operand x = c.in(0);
-  const std::optional<size_t> axis = chosen_axis(c);
-  if (!axis) return {c.reshaped(x, {1, element_count(x), 1})};
-  const auto at = x.shape.begin() + static_cast<std::ptrdiff_t>(*axis);
+Slices slices_of(DefineContext& c, size_t axis) {
+  const Operand x = c.in(0);
+  const auto at = x.shape.begin() + static_cast<std::ptrdiff_t>(axis);
   return {c.reshaped(x, {product(Shape(x.shape.begin(), at)), *at, product(Shape(at + 1, x.shape.end()))})};
 }
 
@@ -243,13 +227,18 @@ UniquePlaces compared_places(DefineContext& c, const Slices& slices) {
   return unique;
 }
 
-// The same of elements that are sorted: equal ones stand behind each other then, the first of them first.
-UniquePlaces sorted_places(DefineContext& c, const Operand& x) {
+// The same of elements, by their order: equal ones stand behind each other then, the first of them first.
+UniquePlaces ordered_places(DefineContext& c, const Operand& x, const Operand& order) {
   const Expr extent = x.shape[0];
-  const SortedLines sorted = sort_lines(c, x, 0, ascending);
-  auto begins = [&](const Expr& i) {
-    return any_of(less(i, 1), negated(equal_to(sorted.values.compute({max(i - 1, 0)}), sorted.values.compute({i}))));
-  };
+  const Operand begin_marks = c.temporary("begins", DType::boolean, {extent});
+  {
+    NestBuilder nest("begins");
+    const Expr i = nest.parallel(extent);
+    const Expr here = nest.let(order({i})), before = nest.let(order({max(i - 1, 0)}));
+    nest.store(begin_marks, {i}, any_of(less(i, 1), negated(equal_to(x.compute({before}), x.compute({here})))));
+    c.emit(std::move(nest));
+  }
+  auto begins = [&](const Expr& i) { return begin_marks({i}); };
   Operand groups = running_count(c, extent, begins);
   bind_unique_count(c, groups);
 
@@ -257,14 +246,14 @@ UniquePlaces sorted_places(DefineContext& c, const Operand& x) {
   {
     NestBuilder nest("first_of_group");
     Expr i = nest.parallel(extent), group = place_of(nest, groups, i);
-    nest.store(first_of_group, {group}, sorted.positions({i}), StoreKind::assign, begins(i));
+    nest.store(first_of_group, {group}, order({i}), StoreKind::assign, begins(i));
     c.emit(std::move(nest));
   }
   UniquePlaces unique{c.temporary("first_equal", DType::int64, {extent}),
                       c.temporary("places", DType::int64, {extent})};
   {
     NestBuilder nest("unique_places");
-    Expr i = nest.parallel(extent), group = place_of(nest, groups, i), to = nest.let(sorted.positions({i}));
+    Expr i = nest.parallel(extent), group = place_of(nest, groups, i), to = nest.let(order({i}));
     nest.store(unique.firsts, {to}, first_of_group({group}));
     nest.store(unique.places, {to}, scalar::index(group));
     c.emit(std::move(nest));
@@ -278,19 +267,14 @@ UniquePlaces sorted_places(DefineContext& c, const Operand& x) {
   return unique;
 }
 
-void define_unique(DefineContext& c) {
-  const Slices slices = slices_of(c);
-  const bool are_elements = slices.data.shape[0].is_constant(1) && slices.data.shape[2].is_constant(1);
-  const UniquePlaces unique = are_elements && is_long(slices.count())
-                                  ? sorted_places(c, c.reshaped(c.in(0), {slices.count()}))
-                                  : compared_places(c, slices);
+// `x`: the slices, as they stand along the axis.
+void store_unique(DefineContext& c, const UniquePlaces& unique, const Operand& x, size_t along) {
+  const Expr extent = x.shape[along];
   const Operand& places = unique.places;
   auto is_first = [&](const Expr& i) { return unique.is_first(i); };
 
   if (c.has_output(0)) {
     Operand y = c.out(0);
-    const size_t along = chosen_axis(c).value_or(0);
-    Operand x = chosen_axis(c) ? c.in(0) : c.reshaped(c.in(0), {slices.count()});
     NestBuilder nest("Unique");
     std::vector<Expr> from = nest.parallel(x.shape), to = from;
     to[along] = nest.let(places({from[along]}));
@@ -299,7 +283,7 @@ void define_unique(DefineContext& c) {
   }
   if (c.has_output(1)) {
     NestBuilder nest("unique_indices");
-    Expr i = nest.parallel(slices.count());
+    Expr i = nest.parallel(extent);
     nest.store(c.out(1), {nest.let(places({i}))}, scalar::index(i), StoreKind::assign, is_first(i));
     c.emit(std::move(nest));
   }
@@ -307,75 +291,56 @@ void define_unique(DefineContext& c) {
   if (c.has_output(3)) {
     c.elementwise([](const std::vector<Expr>&) { return whole(0); }, 3);
     NestBuilder nest("unique_counts");
-    Expr i = nest.ordered(slices.count());
+    Expr i = nest.ordered(extent);
     nest.store(c.out(3), {nest.let(places({i}))}, whole(1), StoreKind::add);
     c.emit(std::move(nest));
   }
 }
 
+void define_unique_slices(DefineContext& c) {
+  const size_t axis = *chosen_axis(c);
+  store_unique(c, compared_places(c, slices_of(c, axis)), c.in(0), axis);
+}
+
+void define_unique_elements(DefineContext& c) { store_unique(c, ordered_places(c, c.in(0), c.in(1)), c.in(0), 0); }
+
+// Slices of one element, also those of a vector, are unique by their order; others are compared each with each other.
+void expand_unique(ExpandContext& c) {
+  const NamedAttribute sorted{"sorted", c.integer("sorted", 1)};
+  const std::optional<size_t> axis = chosen_axis(c);
+  if (axis && c.rank(0) > 1)
+    return c.give_row(internal_domain, "UniqueSlices", {c.in(0)}, {{"axis", static_cast<int64_t>(*axis)}, sorted});
+  Value* const x = c.add("Reshape", {c.in(0), c.integers({-1})});
+  // Bytes have a kernel, truths have not.
+  Value* const ranked =
+      c.dtype(0) == DType::boolean ? c.add("Cast", {x}, {{"to", static_cast<int64_t>(DType::uint8)}}) : x;
+  Value* const order =
+      c.add_row(internal_domain, "ArgSort", {ranked}, 1, {{"axis", int64_t{0}}, {"descending", int64_t{0}}})[0];
+  c.give_row(internal_domain, "UniqueElements", {x, order}, {sorted});
+}
+
 // -------------------------------------------------------------------------------------------------------- TopK
 
-size_t top_axis(const NodeReader& c) { return c.axis(c.integer("axis", -1), c.rank(0)); }
-
-void infer_top_k(InferContext& c) {
-  const size_t axis = top_axis(c);
-  Expr k = c.version() < 10 ? Expr(c.integer("k")) : Expr(0);
-  if (c.version() >= 10) {
-    std::vector<Expr> given = c.needed_elements(1, "K");
-    c.check(given.size() == 1, "one number is expected as K, found {}", given.size());
-    k = given.front();
-  }
-  c.at_least(k, 0, "K");
-  c.at_least(c.shape(0)[axis], k, "K may not be more than the axis has");
-  Shape shape = c.shape(0);
-  shape[axis] = k;
-  c.output(0, c.dtype(0), shape);
-  c.output(1, DType::int64, shape);
-}
-
-void define_long_top_k(DefineContext& c, size_t axis, const Precedes& precedes) {
-  const SortedLines sorted = sort_lines(c, c.in(0), axis, precedes);
-  for (size_t output : {0, 1})
-    if (c.has_output(output))
-      c.elementwise([&](const std::vector<Expr>& at) { return output == 0 ? sorted.values(at) : sorted.positions(at); },
-                    output);
-}
-
-// The place of each element in its line: how many come before it. Of equal ones the first comes first, and NaN counts
-// as the largest.
-void define_top_k(DefineContext& c) {
-  Operand x = c.in(0);
-  const size_t axis = top_axis(c);
-  const bool largest = c.integer("largest", 1) != 0;
-  auto precedes = [&](const Scalar& a, const Scalar& b) { return largest ? ascending(b, a) : ascending(a, b); };
-  if (is_long(x.shape[axis])) return define_long_top_k(c, axis, precedes);
-  Operand places = c.temporary("places", DType::int64, x.shape);
-  {
-    NestBuilder nest("places");
-    std::vector<Expr> at = nest.parallel(x.shape), other = at;
-    other[axis] = nest.reduce(x.shape[axis]);
-    Scalar a = x.compute(other), b = x.compute(at);
-    Scalar comes_before = any_of(precedes(a, b), both(negated(precedes(b, a)), less(other[axis], at[axis])));
-    nest.store(places, at, nest.accumulate(ReduceKind::sum, as_count(comes_before)));
-    c.emit(std::move(nest));
-  }
-  for (size_t output : {0, 1}) {
-    if (!c.has_output(output)) continue;
-    Operand y = c.out(output);
-    NestBuilder nest("TopK");
-    std::vector<Expr> from = nest.parallel(x.shape), to = from;
-    to[axis] = nest.let(places(from));
-    nest.store(y, to, output == 0 ? x(from) : scalar::index(from[axis]), StoreKind::assign,
-               less(to[axis], y.shape[axis]));
-    c.emit(std::move(nest));
-  }
+// The order of the elements, and the elements in it. Of equal ones the first comes first, and NaN counts as the
+// largest.
+void expand_top_k(ExpandContext& c) {
+  const auto axis = static_cast<int64_t>(c.axis(c.integer("axis", -1), c.rank(0)));
+  Value* const k = c.version() < 10 ? c.integers({c.integer("k")}) : c.in(1);
+  c.check(k != nullptr, "input K is missing");
+  const int64_t largest = c.integer("largest", 1) != 0 ? 1 : 0;
+  Value* const order =
+      c.add_row(internal_domain, "ArgSort", {c.in(0), k}, 1, {{"axis", axis}, {"descending", largest}})[0];
+  c.give(0, c.add("GatherElements", {c.in(0), order}, {{"axis", axis}}));
+  c.give(1, order);
 }
 
 constexpr OpRow rows[] = {
     {"", "NonZero", infer_non_zero, define_non_zero},
     {"", "Compress", infer_compress, define_compress},
-    {"", "Unique", infer_unique, define_unique},
-    {"", "TopK", infer_top_k, define_top_k},
+    {.domain = "", .name = "Unique", .expand = expand_unique},
+    {internal_domain, "UniqueSlices", infer_unique, define_unique_slices},
+    {internal_domain, "UniqueElements", infer_unique, define_unique_elements},
+    {.domain = "", .name = "TopK", .expand = expand_top_k},
 };
 
 }  // namespace

@@ -88,6 +88,15 @@ class Runs {
 
 }  // namespace
 
+Scalar ascending(const Scalar& a, const Scalar& b) {
+  if (a.dtype() == DType::boolean) return both(negated(a), b);
+  if (a.dtype() == DType::string) return scalar::call(StringFunction::precedes, {a, b});
+  const Scalar is_less = scalar::binary(ScalarOp::less, a, b);
+  if (!is_floating(a.dtype())) return is_less;
+  auto is_nan = [](const Scalar& x) { return scalar::unary(ScalarOp::is_nan, x); };
+  return scalar::binary(ScalarOp::logical_or, is_less, both(is_nan(b), negated(is_nan(a))));
+}
+
 SortedLines sort_lines(DefineContext& c, const Operand& x, size_t axis, const Precedes& precedes) {
   internal_check(x.shape[axis].constant().has_value(), "a line of unknown extent is to be sorted");
   return Runs(c, x, axis, precedes).lines();

@@ -10,6 +10,9 @@ namespace onnxc {
 // Whether a stands before b in the order; neither before the other where they are equal.
 using Precedes = std::function<Scalar(const Scalar& a, const Scalar& b)>;
 
+// a before b in ascending order, false before true, NaN last; strings in the order of their bytes.
+Scalar ascending(const Scalar& a, const Scalar& b);
+
 // The lines of x in order, and where each element stood; of x's shape. Equal elements keep their order.
 struct SortedLines {
   Operand values;

@@ -3,7 +3,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/interpolation.h"
-#include "ops/tensor/running_count.h"
+#include "ops/vision/chosen_boxes.h"
 
 namespace onnxc {
 namespace {
@@ -11,7 +11,6 @@ namespace {
 // Of a tensor that holds one number: a scalar or a vector of one.
 Scalar only_element(const Operand& x) { return x.compute(std::vector<Expr>(x.rank(), 0)); }
 Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
-Scalar any_of(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::logical_or, a, b); }
 Scalar size_like(const Scalar& like, const Expr& size) { return scalar::cast(like.dtype(), scalar::index(size)); }
 
 // ----------------------------------------------------------------------------------------------------- RoiAlign
@@ -149,35 +148,25 @@ void define_roi_align(DefineContext& c) {
 
 // -------------------------------------------------------------------------------------------- NonMaxSuppression
 
-// Boxes [N, B, 4] and scores [N, classes, B] give [chosen, 3]: image, class and box of each (ONNX NonMaxSuppression 10,
-// 11), the best of a class first.
-void infer_non_max_suppression(InferContext& c) {
-  const Shape &boxes = c.shape(0), &scores = c.shape(1);
-  for (size_t i : {0, 1}) expect_type(c, i, Types::floating);
-  c.check(boxes.size() == 3 && scores.size() == 3,
-          "boxes [images, boxes, 4] and scores [images, classes, boxes] are expected, found {} and {}",
-          to_string(boxes), to_string(scores));
+// Boxes [N, B, 4] with two corners, or with a center and a size, as their lower and upper corners.
+void infer_box_corners(InferContext& c) {
+  expect_type(c, 0, Types::floating);
+  const Shape& boxes = c.shape(0);
+  c.check(boxes.size() == 3, "boxes [images, boxes, 4] are expected, found {}", to_string(boxes));
   c.same(boxes[2], 4, "the coordinates of a box");
-  c.same(boxes[0], scores[0], "the images of the boxes and of the scores");
-  c.same(boxes[1], scores[2], "the boxes and their scores");
-  constexpr std::string_view roles[] = {"max_output_boxes_per_class", "iou_threshold", "score_threshold"};
-  for (size_t i = 0; i < 3; ++i)
-    if (c.has_input(2 + i)) c.one_number(2 + i, roles[i]);
-  const int64_t form = c.integer("center_point_box", 0);
+  const int64_t form = c.integer("center_point_box");
   c.check(form == 0 || form == 1, "attribute 'center_point_box' must be 0 or 1, found {}", form);
-  c.output(0, DType::int64, {c.run_time_dim(0, 0), 3});
+  c.output(0, info(c.dtype(0)).compute, {boxes[0], boxes[1], 4});
 }
 
-// Boxes as [images, boxes, 4]: the lower corner, then the upper one.
-Operand box_corners(DefineContext& c) {
-  const Operand boxes = c.in(0);
-  const Operand corners = c.temporary("corners", info(boxes.dtype).compute, boxes.shape);
+void define_box_corners(DefineContext& c) {
+  const Operand boxes = c.in(0), corners = c.out(0);
   NestBuilder nest("corners");
   const std::vector<Expr> box = nest.parallel({boxes.shape[0], boxes.shape[1]});
   auto given = [&](int64_t i) { return boxes.compute({box[0], box[1], i}); };
   for (int64_t axis : {0, 1}) {
     Scalar low = given(axis), high = given(axis + 2);
-    if (c.integer("center_point_box", 0) != 0) {
+    if (c.integer("center_point_box") != 0) {
       const Scalar half = high * number(high, 0.5), center = low;
       low = center - half;
       high = center + half;
@@ -186,34 +175,15 @@ Operand box_corners(DefineContext& c) {
     nest.store(corners, {box[0], box[1], axis + 2}, maximum(low, high));
   }
   c.emit(std::move(nest));
-  return corners;
 }
 
-// The boxes of each class by their scores, the best first: [images, classes, boxes]. Of equal scores the first box
-// comes first, a NaN last.
-Operand boxes_by_score(DefineContext& c) {
-  const Operand scores = c.in(1);
-  const Operand places = c.temporary("places", DType::int64, scores.shape);
-  auto score_at = [&](const std::vector<Expr>& at) {
-    const Scalar score = scores.compute(at), lowest = number(score, -std::numeric_limits<double>::infinity());
-    return scalar::select(scalar::unary(ScalarOp::is_nan, score), lowest, score);
-  };
-  {
-    NestBuilder nest("places");
-    std::vector<Expr> at = nest.parallel(scores.shape), other = at;
-    other[2] = nest.reduce(scores.shape[2]);
-    const Scalar a = score_at(other), b = score_at(at);
-    const Scalar before = any_of(less(b, a), both(equal(a, b), less(other[2], at[2])));
-    nest.store(places, at, nest.accumulate(ReduceKind::sum, scalar::cast(DType::int64, before)));
-    c.emit(std::move(nest));
-  }
-  const Operand order = c.temporary("order", DType::int64, scores.shape);
-  NestBuilder nest("order");
-  std::vector<Expr> from = nest.parallel(scores.shape), to = from;
-  to[2] = nest.let(places(from));
-  nest.store(order, to, scalar::index(from[2]));
-  c.emit(std::move(nest));
-  return order;
+void infer_chosen_boxes(InferContext& c) {
+  const Shape &corners = c.shape(ChosenBoxes::corners), &order = c.shape(ChosenBoxes::order);
+  c.same(corners[0], order[0], "the images of the boxes and of the scores");
+  c.same(corners[1], order[2], "the boxes and their scores");
+  if (c.has_input(ChosenBoxes::most)) c.one_number(ChosenBoxes::most, "max_output_boxes_per_class");
+  if (c.has_input(ChosenBoxes::threshold)) c.one_number(ChosenBoxes::threshold, "iou_threshold");
+  c.output(0, DType::boolean, order);
 }
 
 // Whether the overlap of two boxes is more than `most` of what they cover together; none overlaps an empty box.
@@ -232,14 +202,13 @@ Scalar overlaps(const Operand& corners, const Expr& image, const Expr& a, const 
   return both(meets, less(scalar::cast(common.dtype(), most), common / (area_a + area_b - common)));
 }
 
-// Which places of the order are chosen: in turn each that no box chosen before overlaps, until there are enough.
-Operand chosen_places(DefineContext& c, const Operand& corners, const Operand& order) {
-  const Operand scores = c.in(1);
-  const Operand chosen = c.temporary("chosen", DType::boolean, order.shape);
-  auto threshold = [&](size_t input) {
-    return c.has_input(input) ? only_element(c.in(input)) : scalar::constant(corners.dtype, 0);
-  };
-  const Scalar most = c.has_input(2) ? scalar::cast(DType::int64, only_element(c.in(2))) : scalar::index(0);
+// In turn each box that none chosen before overlaps, until there are enough. A CPU has a kernel for it
+// (kernels/cpu/selection/non_max_suppression.h); here each box is compared with each.
+void define_chosen_boxes(DefineContext& c) {
+  const Operand corners = c.in(ChosenBoxes::corners), order = c.in(ChosenBoxes::order), chosen = c.out(0);
+  const Scalar most = c.has_input(ChosenBoxes::most) ? only_element(c.in(ChosenBoxes::most)) : scalar::index(0);
+  const Scalar threshold = c.has_input(ChosenBoxes::threshold) ? only_element(c.in(ChosenBoxes::threshold))
+                                                               : scalar::constant(corners.dtype, 0);
   NestBuilder nest("non_max_suppression");
   const Expr image = nest.parallel(order.shape[0]), of_class = nest.parallel(order.shape[1]);
   const Expr place = nest.ordered(order.shape[2]), other = nest.reduce(order.shape[2]);
@@ -248,38 +217,52 @@ Operand chosen_places(DefineContext& c, const Operand& corners, const Operand& o
   const Scalar no = scalar::constant(DType::boolean, 0);
   const Scalar is_before = scalar::select(less(other, place), chosen({image, of_class, other}), no);
   const Scalar overlapped =
-      nest.accumulate(ReduceKind::any, both(is_before, overlaps(corners, image, box, other_box, threshold(3))));
+      nest.accumulate(ReduceKind::any, both(is_before, overlaps(corners, image, box, other_box, threshold)));
   const Scalar count = nest.accumulate(ReduceKind::sum, scalar::cast(DType::int64, is_before));
   Scalar is_chosen = both(negated(overlapped), less(count, most));
-  if (c.has_input(4)) {
-    const Scalar score = scores.compute({image, of_class, box});
-    is_chosen = both(is_chosen, less(scalar::cast(score.dtype(), threshold(4)), score));
-  }
+  if (c.has_input(ChosenBoxes::candidates))
+    is_chosen = both(is_chosen, c.in(ChosenBoxes::candidates)({image, of_class, place}));
   nest.store(chosen, {image, of_class, place}, is_chosen);
   c.emit(std::move(nest));
-  return chosen;
 }
 
-void define_non_max_suppression(DefineContext& c) {
-  const Operand corners = box_corners(c), order = boxes_by_score(c), chosen = chosen_places(c, corners, order);
-  const Operand y = c.out(0), flat = c.reshaped(chosen, {product(chosen.shape)});
-  const Operand counts = running_count(c, flat.shape[0], [&](const Expr& i) { return flat({i}); });
-  c.bind({y.shape[0]}, {total(counts)});
-  NestBuilder nest("NonMaxSuppression");
-  const std::vector<Expr> at = nest.parallel(chosen.shape);
-  const Expr row = place_of(nest, counts, (at[0] * chosen.shape[1] + at[1]) * chosen.shape[2] + at[2]);
-  const Scalar found[] = {scalar::index(at[0]), scalar::index(at[1]), order(at)};
-  for (size_t column = 0; column < 3; ++column)
-    nest.store(y, {row, Expr(static_cast<int64_t>(column))}, found[column], StoreKind::assign, chosen(at));
-  c.emit(std::move(nest));
+// ONNX NonMaxSuppression 10, 11. Boxes [N, B, 4] and scores [N, classes, B] give [chosen, 3]: image, class and box of
+// each, the best of a class first; of equal scores the first box comes first, a NaN last.
+void expand_non_max_suppression(ExpandContext& c) {
+  Value *const boxes = c.in(0), *const scores = c.in(1);
+  for (size_t i : {0, 1}) expect_type(c, i, Types::floating);
+  c.check(c.rank(1) == 3, "scores [images, classes, boxes] are expected, found {}", to_string(c.shape(1)));
+  Value* const corners =
+      c.add_row(internal_domain, "BoxCorners", {boxes}, 1, {{"center_point_box", c.integer("center_point_box", 0)}})[0];
+  Value* const lowest = c.number(c.dtype(1), -std::numeric_limits<double>::infinity());
+  Value* const ranked = c.add("Where", {c.add("IsNaN", {scores}), lowest, scores});
+  Value* const order =
+      c.add_row(internal_domain, "ArgSort", {ranked}, 1, {{"axis", int64_t{2}}, {"descending", int64_t{1}}})[0];
+  Value* candidates = nullptr;
+  if (c.has_input(4)) {
+    Value* const threshold = c.add("Cast", {c.in(4)}, {{"to", static_cast<int64_t>(c.dtype(1))}});
+    Value* const in_order = c.add("GatherElements", {scores, order}, {{"axis", int64_t{2}}});
+    candidates = c.add("Greater", {in_order, threshold});
+  }
+  Value* const chosen = c.add_row(internal_domain, "ChosenBoxes", {corners, order, candidates, c.in(2), c.in(3)}, 1)[0];
+  Value* const places = c.add("Transpose", {c.add("NonZero", {chosen})});
+  Value* const of_class = c.add("Slice", {places, c.integers({0}), c.integers({2}), c.integers({1})});
+  Value* const box = c.add("Unsqueeze", {c.add("GatherND", {order, places}), c.integers({1})});
+  c.give(0, c.add("Concat", {of_class, box}, {{"axis", int64_t{1}}}));
 }
 
 constexpr OpRow rows[] = {
     {"", "RoiAlign", infer_roi_align, define_roi_align},
-    {"", "NonMaxSuppression", infer_non_max_suppression, define_non_max_suppression},
+    {internal_domain, "BoxCorners", infer_box_corners, define_box_corners},
+    {internal_domain, "ChosenBoxes", infer_chosen_boxes, define_chosen_boxes},
+    {.domain = "", .name = "NonMaxSuppression", .expand = expand_non_max_suppression},
 };
 
 }  // namespace
+
+bool is_chosen_boxes(const Node& node) {
+  return node.origin.domain == internal_domain && node.origin.type == "ChosenBoxes";
+}
 
 std::span<const OpRow> detection_ops() { return rows; }
 

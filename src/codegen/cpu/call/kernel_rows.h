@@ -48,6 +48,8 @@ void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& 
 void offer_matmul_tiles(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_matmul_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_softmax(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_argsort(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_non_max_suppression(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 
 // Of two offers with equal cost the first is taken.
 inline constexpr CpuKernelRow cpu_kernel_rows[] = {
@@ -79,6 +81,8 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"matmul", offer_matmul},
     {"matmul_int8", offer_matmul_int8},
     {"softmax", offer_softmax},
+    {"argsort", offer_argsort},
+    {"non_max_suppression", offer_non_max_suppression},
 };
 
 // What all kernels offer for a node.

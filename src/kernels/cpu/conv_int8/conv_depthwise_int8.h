@@ -134,8 +134,7 @@ class DepthwiseInt8Convolution {
             {}};
     for (int64_t i = row.kd.begin; i < row.kd.end; ++i)
       for (int64_t j = row.kh.begin; j < row.kh.end; ++j) row.start = add(row.start, load_words(taps_of(row, i, j)));
-    const auto zero_point = static_cast<uint8_t>(static_cast<uint8_t>(arguments.zero_point) ^ sign_flip<Input>);
-    row.start = multiply(row.start, splat(-int32_t{zero_point}));
+    row.start = multiply(row.start, splat(-int32_t{as_unsigned(arguments.zero_point)}));
     return row;
   }
 

@@ -309,7 +309,7 @@ void expand_unique(ExpandContext& c) {
   const NamedAttribute sorted{"sorted", c.integer("sorted", 1)};
   const std::optional<size_t> axis = chosen_axis(c);
   if (axis && c.rank(0) > 1)
-    return c.give_row(internal_domain, "UniqueSlices", {c.in(0)}, {{"axis", static_cast<int64_t>(*axis)}, sorted});
+    return c.give_row(internal_domain, "Unique", {c.in(0)}, {{"axis", static_cast<int64_t>(*axis)}, sorted});
   Value* const x = c.add("Reshape", {c.in(0), c.integers({-1})});
   // Bytes have a kernel, truths have not.
   Value* const ranked =
@@ -338,7 +338,7 @@ constexpr OpRow rows[] = {
     {"", "NonZero", infer_non_zero, define_non_zero},
     {"", "Compress", infer_compress, define_compress},
     {.domain = "", .name = "Unique", .expand = expand_unique},
-    {internal_domain, "UniqueSlices", infer_unique, define_unique_slices},
+    {internal_domain, "Unique", infer_unique, define_unique_slices},
     {internal_domain, "UniqueElements", infer_unique, define_unique_elements},
     {.domain = "", .name = "TopK", .expand = expand_top_k},
 };

@@ -1,10 +1,14 @@
 // Fourier transforms, by their definition: DFT (ONNX 17, 20) and STFT (17); and MelWeightMatrix (17), by which a
-// spectrum is weighed. The time grows with the square of the transform's length.
+// spectrum is weighed. A transform of known length is a product with a constant matrix, any other one a loop. The time
+// grows with the square of the transform's length.
 //
 // A complex number is the last axis of a tensor: its real part, then its imaginary one.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
@@ -59,6 +63,41 @@ class Angles {
  private:
   Expr length_;
   std::optional<Operand> cosines_, sines_;
+};
+
+// --------------------------------------------------------------------------------------- transforms as products
+
+// A transform of a length that is known is a matrix product with a constant matrix, for which targets have kernels; in
+// float32, the type of these, and up to some size of the matrix.
+constexpr int64_t most_matrix_elements = int64_t{1} << 22;
+
+// What of a transform is a matrix: `used` elements of a signal, of `parts` parts each, give `bins`, of 1 part or 2.
+struct TransformMatrix {
+  int64_t length, used, parts, bins;
+  bool inverse = false, gives_real = false;
+
+  int64_t rows() const { return used * parts; }
+  int64_t columns() const { return bins * (gives_real ? 1 : 2); }
+  bool is_small() const {
+    return used <= most_matrix_elements && bins <= most_matrix_elements && rows() * columns() <= most_matrix_elements;
+  }
+
+  // [rows, columns], computed in float64. `weight`: of an element of the signal.
+  Tensor values(const std::function<double(int64_t n)>& weight) const {
+    std::vector<float> result;
+    for (int64_t n = 0; n < used; ++n)
+      for (int64_t part = 0; part < parts; ++part)
+        for (int64_t k = 0; k < bins; ++k) {
+          // The power of e that is the factor, and that times i for the imaginary part of an element.
+          const double turn = static_cast<double>(n * k % length) / static_cast<double>(length);
+          const double angle = (inverse ? 2 : -2) * std::numbers::pi * turn;
+          const double real = part == 0 ? std::cos(angle) : -std::sin(angle);
+          const double imaginary = part == 0 ? std::sin(angle) : std::cos(angle);
+          result.push_back(static_cast<float>(weight(n) * real));
+          if (!gives_real) result.push_back(static_cast<float>(weight(n) * imaginary));
+        }
+    return Tensor::of(DType::float32, {rows(), columns()}, result);
+  }
 };
 
 // ---------------------------------------------------------------------------------------------------------- DFT
@@ -199,6 +238,72 @@ void define_dft(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
+// What a transform is as a matrix; nothing where it is none, or too large.
+std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& spec) {
+  const std::optional<int64_t> length = spec.length.constant(), parts = c.shape(0).back().constant();
+  const std::optional<int64_t> used = spec.used().constant(), bins = spec.output_extent().constant();
+  if (c.dtype(0) != DType::float32 || !length || !parts || !used || !bins) return std::nullopt;
+  // Others are refused by infer_dft.
+  if (*length < 1 || *used < 1 || *parts < 1 || *parts > 2) return std::nullopt;
+  if (spec.one_sided && !spec.inverse && *parts != 1) return std::nullopt;
+  const TransformMatrix matrix{*length, *used, *parts, *bins, spec.inverse, spec.gives_real()};
+  return matrix.is_small() ? std::optional(matrix) : std::nullopt;
+}
+
+bool is_known(const NodeReader& c, size_t input) { return !c.has_input(input) || c.elements(input).has_value(); }
+
+// The axes in their order, but one next to the last; and the order that undoes it.
+std::vector<int64_t> order_with(size_t rank, size_t axis) {
+  std::vector<int64_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + static_cast<std::ptrdiff_t>(axis), order.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
+              order.end() - 1);
+  return order;
+}
+std::vector<int64_t> inverse_of(const std::vector<int64_t>& order) {
+  std::vector<int64_t> result(order.size());
+  for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return result;
+}
+
+// The leading dims as they are, and then `last`.
+Value* with_last_dims(ExpandContext& c, Value* x, size_t leading, const std::vector<int64_t>& last) {
+  std::vector<int64_t> dims(leading, 0);
+  dims.insert(dims.end(), last.begin(), last.end());
+  return c.add("Reshape", {x, c.integers(dims)});
+}
+
+void put_dft_product(ExpandContext& c, const DftSpec& spec, const TransformMatrix& matrix) {
+  const auto axis = static_cast<size_t>(*spec.axis.constant());
+  const std::vector<int64_t> order = order_with(spec.rank, axis);
+  Value* x = c.in(0);
+  if (!spec.extent.is_constant(matrix.used))
+    x = c.add("Slice", {x, c.integers({0}), c.integers({matrix.used}), c.integers({static_cast<int64_t>(axis)})});
+  const bool moves = axis + 2 != spec.rank;
+  if (moves) x = c.add("Transpose", {x}, {{"perm", order}});
+  x = with_last_dims(c, x, spec.rank - 2, {matrix.rows()});
+  // One half of a real signal's spectrum stands for both, but for the elements that are their own mirror images.
+  const int64_t length = matrix.length;
+  const auto weight = [&](int64_t n) {
+    const double count = matrix.gives_real && n != 0 && 2 * n != length ? 2.0 : 1.0;
+    return matrix.inverse ? count / static_cast<double>(length) : count;
+  };
+  Value* y = c.add("MatMul", {x, c.constant(matrix.values(weight))});
+  y = with_last_dims(c, y, spec.rank - 2, {matrix.bins, matrix.columns() / matrix.bins});
+  c.give(0, moves ? c.add("Transpose", {y}, {{"perm", inverse_of(order)}}) : y);
+}
+
+// Before version 20 the axis is an attribute; an input since.
+void expand_dft(ExpandContext& c) {
+  if (is_known(c, 1) && is_known(c, 2) && c.rank(0) >= 2) {
+    const DftSpec spec = resolve_dft(c, [] { return Expr(1); });
+    if (const std::optional<TransformMatrix> matrix = dft_matrix(c, spec)) return put_dft_product(c, spec, *matrix);
+  }
+  Value* const axis = c.version() < 20 ? c.integers({c.integer("axis", 1)}) : c.in(2);
+  c.give_row(internal_domain, "DFT", {c.in(0), c.in(1), axis},
+             {{"inverse", c.integer("inverse", 0)}, {"onesided", c.integer("onesided", 0)}});
+}
+
 // --------------------------------------------------------------------------------------------------------- STFT
 
 struct StftSpec {
@@ -249,6 +354,48 @@ void define_stft(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
+// The frames of a signal: y[b, f, n * parts + p] = x[b, f * step + n, p].
+void infer_frames(InferContext& c) {
+  const Shape& signal = c.shape(0);
+  const Expr step = given_number(c, 1, "frame_step"), length = c.integer("frame_length");
+  c.at_least(step, 1, "frame_step");
+  c.at_least(signal[1], length, "a frame may not be longer than the signal");
+  c.output(0, c.dtype(0), {signal[0], floor_div(signal[1] - length, max(step, 1)) + 1, length * signal[2]});
+}
+
+void define_frames(DefineContext& c) {
+  const Operand x = c.in(0);
+  const Expr step = given_number(c, 1, "frame_step"), parts = x.shape[2];
+  c.elementwise([&](const std::vector<Expr>& out) {
+    return x({out[0], out[1] * step + floor_div(out[2], parts), mod(out[2], parts)});
+  });
+}
+
+// What the transform of a frame is as a matrix, its window included; nothing where it is none, or too large.
+std::optional<TransformMatrix> stft_matrix(const NodeReader& c) {
+  if (c.dtype(0) != DType::float32 || !is_known(c, 1) || !is_known(c, 3) || c.rank(0) != 3) return std::nullopt;
+  if (c.has_input(2) && (c.constant(2) == nullptr || c.dtype(2) != DType::float32)) return std::nullopt;
+  const StftSpec spec = resolve_stft(c);
+  const std::optional<int64_t> length = spec.length.constant(), bins = spec.bins.constant();
+  const std::optional<int64_t> parts = c.shape(0)[2].constant();
+  if (!length || !bins || !parts || *length < 1 || *parts < 1 || *parts > 2) return std::nullopt;
+  if (c.has_input(2) && c.constant(2)->size() != *length) return std::nullopt;
+  const TransformMatrix matrix{*length, *length, *parts, *bins};
+  return matrix.is_small() ? std::optional(matrix) : std::nullopt;
+}
+
+void expand_stft(ExpandContext& c) {
+  const NamedAttribute one_sided{"onesided", c.integer("onesided", 1)};
+  const std::optional<TransformMatrix> matrix = stft_matrix(c);
+  if (!matrix) return c.give_row(internal_domain, "STFT", {c.in(0), c.in(1), c.in(2), c.in(3)}, {one_sided});
+  const std::vector<double> window = c.has_input(2) ? c.NodeReader::constant(2)->as_double() : std::vector<double>{};
+  const auto weight = [&](int64_t n) { return window.empty() ? 1.0 : window[static_cast<size_t>(n)]; };
+  Value* const frames =
+      c.add_row(internal_domain, "Frames", {c.in(0), c.in(1)}, 1, {{"frame_length", matrix->length}})[0];
+  Value* const y = c.add("MatMul", {frames, c.constant(matrix->values(weight))});
+  c.give(0, with_last_dims(c, y, 2, {matrix->bins, 2}));
+}
+
 // ---------------------------------------------------------------------------------------------- MelWeightMatrix
 
 void infer_mel_weight_matrix(InferContext& c) {
@@ -292,8 +439,11 @@ void define_mel_weight_matrix(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "DFT", infer_dft, define_dft},
-    {"", "STFT", infer_stft, define_stft},
+    {.domain = "", .name = "DFT", .expand = expand_dft},
+    {internal_domain, "DFT", infer_dft, define_dft},
+    {.domain = "", .name = "STFT", .expand = expand_stft},
+    {internal_domain, "STFT", infer_stft, define_stft},
+    {internal_domain, "Frames", infer_frames, define_frames},
     {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix},
 };
 

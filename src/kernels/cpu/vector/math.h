@@ -294,11 +294,11 @@ template <class Function, class... Vectors>
 // Of the sign of b. Not by the function of all types (shared/scalar.h), which may stand before the ones above.
 [[gnu::always_inline]] inline float modulo_floor(float a, float b) {
   const float rest = modulo_truncate(a, b);
-  return (rest != 0.0f) & ((rest < 0.0f) != (b < 0.0f)) ? rest + b : rest;
+  return ((rest != 0.0f) & ((rest < 0.0f) != (b < 0.0f))) ? rest + b : rest;
 }
 [[gnu::always_inline]] inline double modulo_floor(double a, double b) {
   const double rest = modulo_truncate(a, b);
-  return (rest != 0.0) & ((rest < 0.0) != (b < 0.0)) ? rest + b : rest;
+  return ((rest != 0.0) & ((rest < 0.0) != (b < 0.0))) ? rest + b : rest;
 }
 
 // Functions that are trivial for a scalar, written out for vec.

@@ -5,11 +5,14 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KERNELS = REPOSITORY / "src" / "kernels" / "cpu"
+# And those whose products are of single vectors, which nothing keeps in registers.
 WITHOUT_PRODUCTS = {
+    "Argsort",
     "ChannelMoments",
     "ChannelShift",
     "LayoutCopy",
     "MeanOfChannels",
+    "NonMaxSuppression",
     "PartialMoments",
     "PartialMomentsOfRows",
     "Pool",

@@ -17,8 +17,8 @@ struct SuppressionGeometry {
   KernelWork work;
 };
 
-constexpr SuppressionGeometry suppression_geometry(const SuppressionSizes& sizes, int64_t lanes) {
-  const int64_t column = round_up(sizes.boxes, lanes);
+constexpr SuppressionGeometry suppression_geometry(const SuppressionSizes& sizes, int64_t vector_lanes) {
+  const int64_t column = round_up(sizes.boxes, vector_lanes);
   return {column, {sizes.images * sizes.classes, SuppressionGeometry::columns * column * int64_t{sizeof(float)}}};
 }
 

@@ -62,12 +62,13 @@ class Row {
     block_ = static_cast<int64_t>(first_outer) * columns * behind;
     in_block_ = static_cast<uint32_t>(outer * columns * behind + inner);
     outer += first_outer;
+    int64_t input = block_;
     if constexpr (plan.input != RowMemory::whole) {
       int64_t at[RowSizes::most_axes] = {};
       place_row(at);
-      block_ = offset_of_row(at, view_);
+      input = offset_of_row(at, view_);
     }
-    input_ = reinterpret_cast<const char*>(arguments.input + block_);
+    input_ = reinterpret_cast<const char*>(arguments.input + input);
   }
 
   // The indices along some axes of the element with this number.
@@ -280,7 +281,7 @@ class Row {
     return partial;
   }
 
-  const char* input_;  // of the block
+  const char* input_;  // of the block, or in a part of another buffer of the row
   int lane_, first_;
   int64_t block_;
   uint32_t in_block_, stride_;

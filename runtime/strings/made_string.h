@@ -5,6 +5,9 @@
 
 namespace onnxc::runtime {
 
+// White space of the "C" locale.
+inline bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
 // The result of a function for which memory is short: the empty string.
 inline int64_t no_memory(const Frame& frame) {
   frame.strings->fail(ONNXC_OUT_OF_MEMORY, "no memory for a string");

@@ -18,8 +18,6 @@ constexpr int64_t longest_number = 4096;  // characters of a text that is read a
 // glibc has it ready: nothing is allocated, and it is never freed.
 locale_t c_locale() { return newlocale(LC_ALL_MASK, "C", nullptr); }
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 Text without_spaces(Text text) {
   while (text.size > 0 && is_space(text.data[0])) ++text.data, --text.size;
   while (text.size > 0 && is_space(text.data[text.size - 1])) --text.size;

@@ -9,8 +9,6 @@
 namespace onnxc::runtime {
 namespace {
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 // Walks the parts of a text from the left.
 class Splitter {
  public:

@@ -82,6 +82,8 @@ void define_binary(DefineContext& c) {
 inline Scalar number(const Scalar& like, double value) { return scalar::constant(like.dtype(), value); }
 inline Scalar less(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::less, a, b); }
 inline Scalar equal(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::equal, a, b); }
+inline Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
+inline Scalar any_of(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::logical_or, a, b); }
 inline Scalar maximum(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::maximum, a, b); }
 inline Scalar minimum(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::minimum, a, b); }
 inline Scalar exponential(const Scalar& x) { return scalar::unary(ScalarOp::exponential, x); }

@@ -84,7 +84,7 @@ Scalar compare(TreeTest test, const Scalar& x, const Scalar& number) {
     case TreeTest::equal:
       return equal(x, number);
     case TreeTest::not_equal:
-      return scalar::unary(ScalarOp::logical_not, equal(x, number));
+      return negated(equal(x, number));
     case TreeTest::is_member:
       break;
   }
@@ -126,7 +126,7 @@ struct Walk {
     }
     if (nan_is_true) {
       const Scalar is_true = equal((*nan_is_true)({place}), scalar::index(1));
-      holds = scalar::binary(ScalarOp::logical_or, holds, both(is_true, scalar::unary(ScalarOp::is_nan, value)));
+      holds = any_of(holds, both(is_true, scalar::unary(ScalarOp::is_nan, value)));
     }
     return scalar::select(holds, if_true({place}), if_false({place}));
   }

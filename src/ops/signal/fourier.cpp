@@ -119,7 +119,7 @@ struct DftSpec {
   Scalar is(size_t i) const {
     const auto from_first = static_cast<int64_t>(i);
     auto is_axis = [&](int64_t place) { return equal(scalar::index(axis), scalar::index(place)); };
-    return scalar::binary(ScalarOp::logical_or, is_axis(from_first), is_axis(from_first - static_cast<int64_t>(rank)));
+    return any_of(is_axis(from_first), is_axis(from_first - static_cast<int64_t>(rank)));
   }
 };
 
@@ -221,8 +221,8 @@ void define_dft(DefineContext& c) {
   Complex term = angles.turned(complex_at(x, source), n * k, !spec.inverse);
   const Scalar length = scalar::cast(term.real.dtype(), scalar::index(spec.length));
   if (spec.gives_real()) {
-    const Scalar is_alone = scalar::binary(ScalarOp::logical_or, equal(scalar::index(n), scalar::index(0)),
-                                           equal(scalar::index(2 * n), scalar::index(spec.length)));
+    const Scalar is_alone =
+        any_of(equal(scalar::index(n), scalar::index(0)), equal(scalar::index(2 * n), scalar::index(spec.length)));
     term.real = term.real * scalar::select(is_alone, number(term.real, 1), number(term.real, 2));
   }
   auto sum = [&](const Scalar& part) {
@@ -296,7 +296,7 @@ void put_dft_product(ExpandContext& c, const DftSpec& spec, const TransformMatri
 // Before version 20 the axis is an attribute; an input since.
 void expand_dft(ExpandContext& c) {
   if (is_known(c, 1) && is_known(c, 2) && c.rank(0) >= 2) {
-    const DftSpec spec = resolve_dft(c, [] { return Expr(1); });
+    const DftSpec spec = resolve_dft(c, []() -> Expr { internal_error("an axis that is known"); });
     if (const std::optional<TransformMatrix> matrix = dft_matrix(c, spec)) return put_dft_product(c, spec, *matrix);
   }
   Value* const axis = c.version() < 20 ? c.integers({c.integer("axis", 1)}) : c.in(2);

@@ -12,8 +12,6 @@
 namespace onnxc {
 namespace {
 
-Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
-
 // Longer lines are sorted: up to here two nests that compare each element with each other one are faster.
 constexpr int64_t longest_compared = 8192;
 
@@ -47,10 +45,9 @@ void define_argsort(DefineContext& c) {
     NestBuilder nest("places");
     std::vector<Expr> at = nest.parallel(x.shape), other = at;
     other[spec.axis] = nest.reduce(x.shape[spec.axis]);
-    const Scalar a = x.compute(other), b = x.compute(at);
-    const Scalar is_earlier = both(negated(precedes(b, a)), less(other[spec.axis], at[spec.axis]));
-    const Scalar comes_before = scalar::binary(ScalarOp::logical_or, precedes(a, b), is_earlier);
-    nest.store(places, at, nest.accumulate(ReduceKind::sum, scalar::cast(DType::int64, comes_before)));
+    const Scalar is_before =
+        comes_before(precedes, x.compute(other), x.compute(at), less(other[spec.axis], at[spec.axis]));
+    nest.store(places, at, nest.accumulate(ReduceKind::sum, scalar::cast(DType::int64, is_before)));
     c.emit(std::move(nest));
   }
   NestBuilder nest("argsort");
@@ -63,6 +60,11 @@ void define_argsort(DefineContext& c) {
 constexpr OpRow rows[] = {{internal_domain, "ArgSort", infer_argsort, define_argsort}};
 
 }  // namespace
+
+Value* add_argsort(ExpandContext& c, Value* x, int64_t axis, bool descending, Value* count) {
+  const int64_t order = descending ? 1 : 0;
+  return c.add_row(internal_domain, "ArgSort", {x, count}, 1, {{"axis", axis}, {"descending", order}})[0];
+}
 
 bool is_argsort(const Node& node) { return node.origin.domain == internal_domain && node.origin.type == "ArgSort"; }
 

@@ -5,8 +5,10 @@
 
 namespace onnxc {
 
+class ExpandContext;
 class NodeReader;
 struct Node;
+struct Value;
 
 // The positions of the first `count` elements of each line, in ascending or descending order of the elements.
 struct ArgsortSpec {
@@ -14,6 +16,9 @@ struct ArgsortSpec {
   bool descending = false;
   Expr count;
 };
+
+// Puts an ArgSort of x: int64, x's shape but for the extent along the axis, `count`, which may be null for all.
+Value* add_argsort(ExpandContext& c, Value* x, int64_t axis, bool descending, Value* count = nullptr);
 
 bool is_argsort(const Node& node);
 // Once the shape of the output is known.

@@ -65,8 +65,7 @@ std::vector<CutAxis> cut_axes(const NodeReader& c) {
     CutAxis result{integer(0), integer(1), scalar::index(extent)};
     for (size_t i = 0; i < cuts.axes.size(); ++i) {
       const Scalar given = scalar::index(cuts.axes[i]);
-      const Scalar is_meant =
-          scalar::binary(ScalarOp::logical_or, equal(given, integer(axis)), equal(given, integer(axis - rank)));
+      const Scalar is_meant = any_of(equal(given, integer(axis)), equal(given, integer(axis - rank)));
       const CutAxis cut = cut_axis(extent, cuts.starts[i], cuts.ends[i], cuts.steps[i]);
       result = {scalar::select(is_meant, cut.start, result.start), scalar::select(is_meant, cut.step, result.step),
                 scalar::select(is_meant, cut.count, result.count)};

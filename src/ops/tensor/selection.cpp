@@ -7,6 +7,7 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
+#include "ops/tensor/argsort_spec.h"
 #include "ops/tensor/running_count.h"
 #include "ops/tensor/sorting.h"
 
@@ -15,8 +16,6 @@ namespace {
 
 Scalar whole(int64_t value) { return scalar::integer_constant(DType::int64, value); }
 Scalar as_count(const Scalar& condition) { return scalar::cast(DType::int64, condition); }
-Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
-Scalar any_of(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::logical_or, a, b); }
 Scalar equal_to(const Scalar& a, const Scalar& b) { return scalar::binary(ScalarOp::equal, a, b); }
 
 Expr element_count(const Operand& x) { return product(x.shape); }
@@ -314,8 +313,7 @@ void expand_unique(ExpandContext& c) {
   // Bytes have a kernel, truths have not.
   Value* const ranked =
       c.dtype(0) == DType::boolean ? c.add("Cast", {x}, {{"to", static_cast<int64_t>(DType::uint8)}}) : x;
-  Value* const order =
-      c.add_row(internal_domain, "ArgSort", {ranked}, 1, {{"axis", int64_t{0}}, {"descending", int64_t{0}}})[0];
+  Value* const order = add_argsort(c, ranked, 0, false);
   c.give_row(internal_domain, "UniqueElements", {x, order}, {sorted});
 }
 
@@ -327,9 +325,7 @@ void expand_top_k(ExpandContext& c) {
   const auto axis = static_cast<int64_t>(c.axis(c.integer("axis", -1), c.rank(0)));
   Value* const k = c.version() < 10 ? c.integers({c.integer("k")}) : c.in(1);
   c.check(k != nullptr, "input K is missing");
-  const int64_t largest = c.integer("largest", 1) != 0 ? 1 : 0;
-  Value* const order =
-      c.add_row(internal_domain, "ArgSort", {c.in(0), k}, 1, {{"axis", axis}, {"descending", largest}})[0];
+  Value* const order = add_argsort(c, c.in(0), axis, c.integer("largest", 1) != 0, k);
   c.give(0, c.add("GatherElements", {c.in(0), order}, {{"axis", axis}}));
   c.give(1, order);
 }

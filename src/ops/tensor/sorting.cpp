@@ -1,13 +1,12 @@
 #include "ops/tensor/sorting.h"
 
+#include "ops/elementwise/elementwise.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
 
 constexpr int64_t chunk = 256;
-
-Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
 
 // Lines whose runs of some length, from the first element on, are in order; the last may be shorter.
 class Runs {
@@ -35,9 +34,7 @@ class Runs {
       const std::vector<Expr> at = nest.parallel(shape_);
       const Expr first = floor_div(at[axis_], chunk) * chunk, other = first + nest.reduce(chunk);
       const Scalar a = x.compute(with(at, min(other, extent_ - 1))), b = x.compute(at);
-      const Scalar is_earlier = both(negated(precedes_(b, a)), less(other, at[axis_]));
-      const Scalar comes_before = scalar::binary(ScalarOp::logical_or, precedes_(a, b), is_earlier);
-      const Scalar is_other = both(less(other, extent_), comes_before);
+      const Scalar is_other = both(less(other, extent_), comes_before(precedes_, a, b, less(other, at[axis_])));
       nest.store(places, at,
                  nest.accumulate(ReduceKind::sum, scalar::cast(DType::int64, is_other)) + scalar::index(first));
       c_.emit(std::move(nest));
@@ -91,10 +88,14 @@ class Runs {
 Scalar ascending(const Scalar& a, const Scalar& b) {
   if (a.dtype() == DType::boolean) return both(negated(a), b);
   if (a.dtype() == DType::string) return scalar::call(StringFunction::precedes, {a, b});
-  const Scalar is_less = scalar::binary(ScalarOp::less, a, b);
+  const Scalar is_less = less(a, b);
   if (!is_floating(a.dtype())) return is_less;
   auto is_nan = [](const Scalar& x) { return scalar::unary(ScalarOp::is_nan, x); };
-  return scalar::binary(ScalarOp::logical_or, is_less, both(is_nan(b), negated(is_nan(a))));
+  return any_of(is_less, both(is_nan(b), negated(is_nan(a))));
+}
+
+Scalar comes_before(const Precedes& precedes, const Scalar& a, const Scalar& b, const Scalar& stands_earlier) {
+  return any_of(precedes(a, b), both(negated(precedes(b, a)), stands_earlier));
 }
 
 SortedLines sort_lines(DefineContext& c, const Operand& x, size_t axis, const Precedes& precedes) {

@@ -13,6 +13,9 @@ using Precedes = std::function<Scalar(const Scalar& a, const Scalar& b)>;
 // a before b in ascending order, false before true, NaN last; strings in the order of their bytes.
 Scalar ascending(const Scalar& a, const Scalar& b);
 
+// Whether a comes before b in the order where equal elements keep theirs; `stands_earlier`: whether a stands before b.
+Scalar comes_before(const Precedes& precedes, const Scalar& a, const Scalar& b, const Scalar& stands_earlier);
+
 // The lines of x in order, and where each element stood; of x's shape. Equal elements keep their order.
 struct SortedLines {
   Operand values;

@@ -3,6 +3,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/interpolation.h"
+#include "ops/tensor/argsort_spec.h"
 #include "ops/vision/chosen_boxes.h"
 
 namespace onnxc {
@@ -10,7 +11,6 @@ namespace {
 
 // Of a tensor that holds one number: a scalar or a vector of one.
 Scalar only_element(const Operand& x) { return x.compute(std::vector<Expr>(x.rank(), 0)); }
-Scalar negated(const Scalar& condition) { return scalar::unary(ScalarOp::logical_not, condition); }
 Scalar size_like(const Scalar& like, const Expr& size) { return scalar::cast(like.dtype(), scalar::index(size)); }
 
 // ----------------------------------------------------------------------------------------------------- RoiAlign
@@ -236,8 +236,7 @@ void expand_non_max_suppression(ExpandContext& c) {
       c.add_row(internal_domain, "BoxCorners", {boxes}, 1, {{"center_point_box", c.integer("center_point_box", 0)}})[0];
   Value* const lowest = c.number(c.dtype(1), -std::numeric_limits<double>::infinity());
   Value* const ranked = c.add("Where", {c.add("IsNaN", {scores}), lowest, scores});
-  Value* const order =
-      c.add_row(internal_domain, "ArgSort", {ranked}, 1, {{"axis", int64_t{2}}, {"descending", int64_t{1}}})[0];
+  Value* const order = add_argsort(c, ranked, 2, true);
   Value* candidates = nullptr;
   if (c.has_input(4)) {
     Value* const threshold = c.add("Cast", {c.in(4)}, {{"to", static_cast<int64_t>(c.dtype(1))}});

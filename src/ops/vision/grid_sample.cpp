@@ -80,7 +80,7 @@ Scalar reflected(const SampleSpec& spec, const Scalar& place, const Expr& extent
   const Scalar is_even = equal(times, number(place, 2) * floor_of(times * number(place, 0.5)));
   const Scalar inwards = scalar::select(is_below, low + rest, high - rest);
   const Scalar outwards = scalar::select(is_below, high - rest, low + rest);
-  const Scalar is_outside = scalar::binary(ScalarOp::logical_or, is_below, less(high, place));
+  const Scalar is_outside = any_of(is_below, less(high, place));
   const Scalar mirrored = scalar::select(is_outside, scalar::select(is_even, inwards, outwards), place);
   if (!spec.align_corners) return mirrored;
   // Between the centres of one element there is no length.

@@ -101,8 +101,9 @@ struct Words {
                    "what to compile for: cpu (default), hip (a GPU alone) or cpu,hip (both)")
         ->check(CLI::IsMember({"cpu", "hip", "cpu,hip"}))
         ->option_text("NAME");
-    app.add_option("--gpu-arch", options.gpus,
-                   "GPU architectures of --target hip: gfx942 (default), gfx90a, gfx950; one or several, with commas")
+    app.add_option(
+           "--gpu-arch", options.gpus,
+           "GPU architectures of --target hip: gfx942 (default), gfx90a, gfx950, gfx1100; one or several, with commas")
         ->check(CLI::IsMember(gpu_names()))
         ->delimiter(',')
         ->allow_extra_args(false)

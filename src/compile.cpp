@@ -289,7 +289,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   std::optional<Program> cpu_program, device_program;
   if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture), &report);
   if (options.for_gpu() && (options.emit != Emit::ir || !options.for_cpu()))
-    device_program = lower_graph(options, passes, graph, hip_target(float32_products(options.fp32)), &report);
+    device_program =
+        lower_graph(options, passes, graph, hip_target(float32_products(options.fp32), options.gpus), &report);
   const std::vector<CpuLevel> further = lower_for_further(options, passes, graph, machines);
   passes.check_dump();
   // What the runtime binds before it asks for a target.

@@ -82,8 +82,8 @@ def build_commands(source: Path) -> list[str]:
 
 
 def device_libraries(source: Path) -> str:
-    """The options for the device libraries that the header names, where Debian has them."""
-    [names] = re.findall(r"^// (ocml, .*):$", source.read_text(), re.M)
+    """The options for the device libraries that the header names for its first GPU, where Debian has them."""
+    names = re.findall(r"^// (ocml, .*):$", source.read_text(), re.M)[0]
     folder = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
     files = [folder / f"{name}.bc" for name in names.split(", ")]
     if not files[-1].exists():  # Debian's release is older than gfx942

@@ -6,7 +6,7 @@
 namespace onnxc::machine {
 
 // What has a value here is the same on every CDNA2, 3 and 4: ISA guide of the MI300, 3.6 (registers and waves of a
-// SIMD).
+// SIMD). Rates of 0 are not known: no tile is chosen for that GPU.
 struct GpuMachine {
   const char* name;  // as clang's --offload-arch and HIP's gcnArchName begin
   int compute_units;
@@ -22,8 +22,12 @@ struct GpuMachine {
   double clock_megahertz;                 // peak engine clock
   double memory_bytes_a_second;           // peak
   double l1_bytes_a_cycle = 64, lds_bytes_a_cycle;  // of a compute unit
-  double l2_bytes_a_cycle;                          // of an XCD
+  double l2_bytes_a_cycle = 0;                      // of an XCD
+  bool has_mfma = true;                             // matrix instructions of a wavefront of 64 lanes
   bool has_xf32;                                    // MFMA of 10-bit float32
+  // The instruction sets of AMD's device libraries (oclc_isa_version_NAME) that lack nothing that this GPU has not:
+  // those of its family and of its predecessor, for releases that do not know its own.
+  const char *family_isa = "9-4-generic", *older_isa = "90a";
 };
 
 // MI300X: CDNA3 white paper, table 1 (304 compute units, 8 XCDs, 2,100 MHz, 5.3 TB/s, L2 of 4 MiB and 2,048 bytes a
@@ -68,6 +72,30 @@ inline constexpr GpuMachine gfx950{.name = "gfx950",
                                    .lds_bytes_a_cycle = 256,
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = false};
+
+// Radeon RX 7900 XTX: RDNA3 ISA guide, 2 (wavefronts of 32 lanes, LDS of 64 KiB a workgroup); AMD's GPU hardware
+// specifications (96 compute units, 6 MiB of L2, registers of 768 KiB in four SIMDs of two compute units); product page
+// (2,500 MHz, 960 GB/s); LLVM, AMDGPUBaseInfo (registers in 24, 16 wavefronts a SIMD, LDS in 512 bytes). Its matrix
+// instructions (WMMA) are others than CDNA's, and no kernel uses them.
+inline constexpr GpuMachine gfx1100{.name = "gfx1100",
+                                    .compute_units = 96,
+                                    .xcds = 1,
+                                    .simds = 2,
+                                    .wave_lanes = 32,
+                                    .waves_per_simd = 16,
+                                    .registers = 1536,
+                                    .register_granule = 24,
+                                    .lds_granule = 512,
+                                    .lds_bytes = 64 * 1024,
+                                    .l2_bytes = int64_t{6} << 20,
+                                    .clock_megahertz = 2500,
+                                    .memory_bytes_a_second = 0.96e12,
+                                    .l1_bytes_a_cycle = 0,
+                                    .lds_bytes_a_cycle = 0,
+                                    .has_mfma = false,
+                                    .has_xf32 = false,
+                                    .family_isa = "11-generic",
+                                    .older_isa = "1030"};
 
 // The GPU that tiles and splits are chosen for; the others run the same kernels.
 inline constexpr GpuMachine target_gpu = gfx942;

@@ -7,7 +7,7 @@
 
 namespace onnxc::machine {
 
-inline constexpr GpuMachine gpu_machines[] = {gfx90a, gfx942, gfx950};
+inline constexpr GpuMachine gpu_machines[] = {gfx90a, gfx942, gfx950, gfx1100};
 
 // The row of a name; null where there is none.
 constexpr const GpuMachine* find_gpu(std::string_view name) {

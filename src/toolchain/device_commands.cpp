@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 #include "toolchain/build_commands.h"
@@ -30,22 +31,33 @@ Compiler clang_of_rocm(const fs::path& rocm, const Compiler& otherwise) {
   return otherwise;
 }
 
+const machine::GpuMachine& row_of(const std::string& architecture) {
+  const machine::GpuMachine* const found = machine::find_gpu(architecture);
+  internal_check(found != nullptr, "a GPU that the command line knows");
+  return *found;
+}
+
 // The switches that OCML reads: no denormal is flushed, NaN and infinity count, square roots are exact. Releases of
 // ROCm after 7.2 have dropped some, and what they switched.
-constexpr std::array switches = {"oclc_daz_opt_off", "oclc_unsafe_math_off", "oclc_finite_only_off",
-                                 "oclc_correctly_rounded_sqrt_on", "oclc_wavefrontsize64_on"};
+std::array<std::string, 5> switches(const std::string& architecture) {
+  const bool is_wide = row_of(architecture).wave_lanes == 64;
+  return {"oclc_daz_opt_off", "oclc_unsafe_math_off", "oclc_finite_only_off", "oclc_correctly_rounded_sqrt_on",
+          is_wide ? "oclc_wavefrontsize64_on" : "oclc_wavefrontsize64_off"};
+}
 
 // Which instructions the library may take for granted. A release that does not know the GPU may know its family or its
-// predecessor, which lack no instruction.
-std::vector<std::string> isa_versions(const std::string& architecture) {
-  return {"oclc_isa_version_" + architecture.substr(3), "oclc_isa_version_9-4-generic", "oclc_isa_version_90a"};
+// predecessor.
+std::array<std::string, 3> isa_versions(const std::string& architecture) {
+  const machine::GpuMachine& gpu = row_of(architecture);
+  const std::string stem = "oclc_isa_version_";
+  return {stem + architecture.substr(3), stem + gpu.family_isa, stem + gpu.older_isa};
 }
 
 }  // namespace
 
 std::vector<std::string> device_library_names(const std::string& architecture) {
   std::vector<std::string> names{"ocml"};
-  names.insert(names.end(), switches.begin(), switches.end());
+  std::ranges::copy(switches(architecture), std::back_inserter(names));
   names.push_back(isa_versions(architecture).front());
   return names;
 }
@@ -77,8 +89,8 @@ std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, cons
     return true;
   };
   link("ocml");
-  std::ranges::for_each(switches, link);
-  const std::vector<std::string> versions = isa_versions(architecture);
+  std::ranges::for_each(switches(architecture), link);
+  const std::array<std::string, 3> versions = isa_versions(architecture);
   user_check(std::ranges::any_of(versions, link), "the math library for GPUs in {} knows no {}: {}.bc is not there",
              quote(toolchain.libraries.string()), architecture, fmt::join(versions, ".bc, "));
   return options;
@@ -91,7 +103,8 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(),
                  {"-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "--offload-arch=" + architecture,
-                  "-nogpuinc", "-nogpulib", "-fuse-ld=" + compiler.linker});
+                  // The row of machine/gpu_machine.h that the kernels read.
+                  "-DONNXC_GPU=" + architecture, "-nogpuinc", "-nogpulib", "-fuse-ld=" + compiler.linker});
   for (const char* argument : {"-std=c++20", "-O3", "-ffp-contract=on", "-fno-exceptions", "-fno-rtti", "-fno-ident",
                                // No symbol that is a hash of the source's path.
                                "-fuse-cuid=none", "-Wno-everything", "-Werror=pass-failed"})

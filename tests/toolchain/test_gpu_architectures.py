@@ -2,7 +2,9 @@
 compiled for the others is looked at, never run."""
 
 import json
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from onnx.parser import parse_model
 
 from tests import onnxc_commands
+from tests.models import code_object
 from tests.models.export import export
 from tests.models.zoo import ROWS
 
@@ -25,6 +28,7 @@ NETWORKS = [
     pytest.param("transposed_convolutions", marks=pytest.mark.slow),
     pytest.param("normalizations", marks=pytest.mark.slow),
     pytest.param("transformer_layer", marks=pytest.mark.slow),
+    pytest.param("unet3d", marks=pytest.mark.slow),
 ]
 
 
@@ -40,7 +44,7 @@ def refused(model: Path, *options: str) -> onnxc_commands.CommandFailure:
     return failure.value
 
 
-@pytest.mark.parametrize("names", ["gfx942,gfx90a", "gfx90a,gfx942"])
+@pytest.mark.parametrize("names", ["gfx942,gfx90a", "gfx90a,gfx942", "gfx942,gfx1100", "gfx1100,gfx942"])
 def test_each_gpu_loads_its_own_code(model: Path, names: str) -> None:
     options = ("--target", "hip", "--gpu-arch", names)
     shared_object = onnxc_commands.compile_model(model, model.with_name("model.so"), *options)
@@ -75,7 +79,7 @@ def options_for(gpu: str) -> list[str]:
     pytest.skip("gfx950 needs clang 20 or newer: apt-get install clang-22 lld-22 libclang-rt-22-dev")
 
 
-@pytest.mark.parametrize("gpu", ["gfx90a", "gfx950"])
+@pytest.mark.parametrize("gpu", ["gfx90a", "gfx950", "gfx1100"])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_nothing_spills_on_other_gpus(network: str, gpu: str, tmp_path: Path) -> None:
     command = [str(onnxc_commands.BINARIES / "onnxc"), str(export(ROWS[network]).model), "--report", "--json"]
@@ -88,14 +92,54 @@ def test_nothing_spills_on_other_gpus(network: str, gpu: str, tmp_path: Path) ->
         assert kernel["lds_bytes"] <= MOST_LDS, kernel
 
 
+@pytest.mark.parametrize("network", NETWORKS)
+def test_code_for_wavefronts_of_32_lanes(network: str, tmp_path: Path) -> None:
+    """By the code object's metadata and its instructions."""
+    options = ("--target", "hip", "--gpu-arch", "gfx1100")
+    shared_object = onnxc_commands.compile_model(export(ROWS[network]).model, tmp_path / "model.so", *options)
+    file = code_object.extract(shared_object, tmp_path / "code.co")
+    notes = subprocess.run(["llvm-readelf-19", "--notes", str(file)], capture_output=True, text=True, check=True).stdout
+    assert "amdgcn-amd-amdhsa--gfx1100" in notes
+    assert set(re.findall(r"wavefront_size:\s+(\d+)", notes)) == {"32"}
+    kernels = code_object.kernels(file)
+    assert kernels
+    for kernel in kernels:
+        assert (kernel.spilled_registers, kernel.scratch) == (0, 0), kernel.name
+        assert kernel.lds <= MOST_LDS, kernel.name
+        assert kernel.vector_registers <= 256, kernel.name
+        assert [argument.kind for argument in kernel.arguments] == ["by_value"], kernel.name
+        # Lane masks of 64 bits, matrix instructions, memory of a thread's own.
+        assert kernel.code, kernel.name
+        foreign = {
+            mnemonic
+            for mnemonic in kernel.code
+            if re.match(r"v_mfma|v_wmma|v_accvgpr|scratch_|flat_|s_\w+_saveexec_b64|v_permlane64", mnemonic)
+        }
+        assert not foreign, kernel.name
+
+
+def test_libraries_for_wavefronts_of_32_lanes(model: Path) -> None:
+    options = ("--target", "hip", "--gpu-arch", "gfx942,gfx1100", "--emit", "source")
+    onnxc_commands.compile_model(model, model.with_name("source"), *options)
+    source = model.with_name("source.device.hip").read_text()
+    wide, narrow = re.findall(r"^// (ocml, .*):$", source, re.M)
+    assert wide.endswith("oclc_wavefrontsize64_on, oclc_isa_version_942")
+    assert narrow.endswith("oclc_wavefrontsize64_off, oclc_isa_version_1100")
+    assert "--offload-arch=gfx1100 -DONNXC_GPU=gfx1100 " in source
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--gpu-arch", "gfx1100"), "gfx1100"),
+        (("--gpu-arch", "gfx1036"), "gfx1036"),
         (("--gpu-arch", "gfx942,gfx942"), "--gpu-arch names gfx942 twice"),
         (
             ("--gpu-arch", "gfx942,gfx90a", "--fp32", "xf32"),
             "--fp32 xf32: gfx90a has no such products; give --fp32 bf16x3, or leave it out",
+        ),
+        (
+            ("--gpu-arch", "gfx1100", "--fp32", "xf32"),
+            "--fp32 xf32: gfx1100 has no such products; give --fp32 bf16x3, or leave it out",
         ),
     ],
 )

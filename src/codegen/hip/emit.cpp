@@ -208,7 +208,7 @@ class HipEmitter {
     device_.line(fmt::format(
         "extern \"C\" __global__ __launch_bounds__(nest_threads) {} void {}(Kernel{}_arguments arguments) {{ "
         "{}(arguments.call, {}arguments.epilogue); }}",
-        spec.wants_registers() ? "ONNXC_ONLY_TWO_WAVES" : "ONNXC_TWO_WAVES", name, number, instance,
+        spec.wants_registers() ? "ONNXC_ONLY_TWO_WAVES" : "ONNXC_PLANNED_WAVES", name, number, instance,
         has_inner ? "arguments.inner, " : ""));
   }
 

@@ -1,10 +1,13 @@
 #include "codegen/hip/hip_target.h"
 
+#include <algorithm>
+
 #include "codegen/call/kernel_call.h"
 #include "codegen/hip/attention/attention_kernel.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/fused/normalized_product.h"
+#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -50,21 +53,31 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
   return fits && is_kernel_type(epilogue.value.dtype());
 }
 
+bool all_have_mfma(const std::vector<std::string>& gpus) {
+  return std::ranges::all_of(gpus, [](const std::string& name) {
+    const machine::GpuMachine* const gpu = machine::find_gpu(name);
+    internal_check(gpu != nullptr, "a GPU that the command line knows");
+    return gpu->has_mfma;
+  });
+}
+
 }  // namespace
 
-Target hip_target(kernels::Products products) {
+Target hip_target(kernels::Products products, const std::vector<std::string>& gpus) {
+  std::vector<Fusion> fusions;
+  // Its operands go from one product to the next in the lanes of the matrix unit.
+  if (all_have_mfma(gpus))
+    fusions.push_back({"attention", 3, [](const Program& program, std::span<const KernelCall* const> chain) {
+                         return attention_call(program, *chain[0], *chain[1], *chain[2]);
+                       }});
+  fusions.push_back({"normalized_product", 2, [](Program& program, std::span<const KernelCall* const> chain) {
+                       return normalized_product_call(program, *chain[0], *chain[1]);
+                     }});
   return {.name = "hip",
           .block_channels = kernels::block_channels,
           .offers = [products](const Node& node, const Graph&) { return gather_offers(node, products); },
           .fits_epilogue = fits_epilogue,
-          .fusions = {{"attention", 3,
-                       [](const Program& program, std::span<const KernelCall* const> chain) {
-                         return attention_call(program, *chain[0], *chain[1], *chain[2]);
-                       }},
-                      {"normalized_product", 2,
-                       [](Program& program, std::span<const KernelCall* const> chain) {
-                         return normalized_product_call(program, *chain[0], *chain[1]);
-                       }}},
+          .fusions = std::move(fusions),
           .nests = {}};
 }
 

@@ -2,7 +2,9 @@
 // other nodes.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/hip/gemm/gemm_geometry.h"
 #include "passes/lowering/target.h"
@@ -15,7 +17,9 @@ kernels::Products float32_products(std::string_view name);
 // UserError naming the node, or the input, that gives strings: a GPU has no place for them.
 void check_types_for_gpu(const Graph& graph);
 
-// `products`: how float32 is multiplied.
-Target hip_target(kernels::Products products = kernels::Products::float32);
+// `products`: how float32 is multiplied. `gpus`: the rows (machine/gpu_machines.h) that the program is compiled for; a
+// kernel is used where all of them have what it needs.
+Target hip_target(kernels::Products products = kernels::Products::float32,
+                  const std::vector<std::string>& gpus = {machine::target_gpu.name});
 
 }  // namespace onnxc

@@ -421,12 +421,12 @@ TEST_F(Device, RefusesAnotherArchitecture) {
   EXPECT_EQ(create(), ONNXC_UNSUPPORTED_DEVICE);
   EXPECT_EQ(
       error,
-      "this model was compiled for 'hip gfx950, hip gfx942, cpu x86-64', and GPU 0 is gfx90a:sramecc+; compile it with "
-      "--gpu-arch, or run it on the CPU");
+      "this model was compiled for 'hip gfx1100, hip gfx950, hip gfx942, cpu x86-64', and GPU 0 is gfx90a:sramecc+; "
+      "compile it with --gpu-arch, or run it on the CPU");
 }
 
 TEST_F(Device, TakesTheCodeOfItsArchitecture) {
-  for (const char* gpu : {"gfx950:sramecc+:xnack-", "gfx942:sramecc+:xnack-", "gfx942"}) {
+  for (const char* gpu : {"gfx950:sramecc+:xnack-", "gfx942:sramecc+:xnack-", "gfx942", "gfx1100"}) {
     hip.reset(-1, gpu);
     ASSERT_EQ(create(), ONNXC_OK) << error;
     destroy();

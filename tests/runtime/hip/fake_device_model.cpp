@@ -60,11 +60,12 @@ const StepDescription device_steps[] = {
     on_gpu({"loops add", "add", "Add", {}, nullptr, nullptr, 1, add_outputs},
            [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
-const DeviceCode device_codes[] = {{"gfx950", reinterpret_cast<const unsigned char*>("newer code")},
+const DeviceCode device_codes[] = {{"gfx1100", reinterpret_cast<const unsigned char*>("narrow code")},
+                                   {"gfx950", reinterpret_cast<const unsigned char*>("newer code")},
                                    {"gfx942", reinterpret_cast<const unsigned char*>("code")}};
 const DeviceProgram device_program = {
     .codes = device_codes,
-    .code_count = 2,
+    .code_count = 3,
     .kernels = kernels,
     .kernel_count = 2,
     .sizes = sizes,
@@ -92,7 +93,7 @@ const CpuProgram* const programs[] = {&program};
 
 extern const ModelDescription model = {
     .onnxc_version = "0.1.0",
-    .target = "hip gfx950, hip gfx942, cpu x86-64",
+    .target = "hip gfx1100, hip gfx950, hip gfx942, cpu x86-64",
     .cpu_features = nullptr,
     .information = "{}",
     .input_count = 2,

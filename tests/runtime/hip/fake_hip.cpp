@@ -143,7 +143,9 @@ int hipGetDevice(int* device) {
 }
 int hipModuleLoadData(void** module, const void* code) {
   if (const int error = enter_outside("hipModuleLoadData")) return error;
-  const char* own_code = architecture.starts_with("gfx950") ? "newer code" : "code";
+  const char* own_code = architecture.starts_with("gfx950")    ? "newer code"
+                         : architecture.starts_with("gfx1100") ? "narrow code"
+                                                               : "code";
   if (strcmp(static_cast<const char*>(code), own_code) != 0) return invalid_value;
   *module = &alive;
   used_devices |= 1 << current_device;

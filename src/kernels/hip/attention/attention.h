@@ -42,7 +42,8 @@ class Attention {
                         chunk_elements = static_cast<int>(plan.chunk_elements()),
                         value_row_bytes = static_cast<int>(plan.value_row_bytes()),
                         score_row = static_cast<int>(FlashAttentionPlan::score_row_floats);
-  using Tile = GemmTileProduct<plan.products, GemmTile{128, 32}>;
+  using Tile = MfmaTileProduct<plan.products, GemmTile{128, 32}>;
+  static_assert(own_gpu.has_mfma);
   using ChunkValues = ChunkOf<T>;
 
   struct Shared {
@@ -63,9 +64,9 @@ class Attention {
     const uint32_t place = arguments.query_tiles.quotient(block);
     image_ = arguments.groups.quotient(place);
     group_ = arguments.groups.remainder(place);
-    first_query_ = static_cast<int32_t>(arguments.query_tiles.remainder(block)) * 128 + wave_index() * tile;
+    first_query_ = static_cast<int32_t>(arguments.query_tiles.remainder(block)) * 128 + quarter_index() * tile;
     lane_ = thread_index() % tile;
-    half_ = thread_index() % 64 / tile;
+    half_ = thread_index() % wave_lanes / tile;
     last_query_ = static_cast<int32_t>(arguments.sizes.queries) - 1;
     keys_ = arguments.keys + image_ * arguments.key_view.batch + group_ * arguments.key_view.group;
     values_ = arguments.values + image_ * arguments.value_view.batch + group_ * arguments.value_view.group;
@@ -115,7 +116,7 @@ class Attention {
   // With an offset of 32 bits a uniform address needs no arithmetic of the vector unit.
   __device__ static T load(const T* first, uint32_t offset) { return first[offset]; }
 
-  // This lane's chunks of its query, as GemmTileProduct reads a row: one half of the wavefront has the even ones.
+  // This lane's chunks of its query, as MfmaTileProduct reads a row: one half of the wavefront has the even ones.
   __device__ void load_queries() {
     const FlashAttentionView& view = arguments_.query_view;
     const int64_t query = smaller(first_query_ + lane_, last_query_);
@@ -238,7 +239,7 @@ class Attention {
       // The offsets of 16 queries would take up to 64 registers, kept from step to step.
       int32_t first_query = first_query_ + half_ * 4;
       if constexpr (pairs + 4 * column_tiles > 8) asm volatile("" : "+v"(first_query));
-      float* const own = shared_.scores[wave_index()];
+      float* const own = shared_.scores[quarter_index()];
       const auto key = smaller(first + lane_, last_key);
 #pragma clang loop unroll(full)
       for (int r = 0; r < 16; ++r) {

@@ -76,7 +76,8 @@ struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
 #pragma clang loop unroll(full)
       for (int i = 0; i < Product::row_tiles; ++i) sum += is_row(i) ? term(product.sums[i][k / 16][k % 16], k) : 0.0f;
     }
-    const int place = wave_index() / Product::column_waves * (32 / folded_lanes) + thread_index() % 32 / folded_lanes;
+    const int place =
+        quarter_index() / Product::column_waves * (32 / folded_lanes) + thread_index() % 32 / folded_lanes;
 #pragma clang loop unroll(full)
     for (int j = 0; j < Product::column_tiles; ++j)
       sums[place][column_of(j * 16 + value_of_lane())] = scatter_sums(own[j]);

@@ -1,9 +1,21 @@
 // The block of a matrix product: its tile, its part of the reduction, and where its results are stored.
 #pragma once
 
-#include "kernels/hip/gemm/gemm_tile.h"
+#include "kernels/hip/gemm/fma_tile.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+// By the unit that the GPU has.
+template <bool has_mfma>
+struct TileProducts {
+  template <Products products, GemmTile tile>
+  using Product = MfmaTileProduct<products, tile>;
+};
+template <>
+struct TileProducts<false> {
+  template <Products products, GemmTile tile>
+  using Product = FmaTileProduct<products, tile>;
+};
 
 // A tile row's position in the output, and whether it is inside.
 struct RowPlace {
@@ -35,7 +47,7 @@ struct GemmBlock {
   // References: a copy would become a constant in GPU memory, which the compiler does not see through.
   static constexpr const ConvShape& shape = plan.shape;
   static constexpr const GemmTile& tile = plan.tile;
-  using Product = GemmTileProduct<plan.products, tile>;
+  using Product = typename TileProducts<own_gpu.has_mfma>::template Product<plan.products, tile>;
 
   const GemmArguments<Input, Weight, Output>& arguments;
   int64_t image;

@@ -12,7 +12,8 @@
 
 namespace onnxc::kernels {
 
-// How the matrix unit multiplies. Sums are always float32.
+// How the matrix unit multiplies, by its instructions; where there is none the vector unit makes the same products of
+// the same operands. Sums are always float32.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
   xf32,      // v_mfma_f32_32x32x4_xf32: operands keep 10 bits of mantissa
@@ -39,8 +40,8 @@ constexpr int64_t product_cycles(Products products) {
   }
 }
 
-// The tile of a block of 256 threads: rows (voxels of a convolution) x columns (output channels). Each of its four
-// wavefronts has a quarter, in 32x32 accumulators.
+// The tile of a block of 256 threads: rows (voxels of a convolution) x columns (output channels). Each quarter
+// of its threads, a wavefront of 64 lanes, has a quarter, in 32x32 accumulators.
 struct GemmTile {
   int64_t rows, columns;
   constexpr bool operator==(const GemmTile&) const = default;

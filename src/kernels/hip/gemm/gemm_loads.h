@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kernels/hip/gemm/gemm_block.h"
+#include "kernels/hip/wave/wave.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -86,14 +87,15 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     locate_rows();
   }
 
-  // The rows and chunks of a step that a thread loads. Four threads have the chunks of some rows; in NCHW a wavefront
-  // has 64 rows, and a thread some chunks of one row.
+  // The rows and chunks of a step that a thread loads. Four threads have the chunks of some rows; in NCHW a quarter of
+  // the block has 64 rows, and a thread some chunks of one row.
   static constexpr int row_of_load(int i) { return is_planar ? 0 : i; }
   __device__ static int first_row_of_loads() {
-    return is_planar ? wave_index() % row_loads * 64 + thread_index() % 64 : thread_index() / 4;
+    return is_planar ? quarter_index() % row_loads * quarter_threads + thread_index() % quarter_threads
+                     : thread_index() / 4;
   }
   static constexpr int chunk_step = is_planar ? 4 / row_loads : 0;
-  __device__ static int first_chunk() { return is_planar ? wave_index() / row_loads : thread_index() % 4; }
+  __device__ static int first_chunk() { return is_planar ? quarter_index() / row_loads : thread_index() % 4; }
 
   __device__ void locate_rows() {
     const GemmView& view = arguments.input_view;
@@ -181,14 +183,6 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     return offset;
   }
 
-  // A value of another lane.
-  __device__ static int32_t of_lane(int32_t value, int32_t lane) { return __builtin_amdgcn_readlane(value, lane); }
-  __device__ static int64_t of_lane(int64_t value, int32_t lane) {
-    const int32_t low = of_lane(static_cast<int32_t>(value), lane),
-                  high = of_lane(static_cast<int32_t>(value >> 32), lane);
-    return static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 | static_cast<uint32_t>(low));
-  }
-
   // 16 bytes of 16 channels that lie next to each other, `offset` further than a row's own position.
   __device__ void fetch_blocks(int set, const Tap& tap, int64_t offset, bool is_real) {
 #pragma clang loop unroll(full)
@@ -223,7 +217,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
 
   // A table of a wavefront's elements in its lanes, those of some steps at a time: with scalars each element would take
   // some fifteen instructions in each step.
-  static constexpr int elements_a_step = row_loads * chunk_elements, table_steps = 64 / elements_a_step;
+  static constexpr int elements_a_step = row_loads * chunk_elements, table_steps = wave_lanes / elements_a_step;
   static constexpr bool has_element_table = is_planar && has_masks && !has_few_steps;
   struct ElementLanes {
     int64_t bytes = 0;  // from a row's own position
@@ -231,7 +225,8 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     int32_t first = -table_steps;
   } elements;
   __device__ void fill_elements(int32_t step) {
-    const int32_t lane = thread_index() % 64, at = lane % elements_a_step;
+    static_assert(table_steps > 0);
+    const int32_t lane = thread_index() % wave_lanes, at = lane % elements_a_step;
     const int k = (first_chunk() + at / chunk_elements * chunk_step) * chunk_elements + at % chunk_elements;
     const Element element = element_at(step + lane / elements_a_step, k);
     elements = {element.offset * static_cast<int64_t>(sizeof(Input)), element.is_real ? element.tap.mask : ~0u, step};

@@ -1,9 +1,10 @@
-// The product of two tiles on MFMA, used by every kernel that is a matrix product: operands in LDS, sums in registers.
+// The product of two tiles, used by every kernel that is a matrix product: operands in LDS, sums in registers; and that
+// product on MFMA. fma_tile.h has it for GPUs without.
 //
-// A block of 256 threads has a tile of rows x columns; each of its four wavefronts has a quarter of it, in 32x32
-// accumulators. One step of the reduction is 64 bytes of each row of either operand: 16 elements of float, 32 of a
-// 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16 bytes, in an order that
-// avoids bank conflicts (lds_place).
+// A block of 256 threads has a tile of rows x columns; each quarter of them, a wavefront where there is MFMA, has a
+// quarter of it, in 32x32 accumulators. One step of the reduction is 64 bytes of each row of either operand: 16
+// elements of float, 32 of a 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16
+// bytes, in an order that avoids bank conflicts (lds_place).
 //
 // Columns are the matrix unit's first operand and rows its second. So a lane holds one row of the result and, of each
 // 32 columns, four times four adjacent ones, which are stored at once. A lane reads whole chunks: half a wavefront has
@@ -57,9 +58,10 @@ __device__ inline SplitFloats split(Float4 value) {
           {upper_halves(rest[0], rest[1]), upper_halves(rest[2], rest[3])}};
 }
 
-// Loops over registers are unrolled: a register cannot be indexed by a variable without a detour.
+// Where the operands of a tile lie in LDS, and a thread's sums. Loops over registers are unrolled: a register cannot be
+// indexed by a variable without a detour.
 template <Products products, GemmTile tile>
-struct GemmTileProduct {
+struct TileSums {
   static constexpr int wave_rows = tile.rows / tile.row_waves(), wave_columns = tile.columns / tile.column_waves();
   static constexpr int column_waves = tile.column_waves();
   static constexpr int row_tiles = wave_rows / 32, column_tiles = wave_columns / 32;
@@ -70,24 +72,12 @@ struct GemmTileProduct {
   };
 
   Float16 sums[row_tiles][column_tiles];
-  // The LDS position of this lane's first row and column: their chunks of either half of a step.
-  const char *rows[2], *columns[2];
-
-  __device__ explicit GemmTileProduct(const Shared& shared) {
-    const int lane = thread_index() % 64;
-#pragma clang loop unroll(full)
-    for (int half = 0; half < 2; ++half) {
-      const int chunk = lane / 32 + 2 * half;
-      rows[half] = shared.rows + lds_place(first_row(), chunk);
-      columns[half] = shared.columns + lds_place(first_column() + lane % 32, chunk);
-    }
-  }
 
   // This lane's part of the result: its first row (the next is 32 further), and its first column as a part that is
   // uniform in the wavefront and a part of its own (the next four columns are 8 further).
-  __device__ static int first_row() { return wave_index() / column_waves * wave_rows + thread_index() % 32; }
-  __device__ static int first_column() { return wave_index() % column_waves * wave_columns; }
-  __device__ static int lane_column() { return thread_index() % 64 / 32 * 4; }
+  __device__ static int first_row() { return quarter_index() / column_waves * wave_rows + thread_index() % 32; }
+  __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
+  __device__ static int lane_column() { return thread_index() % quarter_threads / 32 * 4; }
 
   // A chunk of an operand in its own type: for bf16x3 four floats, which are split here.
   __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
@@ -110,6 +100,26 @@ struct GemmTileProduct {
     for (int i = 0; i < row_tiles; ++i)
 #pragma clang loop unroll(full)
       for (int j = 0; j < column_tiles; ++j) sums[i][j] = Float16(0.0f);
+  }
+};
+
+template <Products products, GemmTile tile>
+struct MfmaTileProduct : TileSums<products, tile> {
+  using Sums = TileSums<products, tile>;
+  using Sums::column_tiles, Sums::first_column, Sums::first_row, Sums::row_tiles, Sums::sums;
+  using typename Sums::Shared;
+
+  // The LDS position of this lane's first row and column: their chunks of either half of a step.
+  const char *rows[2], *columns[2];
+
+  __device__ explicit MfmaTileProduct(const Shared& shared) {
+    const int lane = thread_index() % wave_lanes;
+#pragma clang loop unroll(full)
+    for (int half = 0; half < 2; ++half) {
+      const int chunk = lane / 32 + 2 * half;
+      rows[half] = shared.rows + lds_place(first_row(), chunk);
+      columns[half] = shared.columns + lds_place(first_column() + lane % 32, chunk);
+    }
   }
 
   // What one chunk of either operand adds, in parts; each part for all accumulators before the next.

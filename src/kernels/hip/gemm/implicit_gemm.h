@@ -1,4 +1,4 @@
-// Convolutions, transposed convolutions and matrix products as one implicit matrix product on MFMA: sums in float32,
+// Convolutions, transposed convolutions and matrix products as one implicit matrix product: sums in float32,
 // activations stored as float, float16 or bfloat16.
 //
 // Problem: output[n, o, voxel] = sum over taps and input channels of input[n, c, voxel * stride + tap * dilation - pad]
@@ -11,6 +11,8 @@
 // a step of the reduction into registers, 16 bytes of a row a load, while the products of the two steps before it run
 // out of LDS. The ways from tap to tap are a table in the lanes of a wavefront.
 // gemm_loads.h says how they are read.
+//
+// Products are made by the matrix unit, or by the vector unit where there is none (fma_tile.h).
 //
 // Limits: a group of few output channels leaves columns of its tile unused.
 #pragma once
@@ -26,8 +28,8 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
   using Loads::fetch, Loads::fetch_blocks, Loads::fetch_packed, Loads::fetch_strided, Loads::store_to_lds;
   using Loads::Loads, Loads::arguments, Loads::first_column, Loads::group, Loads::part, Loads::shape, Loads::product;
   using Loads::place_of;
-  using Loads::taps_d, Loads::taps_h, Loads::taps_w, Loads::mask_of, Loads::of_lane, Loads::offset_of,
-      Loads::first_lane, Loads::segment, Loads::depth;
+  using Loads::taps_d, Loads::taps_h, Loads::taps_w, Loads::mask_of, Loads::offset_of, Loads::first_lane,
+      Loads::segment, Loads::depth;
   using typename Loads::Product, typename Loads::Tap;
 
   // ---- the reduction
@@ -68,11 +70,11 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     int64_t way;
     int32_t weight_way;
   };
-  static constexpr int32_t end_lane = 63;
+  static constexpr int32_t end_lane = wave_lanes - 1;
   static constexpr bool fits_table = plan.taps() <= end_lane;
   // The lanes of the taps from number `first` on.
   __device__ TapLanes tap_lanes(int32_t first) const {
-    const int32_t lane = thread_index() % 64;
+    const int32_t lane = thread_index() % wave_lanes;
     if (lane == end_lane) return {{0, 0, 0, 0, ~0u}, 0, 0};
     const TapNumbers at = numbers_of(first + lane);
     const GemmView& view = arguments.input_view;

@@ -218,13 +218,13 @@ class Row {
   // Reduces the values of all threads of the row, and of the rows with common statistics, to one.
   template <int values_count, class Fold>
   __device__ void fold(float (&values)[values_count], const Fold& fold) const {
-    constexpr int wave = 64, row_threads = lanes * threads;
+    constexpr int wave = wave_lanes, row_threads = lanes * threads;
 #pragma clang loop unroll(full)
     for (float& value : values) {
       value = fold_lanes<1, static_cast<int>(plan.group_lanes)>(value, fold);
       value = fold_lanes < lanes, row_threads<wave ? row_threads : wave>(value, fold);
     }
-    if constexpr (plan.uses_lds()) {
+    if constexpr (plan.uses_lds(wave)) {
       float(&partial)[2][nest_threads] = exchanged();
       constexpr int part_threads = lanes < wave ? wave : lanes;
       const int thread = thread_index(), begin = thread / row_threads * row_threads + lane_;
@@ -277,7 +277,7 @@ class Row {
   // One place in LDS for every fold.
   __device__ static float (&exchanged())[2][nest_threads] {
     __shared__ float partial[2][nest_threads];
-    static_assert(sizeof partial == plan.lds_bytes());
+    static_assert(sizeof partial == plan.lds_bytes(wave_lanes));
     return partial;
   }
 

@@ -66,8 +66,8 @@ struct RowPlan {
   constexpr int64_t capacity() const { return threads * vector * held; }
   constexpr bool always_fits() const { return columns > 0 && columns <= capacity(); }
   // Wavefronts that share a row exchange two numbers for each thread.
-  constexpr bool uses_lds() const { return threads > 1 && lanes * threads > 64; }
-  constexpr int64_t lds_bytes() const { return uses_lds() ? 2 * nest_threads * 4 : 0; }
+  constexpr bool uses_lds(int64_t wave = gpu.wave_lanes) const { return threads > 1 && lanes * threads > wave; }
+  constexpr int64_t lds_bytes(int64_t wave = gpu.wave_lanes) const { return uses_lds(wave) ? 2 * nest_threads * 4 : 0; }
 
   static constexpr int64_t product(const RowSizes& sizes, int first, int end) {
     int64_t result = 1;

@@ -7,12 +7,19 @@
 
 #include <stdint.h>
 
-#define ONNXC_KERNELS_ISA gfx942
+#include "machine/gpu_machine.h"
 
-// At least two wavefronts share a SIMD unit: the compiler then keeps MFMA sums in plain registers, of which a wavefront
-// has 256, instead of moving them to and from accumulation registers.
-#define ONNXC_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2)))
-// And no more than two: registers serve loads in flight rather than a third wavefront.
+// The row of the GPU that this file is compiled for; the compile command names it.
+#ifndef ONNXC_GPU
+#define ONNXC_GPU gfx942
+#endif
+#define ONNXC_KERNELS_ISA ONNXC_GPU
+
+// At least so many wavefronts share a SIMD unit. With two the compiler keeps MFMA sums in plain registers, of which a
+// wavefront has 256, instead of moving them to and from accumulation registers. Where there is no MFMA, half of those
+// that fit: with all 256 registers of RDNA3 the compiler's schedule takes some more.
+#define ONNXC_PLANNED_WAVES __attribute__((amdgpu_waves_per_eu(onnxc::kernels::planned_waves)))
+// No more than two: registers serve loads in flight rather than a third wavefront.
 #define ONNXC_ONLY_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2, 2)))
 
 #ifndef __global__
@@ -25,12 +32,19 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Launches and tiles are planned for one GPU (launch.h), whose plans every GPU carries out; what differs from GPU to
+// GPU inside of a kernel follows from this row.
+inline constexpr machine::GpuMachine own_gpu = machine::ONNXC_GPU;
+inline constexpr int wave_lanes = own_gpu.wave_lanes, planned_waves = own_gpu.has_mfma ? 2 : own_gpu.waves_per_simd / 2;
+
 // The indices of the running work item. Blocks have one axis.
 __device__ inline int64_t block_index() { return __builtin_amdgcn_workgroup_id_x(); }
 __device__ inline int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }
 
-// The number of the wavefront in its block, which the compiler learns to be the same for all of its lanes.
-__device__ inline int wave_index() { return __builtin_amdgcn_readfirstlane(thread_index() / 64); }
+// Products deal out their work to quarters of a block, of 64 threads: a wavefront, or two of 32 lanes. The number of a
+// thread's quarter, which the compiler learns to be the same for all lanes of a wavefront.
+inline constexpr int quarter_threads = 64;
+__device__ inline int quarter_index() { return __builtin_amdgcn_readfirstlane(thread_index() / quarter_threads); }
 
 // All threads of the block reach it, and see what the others wrote to LDS before it. The fences keep the compiler from
 // moving accesses across the instruction.

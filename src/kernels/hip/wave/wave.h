@@ -6,10 +6,19 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// The value of one lane of the wavefront, the same for all of them.
+__device__ inline int32_t of_lane(int32_t value, int32_t lane) { return __builtin_amdgcn_readlane(value, lane); }
+__device__ inline int64_t of_lane(int64_t value, int32_t lane) {
+  const int32_t low = of_lane(static_cast<int32_t>(value), lane),
+                high = of_lane(static_cast<int32_t>(value >> 32), lane);
+  return static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 | static_cast<uint32_t>(low));
+}
+
 // The value of the lane whose number differs in the bit `distance`. With `is_uniform`, lanes that differ in lower bits
 // hold the same value: then a mirror image of 8 or 16 lanes serves, which the vector unit makes by itself.
 template <int distance, bool is_uniform>
 __device__ inline float exchange(float value) {
+  static_assert(distance < wave_lanes);
   const int bits = __builtin_bit_cast(int, value);
   // Codes of DPP: permutations of four lanes, mirrors of half a row of 16 lanes and of a row.
   constexpr int code = distance == 1                 ? 0xb1
@@ -23,7 +32,7 @@ __device__ inline float exchange(float value) {
   else if constexpr (distance < 32)
     result = __builtin_amdgcn_ds_swizzle(bits, distance << 10 | 0x1f);
   else
-    result = __builtin_amdgcn_ds_bpermute((thread_index() % 64 ^ 32) * 4, bits);
+    result = __builtin_amdgcn_ds_bpermute((thread_index() % wave_lanes ^ distance) * 4, bits);
   return __builtin_bit_cast(float, result);
 }
 
@@ -63,8 +72,9 @@ __device__ inline float scatter_sums(float (&values)[16]) {
     const bool is_upper = (thread_index() & distance) != 0;
 #pragma clang loop unroll(full)
     for (int i = 0; i < count / 2; ++i) {
-      const float kept = is_upper ? values[2 * i + 1] : values[2 * i],
-                  sent = is_upper ? values[2 * i] : values[2 * i + 1];
+      // Both are read before one is chosen, which would otherwise be an index that a lane makes.
+      const float first = values[2 * i], second = values[2 * i + 1];
+      const float kept = is_upper ? second : first, sent = is_upper ? first : second;
       values[i] = kept + exchange_in_row<distance>(sent);
     }
     return scatter_sums<count / 2>(values);

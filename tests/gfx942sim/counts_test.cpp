@@ -162,6 +162,19 @@ TEST_F(Counting, PowerLimitsProductsOf16BitsOnAllUnits) {
   EXPECT_EQ(of_float32.cycles[static_cast<int>(Bound::power)], 0);
 }
 
+TEST_F(Counting, AnXcdThatIsADeviceHasItsShare) {
+  const Launch products = launch("matrix", 304 * 8, 256);
+  const Counts counts = run("matrix", 304 * 8, 256);
+  const ModelledTime whole = modelled_time(products, counts);
+  setenv("GFX942SIM_PARTITION", "cpx,nps4", 1);
+  const ModelledTime part = modelled_time(products, counts);
+  unsetenv("GFX942SIM_PARTITION");
+  // 38 compute units in place of 304, and an eighth of what all share.
+  EXPECT_DOUBLE_EQ(part.total_cycles(), 8 * whole.total_cycles());
+  for (const Bound bound : {Bound::l1, Bound::l2, Bound::infinity_cache, Bound::memory})
+    EXPECT_DOUBLE_EQ(part.cycles[static_cast<int>(bound)], 8 * whole.cycles[static_cast<int>(bound)]);
+}
+
 TEST_F(Counting, DoesNotDependOnThreads) {
   const Counts first = run("scattered", 16), second = run("scattered", 16);
   EXPECT_EQ(first.group_cycles, second.group_cycles);

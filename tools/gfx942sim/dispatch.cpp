@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "gfx942sim/partition.h"
 #include "machine/gpu_machine.h"
 #include "support/diagnostics.h"
 
@@ -158,7 +159,7 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   FirstFault first_fault;
   RaceDetector races(options.races);
   Counts total;
-  Traffic traffic;
+  Traffic traffic(partition_from_environment().gpu.xcds);
   std::mutex total_mutex;
   auto work = [&] {
     const double start = seconds_of_thread();

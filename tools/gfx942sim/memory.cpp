@@ -32,7 +32,6 @@ DeviceMemory::DeviceMemory() {
 DeviceMemory::~DeviceMemory() { munmap(reinterpret_cast<void*>(reserved_), reserved_bytes); }
 
 const Allocation* DeviceMemory::allocate(uint64_t size, const std::string& label, int device) {
-  if (size > total_bytes - used_bytes(device)) return nullptr;
   const uint64_t span = round_up(size, alignment) + guard_bytes;
   if (span > reserved_ + reserved_bytes - next_) return nullptr;
   auto* bytes = static_cast<std::byte*>(std::malloc(size + 1));

@@ -31,14 +31,13 @@ struct Allocation {
 
 class DeviceMemory {
  public:
-  static constexpr uint64_t total_bytes = uint64_t{192} << 30;  // of each device, an MI300X's
-
   DeviceMemory();
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Filled with 0xff, which is NaN in every float type. Null when the device has no room left.
+  // Filled with 0xff, which is NaN in every float type. How much fits a device its owner knows. Null
+  // when the host has no room.
   const Allocation* allocate(uint64_t size, const std::string& label, int device = any_device);
   // Makes memory of the host visible to kernels at its own address.
   const Allocation* adopt(void* host_memory, uint64_t size, const std::string& label);
@@ -52,9 +51,13 @@ class DeviceMemory {
   // What lies at or next to an address, for reports: "4 bytes behind the end of allocation (1024 bytes)".
   std::string describe(uint64_t address) const;
 
-  uint64_t used_bytes(int device) const {
-    const auto found = used_.find(device);
-    return found == used_.end() ? 0 : found->second;
+  // Of the devices for which it holds.
+  template <class Predicate>
+  uint64_t used_bytes(const Predicate& counts) const {
+    uint64_t sum = 0;
+    for (const auto& [device, bytes] : used_)
+      if (counts(device)) sum += bytes;
+    return sum;
   }
 
  private:

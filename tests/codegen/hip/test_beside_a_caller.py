@@ -248,8 +248,11 @@ def current_device(hip: Hip) -> int:
 
 
 @pytest.mark.usefixtures("order")
-def test_two_gpus_at_once(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("modes", ["spx", "cpx", "cpx,nps4"])
+def test_two_gpus_at_once(caller: Caller, monkeypatch: pytest.MonkeyPatch, modes: str) -> None:
+    """Whole ones, or two dies of one."""
     monkeypatch.setenv("GFX942SIM_DEVICES", "2")
+    monkeypatch.setenv("GFX942SIM_PARTITION", modes)
     hip = caller.hip
     instances = [caller.create(device=device) for device in range(2)]
     all_values = []

@@ -3,11 +3,15 @@
 
 #include "gfx942sim/hip/api_call.h"
 #include "gfx942sim/hip/device_properties.h"
+#include "gfx942sim/partition.h"
 
 namespace gfx942sim::hip {
 namespace {
 
+int clock_kilohertz(const onnxc::machine::GpuMachine& gpu) { return static_cast<int>(gpu.clock_megahertz * 1000); }
+
 int attribute(hipDeviceAttribute_t name) {
+  const onnxc::machine::GpuMachine gpu = partition_from_environment().gpu;
   switch (name) {
     case hipDeviceAttributeWarpSize:
       return wave_size;
@@ -23,9 +27,9 @@ int attribute(hipDeviceAttribute_t name) {
     case hipDeviceAttributeMaxGridDimZ:
       return 0x7fffffff;
     case hipDeviceAttributeMaxSharedMemoryPerBlock:
-      return gpu.lds_bytes;
+      return static_cast<int>(gpu.lds_bytes);
     case hipDeviceAttributeClockRate:
-      return clock_kilohertz;
+      return clock_kilohertz(gpu);
     case hipDeviceAttributeComputeCapabilityMajor:
       return 9;
     case hipDeviceAttributeComputeCapabilityMinor:
@@ -43,10 +47,12 @@ int attribute(hipDeviceAttribute_t name) {
 }
 
 DeviceProperties device_properties() {
+  const Partition partition = partition_from_environment();
+  const onnxc::machine::GpuMachine& gpu = partition.gpu;
   DeviceProperties properties{};
   std::strcpy(properties.name, device_name);
   std::strcpy(properties.architecture, architecture_name);
-  properties.total_global_memory = DeviceMemory::total_bytes;
+  properties.total_global_memory = partition.memory_bytes();
   properties.shared_memory_per_block = properties.shared_memory_per_multiprocessor =
       properties.max_shared_memory_per_multiprocessor = gpu.lds_bytes;
   properties.registers_per_block = 65536;
@@ -56,7 +62,7 @@ DeviceProperties device_properties() {
     properties.max_threads_dim[axis] = 1024;
     properties.max_grid_size[axis] = 0x7fffffff;
   }
-  properties.clock_rate = clock_kilohertz;
+  properties.clock_rate = clock_kilohertz(gpu);
   properties.major = 9;
   properties.minor = 4;
   properties.multiprocessor_count = gpu.compute_units;
@@ -86,8 +92,7 @@ hipError_t hipDriverGetVersion(int* version) {
 hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }
 
 hipError_t hipGetDeviceCount(int* count) {
-  *count = device_count();
-  return hipSuccess;
+  return call("hipGetDeviceCount", [&](SimulatedDevice&) { *count = device_count(); });
 }
 
 hipError_t hipSetDevice(int device) {
@@ -157,7 +162,7 @@ hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int) {
 hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return call("hipMemGetInfo", [&](SimulatedDevice& device) {
     *free_bytes = device.free_bytes(current_device);
-    *total_bytes = DeviceMemory::total_bytes;
+    *total_bytes = partition_from_environment().memory_bytes();
   });
 }
 

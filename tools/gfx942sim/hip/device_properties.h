@@ -1,17 +1,13 @@
-// What the simulated GPU says of itself: an MI300X.
+// What the simulated GPU says of itself: an MI300X, or a part of one (partition.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "machine/gpu_machine.h"
-
 namespace gfx942sim::hip {
 
 inline constexpr const char* device_name = "AMD Instinct MI300X (gfx942sim)";
 inline constexpr const char* architecture_name = "gfx942:sramecc+:xnack-";
-inline constexpr onnxc::machine::GpuMachine gpu = onnxc::machine::gfx942;
-inline constexpr int clock_kilohertz = static_cast<int>(gpu.clock_megahertz * 1000);
 
 // hipDeviceProp_t as HIP 6 and later lay it out (hipDeviceProp_tR0600). The headers of HIP 5, which we build with, have
 // an older one.

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include "gfx942sim/partition.h"
 #include "gfx942sim/reports/report.h"
 #include "support/diagnostics.h"
 
@@ -50,7 +51,7 @@ bool is_known(const Handles& handles, Handle handle) {
 
 int device_count() {
   const char* text = std::getenv("GFX942SIM_DEVICES");
-  return text == nullptr ? 1 : std::clamp(std::atoi(text), 0, 64);
+  return text == nullptr ? partition_from_environment().devices : std::clamp(std::atoi(text), 0, 64);
 }
 
 void require_device(int device) {
@@ -79,11 +80,19 @@ SimulatedDevice::SimulatedDevice() {
 
 void* SimulatedDevice::allocate(size_t bytes) {
   if (bytes == 0) return nullptr;
-  const Allocation* allocation = memory_.allocate(bytes, "a device allocation", current_device);
+  const Allocation* allocation =
+      bytes > free_bytes(current_device) ? nullptr : memory_.allocate(bytes, "a device allocation", current_device);
   if (!allocation)
     throw Refusal(hipErrorOutOfMemory,
                   fmt::format("{} bytes asked for, {} are free", bytes, free_bytes(current_device)));
   return reinterpret_cast<void*>(allocation->address);
+}
+
+size_t SimulatedDevice::free_bytes(int device) const {
+  const Partition partition = partition_from_environment();
+  const uint64_t used = memory_.used_bytes(
+      [&](int other) { return other >= 0 && partition.domain_of(other) == partition.domain_of(device); });
+  return partition.memory_bytes() - std::min(partition.memory_bytes(), used);
 }
 
 void* SimulatedDevice::allocate_host(size_t bytes) {

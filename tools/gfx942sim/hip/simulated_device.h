@@ -1,6 +1,7 @@
-// The GPUs that the stand-in for libamdhip64 offers, GFX942SIM_DEVICES of them (1): their memory, modules and streams.
-// Work of a stream is held back until somebody waits for it (pending_work.h); while a stream captures, its operations
-// are noted in a graph instead, and what HIP does not allow then is refused and spoils the capture.
+// The devices that the stand-in for libamdhip64 offers, GFX942SIM_DEVICES of them (those of one MI300X, see
+// partition.h): their memory, modules and streams. Work of a stream is held back until somebody waits for it
+// (pending_work.h); while a stream captures, its operations are noted in a graph instead, and what HIP does not allow
+// then is refused and spoils the capture.
 #pragma once
 
 #define __HIP_PLATFORM_AMD__ 1
@@ -89,7 +90,8 @@ class SimulatedDevice {
   void fill(void* destination, int value, size_t bytes) const;
   // Memory of the host that a copy can be made from and to while the host does other things.
   bool is_pinned(const void* pointer) const;
-  size_t free_bytes(int device) const { return DeviceMemory::total_bytes - memory_.used_bytes(device); }
+  // In the memory that the device allocates in, which others may share.
+  size_t free_bytes(int device) const;
   void allow_peer_access(int device, int peer) { peers_[device] |= uint64_t{1} << peer; }
 
   Module* load(const void* image);

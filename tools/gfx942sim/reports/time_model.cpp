@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "machine/gpu_machine.h"
+#include "gfx942sim/partition.h"
 
 namespace gfx942sim {
 namespace {
 
 using onnxc::machine::gfx942;
 
-constexpr double compute_units = gfx942.compute_units, clock_megahertz = gfx942.clock_megahertz, simds = gfx942.simds;
+constexpr double clock_megahertz = gfx942.clock_megahertz, simds = gfx942.simds;
 constexpr uint64_t registers_per_simd = gfx942.registers, register_granule = gfx942.register_granule,
                    waves_per_simd_limit = gfx942.waves_per_simd, lds_bytes = gfx942.lds_bytes,
                    lds_granule = gfx942.lds_granule;
 constexpr double bytes_a_cycle(double bytes_a_second) { return bytes_a_second / (1e6 * clock_megahertz); }
-// Bytes a cycle: of L1 for a compute unit, of all L2 together.
-constexpr double l1_rate = gfx942.l1_bytes_a_cycle, l2_rate = gfx942.xcds * gfx942.l2_bytes_a_cycle;
+// Bytes a cycle: of L1 for a compute unit, of L2 for an XCD.
+constexpr double l1_rate = gfx942.l1_bytes_a_cycle, l2_rate = gfx942.l2_bytes_a_cycle;
 // What was measured, in bytes a cycle. The Infinity Cache: Chips and Cheese, "Testing AMD's Giant MI300X" (11.9 TB/s of
 // 17.2). Memory: Copy of BabelStream, as AMD's system acceptance asks for it of an MI300X (of 5.3 TB/s).
 constexpr double infinity_cache_rate = bytes_a_cycle(11.9e12), memory_rate = bytes_a_cycle(4.177285e12);
@@ -54,6 +54,8 @@ const char* to_text(Bound bound) {
 double ModelledTime::microseconds() const { return total_cycles() / clock_megahertz; }
 
 ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
+  const Partition partition = partition_from_environment();
+  const double compute_units = partition.gpu.compute_units;
   const double groups = static_cast<double>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   const double groups_of_unit = std::ceil(groups / compute_units);  // of the busiest
   const double share = groups_of_unit / groups;
@@ -77,9 +79,11 @@ ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
   set(Bound::scalar, static_cast<double>(counts.of_unit(Unit::scalar) + counts.of_unit(Unit::scalar_memory)) * share);
   set(Bound::lds, static_cast<double>(counts.lds_cycles) * share);
   set(Bound::l1, lines_to_bytes(counts.load_lines + counts.store_lines) * share / l1_rate);
-  set(Bound::l2, lines_to_bytes(counts.l1_misses + counts.store_lines) / l2_rate);
-  set(Bound::infinity_cache, lines_to_bytes(counts.lines_of_l2 + counts.different_stored_lines) / infinity_cache_rate);
-  set(Bound::memory, lines_to_bytes(counts.different_loaded_lines + counts.different_stored_lines) / memory_rate);
+  set(Bound::l2, lines_to_bytes(counts.l1_misses + counts.store_lines) / (partition.gpu.xcds * l2_rate));
+  set(Bound::infinity_cache,
+      lines_to_bytes(counts.lines_of_l2 + counts.different_stored_lines) / (partition.share() * infinity_cache_rate));
+  set(Bound::memory, lines_to_bytes(counts.different_loaded_lines + counts.different_stored_lines) /
+                         (partition.share() * memory_rate));
   set(Bound::latency, static_cast<double>(counts.group_cycles) / groups * std::ceil(groups_of_unit / resident));
   time.bound = static_cast<Bound>(std::max_element(time.cycles, time.cycles + bound_count) - time.cycles);
   return time;

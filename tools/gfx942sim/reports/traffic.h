@@ -11,8 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "machine/gpu_machine.h"
-
 namespace gfx942sim {
 
 inline constexpr uint64_t line_bytes = 128;
@@ -60,6 +58,7 @@ enum class LineSource : uint8_t { l1, l2, shared_cache };
 
 class Traffic {
  public:
+  explicit Traffic(int dies) : loaded_(static_cast<size_t>(dies)) {}
   // Groups are dealt in turn to the dies that have an L2 of their own.
   void begin_group(uint64_t number) {
     l1_ = {};
@@ -88,8 +87,8 @@ class Traffic {
 
   Cache l1_;
   uint64_t l1_misses_ = 0;
-  std::array<LineSet, onnxc::machine::gfx942.xcds> loaded_;  // by each die
-  LineSet* l2_ = loaded_.data();                             // of the group's die
+  std::vector<LineSet> loaded_;   // by each die
+  LineSet* l2_ = loaded_.data();  // of the group's die
   LineSet stored_;
   GroupLines of_group_;
 };

@@ -7,6 +7,7 @@
 
 #include "gfx942sim/code/module.h"
 #include "gfx942sim/operations/lds_bank_conflicts.h"
+#include "gfx942sim/partition.h"
 #include "gfx942sim/race_detector.h"
 #include "gfx942sim/reports/counts.h"
 #include "gfx942sim/wave/lds.h"
@@ -41,7 +42,7 @@ class WorkGroup {
   // For the operations.
   Lds lds;
   Counts counts;
-  Traffic traffic;
+  Traffic traffic{partition_from_environment().gpu.xcds};
   GroupAccesses accesses;
   // The bytes behind a device address, or a fault of the lane; `stored` are those that a store is to write there.
   std::byte* global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,

@@ -65,7 +65,7 @@ MUTATIONS = [
     ),
     Mutation(
         "sums of loops: barrier between two halvings dropped",
-        [Change("    barrier();\n    if (thread < width)", "    if (thread < width)", "wave/nest.h")],
+        [Change("    barrier();\n    if (member < width)", "    if (member < width)", "wave/nest.h")],
         "which was never written",
     ),
 ]

@@ -149,6 +149,14 @@ ROWS = [
         5,
         {"w": _random(80, 10, 3, 3, 3, seed=1)},
     ),
+    Row(
+        "Conv 16->16 of float64 on 16^3",
+        "m (double[1, 16, 16, 16, 16] x) => (double[1, 16, 16, 16, 16] y) "
+        "{ y = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, w) }",
+        {"x": _random(1, 16, 16, 16, 16).astype(np.float64)},
+        5,
+        {"w": _random(16, 16, 3, 3, 3, seed=1).astype(np.float64)},
+    ),
 ]
 
 

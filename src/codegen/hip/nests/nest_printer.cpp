@@ -65,13 +65,39 @@ class KernelPrinter {
   }
 
  private:
-  bool shares_reduction() const { return schedule_.form == DeviceSchedule::Form::block_a_point; }
+  bool shares_reduction() const { return schedule_.form == DeviceSchedule::Form::threads_a_point; }
+  bool is_of_whole_block() const { return schedule_.point_threads == kernels::nest_threads; }
+  // The number of a thread among those of its point.
+  std::string member() const {
+    if (is_of_whole_block()) return "thread_index()";
+    return schedule_.are_points_adjacent ? fmt::format("thread_index() / {}", schedule_.points_a_block())
+                                         : fmt::format("thread_index() % {}", schedule_.point_threads);
+  }
+  std::string sharing_threads() const {
+    return fmt::format("{}, {}", schedule_.point_threads, schedule_.thread_stride());
+  }
 
   void print_points() {
+    if (shares_reduction() && !is_of_whole_block()) return print_groups_of_points();
     auto loop = point_loop(shares_reduction() ? "block_index()" : "block_index() * nest_threads + thread_index()");
     const NestScope::Block block(scope_);
     print_indices(schedule_.points, "point");
     print_ragged_ends();
+    scope_.print_lets();
+    print_ordered(0);
+  }
+
+  // Some points of a block at a time: all its threads go on together.
+  void print_groups_of_points() {
+    auto loop = writer_.scope(fmt::format(
+        "for (int64_t first = block_index() * {}; first < arguments.points; first += arguments.point_stride)",
+        schedule_.points_a_block()));
+    const NestScope::Block block(scope_);
+    writer_.line(schedule_.are_points_adjacent
+                     ? fmt::format("const int64_t own = first + thread_index() % {};", schedule_.points_a_block())
+                     : fmt::format("const int64_t own = first + thread_index() / {};", schedule_.point_threads));
+    writer_.line("const int64_t point = own < arguments.points ? own : arguments.points - 1;");
+    print_indices(schedule_.points, "point");
     scope_.print_lets();
     print_ordered(0);
   }
@@ -198,7 +224,8 @@ class KernelPrinter {
       print_stores();
       return;
     }
-    auto first_thread = writer_.scope("if (thread_index() == 0)");
+    auto first_thread =
+        writer_.scope(fmt::format("if ({} == 0{})", member(), is_of_whole_block() ? "" : " && own == point"));
     const NestScope::Block block(scope_);
     print_stores();
   }
@@ -275,24 +302,25 @@ class KernelPrinter {
 
   void print_shared_reduction() {
     {
-      auto loop =
-          writer_.scope(fmt::format("for (int64_t element = thread_index(); element < {}; element += nest_threads)",
-                                    scope_.text(schedule_.reduce_count())));
+      auto loop = writer_.scope(fmt::format(
+          "for (int64_t element = {}; element < {}; element += {})", member(), scope_.text(schedule_.shared_count()),
+          is_of_whole_block() ? "nest_threads" : std::to_string(schedule_.point_threads)));
       const NestScope::Block block(scope_);
-      print_indices(schedule_.reduce, "element");
+      print_indices(schedule_.shared_loops(), "element");
       scope_.print_lets();
-      print_folds();
+      print_reduce_loops(schedule_.reduce.size() - schedule_.own_loops);
     }
     for (const AccumulatorText& accumulator : accumulators_) {
       if (accumulator.has_extreme())
-        writer_.line(
-            fmt::format("{0} = fold_extremes(Extreme<{1}>{{{2}, {0}, {3}}}, []({1} extreme, {1} element) {{ return "
-                        "{4}; }}).position;",
-                        accumulator.name(), accumulator.extreme_type(), accumulator.extreme(),
-                        accumulator.extreme_number(), accumulator.replaced("extreme", "element")));
+        writer_.line(fmt::format(
+            "{0} = fold_extremes<{5}>(Extreme<{1}>{{{2}, {0}, {3}}}, []({1} extreme, {1} element) {{ return "
+            "{4}; }}).position;",
+            accumulator.name(), accumulator.extreme_type(), accumulator.extreme(), accumulator.extreme_number(),
+            accumulator.replaced("extreme", "element"), sharing_threads()));
       else
-        writer_.line(fmt::format("{0} = fold_block({0}, []({1} a, {1} b) -> {1} {{ return {2}; }});",
-                                 accumulator.name(), accumulator.type(), accumulator.folded("a", "b")));
+        writer_.line(fmt::format("{0} = fold_block<{3}>({0}, []({1} a, {1} b) -> {1} {{ return {2}; }});",
+                                 accumulator.name(), accumulator.type(), accumulator.folded("a", "b"),
+                                 sharing_threads()));
     }
   }
 
@@ -395,9 +423,10 @@ void print_launch(TextWriter& writer, const DeviceSchedule& schedule, const std:
     writer.line(fmt::format("arguments.b{} = static_cast<{}*>(frame.buffers[{}]);", storage, type,
                             places.at(static_cast<size_t>(storage))));
   for (const Symbol& dim : dims) writer.line(fmt::format("arguments.{0} = {0};", names.symbols.at(dim)));
-  const bool is_thread_a_point = schedule.form == DeviceSchedule::Form::thread_a_point;
+  using enum DeviceSchedule::Form;
+  const bool are_points_of_threads = schedule.form == thread_a_point || schedule.form == threads_a_point;
   writer.line(fmt::format("launch_points(frame, {}, {}, nest_threads, arguments);", kernel,
-                          is_thread_a_point ? "nest_threads" : "1"));
+                          are_points_of_threads ? schedule.points_a_block() : 1));
 }
 
 }  // namespace onnxc

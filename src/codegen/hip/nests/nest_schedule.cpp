@@ -10,9 +10,11 @@
 namespace onnxc {
 namespace {
 
-constexpr int64_t shortest_shared_reduction = 256;  // a shorter one leaves threads of its block without an element
-constexpr int64_t shortest_of_few = 64;             // with fewer points than compute units nothing else keeps them busy
-constexpr int64_t shortest_scan = 32;               // a thread walks a shorter one by itself
+constexpr int64_t shortest_shared_reduction = 64;
+constexpr int64_t fewest_point_threads = 8;  // that share a reduction
+// Threads that share reductions: four wavefronts for each SIMD, that one waits while others work.
+constexpr int64_t enough_sharing_threads = kernels::compute_units * kernels::nest_threads * 4;
+constexpr int64_t shortest_scan = 32;  // a thread walks a shorter one by itself
 constexpr int64_t enough_points = kernels::compute_units * kernels::nest_threads * 2;  // two wavefronts for each SIMD
 
 bool depends_on_order(const FlatNest& nest) {
@@ -37,10 +39,49 @@ DeviceSchedule::Form choose_form(const DeviceSchedule& schedule) {
       schedule.reduce, [&](const FlatLoop& loop) { return depends_on_another(loop, schedule.reduce); });
   if (schedule.nest.accumulators.empty() || !schedule.ordered.empty() || is_ragged) return thread_a_point;
   const auto points = estimate(schedule.points), elements = estimate(schedule.reduce);
-  const bool is_shared = points < kernels::compute_units
-                             ? elements >= shortest_of_few
-                             : points < enough_points && elements >= shortest_shared_reduction;
-  return is_shared ? block_a_point : thread_a_point;
+  const bool is_shared = points < enough_points && elements >= shortest_shared_reduction;
+  return is_shared ? threads_a_point : thread_a_point;
+}
+
+// Of a reduction that is shared: those of a block, or fewer where there are enough points.
+int64_t choose_point_threads(const DeviceSchedule& schedule) {
+  int64_t threads = kernels::nest_threads;
+  if (!schedule.ragged.empty()) return threads;  // points that do not exist are left out together
+  const double points = estimate(schedule.points);
+  while (threads > fewest_point_threads &&
+         points * static_cast<double>(threads / 2) >= static_cast<double>(enough_sharing_threads))
+    threads /= 2;
+  return threads;
+}
+
+// Inner loops of a few known iterations are a thread's own, where the others share out evenly.
+size_t choose_own_loops(const DeviceSchedule& schedule) {
+  constexpr int64_t most_own = 64;
+  if (depends_on_order(schedule.nest)) return 0;  // whose elements are numbered
+  size_t own = 0, best = 0;
+  int64_t own_count = 1;
+  while (own + 1 < schedule.reduce.size()) {
+    const std::optional<int64_t> extent = schedule.reduce[schedule.reduce.size() - 1 - own].extent.constant();
+    if (!extent || *extent <= 0 || own_count * *extent > most_own) break;
+    own_count *= *extent;
+    ++own;
+    const Expr shared = iterations({schedule.reduce.begin(), schedule.reduce.end() - static_cast<long>(own)});
+    const std::optional<int64_t> count = shared.constant();
+    if (estimate(shared) >= static_cast<double>(4 * schedule.point_threads) ||
+        (count && *count % schedule.point_threads == 0))
+      best = own;
+  }
+  return best;
+}
+
+// Whether neighbours along the loop are neighbours in what an accumulator loads.
+bool loads_along(const FlatLoop& loop, const FlatNest& nest) {
+  bool found = false;
+  for (const Accumulator& accumulator : nest.accumulators)
+    visit(accumulator.element, [&](const ScalarNode& node) {
+      found = found || (node.op == ScalarOp::load && moves_by_one(node.indices.front(), loop.symbol));
+    });
+  return found;
 }
 
 // The running fold of the one ordered loop, where it is long enough for a block.
@@ -187,8 +228,9 @@ int64_t TransposeTile::row_stride() const {
 int64_t TransposeTile::rounds() const { return store_size * load_size / kernels::nest_threads; }
 int64_t TransposeTile::lds_elements() const { return std::min(store_size, load_size) * row_stride(); }
 
+int64_t DeviceSchedule::points_a_block() const { return kernels::nest_threads / point_threads; }
 Expr DeviceSchedule::point_count() const { return iterations(points); }
-Expr DeviceSchedule::reduce_count() const { return iterations(reduce); }
+Expr DeviceSchedule::shared_count() const { return iterations(shared_loops()); }
 
 DeviceSchedule schedule_for_device(FlatNest nest) {
   DeviceSchedule schedule;
@@ -215,6 +257,11 @@ DeviceSchedule schedule_for_device(FlatNest nest) {
     schedule.form = DeviceSchedule::Form::block_a_scan;
   else
     schedule.form = choose_form(schedule);
+  if (schedule.form == DeviceSchedule::Form::threads_a_point) {
+    schedule.point_threads = choose_point_threads(schedule);
+    schedule.own_loops = choose_own_loops(schedule);
+    schedule.are_points_adjacent = !schedule.points.empty() && loads_along(schedule.points.back(), schedule.nest);
+  }
   return schedule;
 }
 

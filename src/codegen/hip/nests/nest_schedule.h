@@ -8,10 +8,12 @@
 //                   store them in the order of the stores, so that both sides move whole cache lines. The leading
 //                   dimension in LDS keeps the threads of either order on different banks. For plain stores of nests
 //                   without reductions; bound by memory.
-//   block a point:  the 256 threads of a block divide the reduce loops of a point and combine their results in LDS. For
-//                   reductions that are long, or so few that threads would stand idle. Not for ordered loops. An
-//                   argument reduction, whose result depends on the order of the elements, folds extremes with the
-//                   number of the element that each was.
+//   threads a point: the 256 threads of a block, or some neighbouring ones, divide the reduce loops of a point and
+//   combine
+//                   their results in LDS. For reductions that are long, or so few that threads would stand idle; no
+//                   more threads a point than keep the GPU busy. Not for ordered loops. An argument reduction, whose
+//                   result depends on the order of the elements, folds extremes with the number of the element that
+//                   each was.
 //   block a scan:   a running sum or product (ir/loops/running_fold.h): the threads of a block fold 256 iterations of
 //                   the ordered loop at a time, in eight steps through LDS, and carry the sum to the next.
 // Ordered loops whose stores combine with what they find, and mean the same in any order (is_order_free), are loops
@@ -40,7 +42,7 @@ struct TransposeTile {
 };
 
 struct DeviceSchedule {
-  enum class Form { thread_a_point, block_a_point, block_a_tile, block_a_scan };
+  enum class Form { thread_a_point, threads_a_point, block_a_tile, block_a_scan };
 
   Form form = Form::thread_a_point;
   std::vector<FlatLoop> points, ordered, reduce;  // outermost first
@@ -49,12 +51,24 @@ struct DeviceSchedule {
   std::vector<FlatLoop> ragged;
   std::optional<TransposeTile> tile;  // of block_a_tile
   std::optional<RunningFold> scan;    // of block_a_scan
+  // Threads that share a point's reduction, a power of two. Each runs the innermost `own_loops` of `reduce` by itself:
+  // the numbers of their iterations need no division.
+  int64_t point_threads = 1;
+  size_t own_loops = 0;
+  bool are_points_adjacent = false;  // neighbouring threads have neighbouring points; else they share one
+
+  int64_t points_a_block() const;
+  // From one of a point's threads to the next.
+  int64_t thread_stride() const { return are_points_adjacent ? points_a_block() : 1; }
+
   bool has_atomic_stores = false;
   FlatNest nest;  // with the loops above as its symbols; its own loops are empty
 
-  // Iterations of the loops of `points`, and of `reduce`.
+  // The loops of `reduce` whose iterations threads share.
+  std::vector<FlatLoop> shared_loops() const { return {reduce.begin(), reduce.end() - static_cast<long>(own_loops)}; }
+  // Iterations of the loops of `points`, and of those that threads share.
   Expr point_count() const;
-  Expr reduce_count() const;
+  Expr shared_count() const;
 };
 
 DeviceSchedule schedule_for_device(FlatNest nest);

@@ -23,20 +23,20 @@ __device__ inline int64_t quotient(int64_t a, int64_t b) {
 // The index, or the last below `end`.
 __device__ inline int within(int index, int end) { return index < end ? index : end - 1; }
 
-// Reduces the values of all threads of the block to one, in an order that does not depend on the machine; every thread
-// gets the result. All threads of the block must call it.
-template <class T, class Fold>
+// Reduces the values of `count` threads, `stride` apart, to one, in an order that does not depend on the machine; each
+// of them gets the result. All threads of the block must call it.
+template <int count = nest_threads, int stride = 1, class T, class Fold>
 __device__ inline T fold_block(T value, Fold fold) {
   __shared__ T partial[nest_threads];
-  const int thread = thread_index();
+  const int thread = thread_index(), member = thread / stride % count;
   barrier();  // the block may still be reading what an earlier call left
   partial[thread] = value;
-  for (int width = nest_threads / 2; width > 0; width /= 2) {
+  for (int width = count / 2; width > 0; width /= 2) {
     barrier();
-    if (thread < width) partial[thread] = fold(partial[thread], partial[thread + width]);
+    if (member < width) partial[thread] = fold(partial[thread], partial[thread + width * stride]);
   }
   barrier();
-  return partial[0];
+  return partial[thread - member * stride];
 }
 
 // Folds the value of each thread of the block with those of all threads before it; `total` is the fold of all. All
@@ -98,10 +98,10 @@ struct Extreme {
   int64_t number;  // of the element, in the order of the reduction
 };
 
-// The position of the extreme of all threads of the block, as if one had seen the elements in their order.
-template <class T, class Replaces>
+// The position of the extreme of these threads, as if one had seen the elements in their order.
+template <int count, int stride, class T, class Replaces>
 __device__ inline Extreme<T> fold_extremes(Extreme<T> extreme, Replaces replaces) {
-  return fold_block(extreme, [&](const Extreme<T>& a, const Extreme<T>& b) {
+  return fold_block<count, stride>(extreme, [&](const Extreme<T>& a, const Extreme<T>& b) {
     if (a.position < 0) return b;
     if (b.position < 0) return a;
     const bool in_order = a.number < b.number;

@@ -99,6 +99,7 @@ class Builder(Layers, Pointwise, Movement, Reductions, Drawing):
         made = self.tensors[1:]
         outputs = [each for each in made if each.name in self.unread]
         outputs += [each for each in made if each not in outputs and self.below(8) == 0]
+        outputs = outputs or made[-1:]  # what read the last may have been given up
         x = self.tensors[0]
         return RandomGraph(
             self.prefix, self.kind, self.whole, tuple(self.nodes), self.values, self.constants, x.dims,

@@ -83,8 +83,9 @@ class KernelSpec {
   virtual DType accumulator() const { return DType::float32; }
   // Whether it stores each element of the output, at the axes of the epilogue; else a part, wherever in it.
   virtual bool fills_output() const { return true; }
-  // Whether its operands may be views of part of a buffer.
-  virtual bool accepts_views() const { return true; }
+  // Whether its operands may be views of part of a buffer: a kernel that is given their strides takes them, one that
+  // reads elements one behind another does not. Each kernel says so, since it would read other elements without a word.
+  virtual bool accepts_views() const = 0;
 };
 
 // The types that kernels load and store, all of which they compute with in float32. A kernel of other types names them

@@ -48,6 +48,7 @@ class ConvolutionSpec : public CpuKernelSpec {
   std::string arithmetic() const override { return template_.arithmetic; }
   bool uses_tiles() const override { return template_.uses_tiles; }
   DType accumulator() const override { return template_.accumulator; }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {

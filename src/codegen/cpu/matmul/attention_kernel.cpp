@@ -24,6 +24,7 @@ class AttentionSpec : public CpuKernelSpec {
   }
   std::vector<std::string> headers() const override { return {"kernels/cpu/attention/attention.h"}; }
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {

@@ -39,6 +39,7 @@ class ByteMatmulSpec : public CpuKernelSpec {
   std::string arithmetic() const override { return "int8"; }
   bool uses_tiles() const override { return template_.uses_tiles; }
   DType accumulator() const override { return DType::int32; }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {

@@ -37,6 +37,7 @@ class TilesMatmulSpec : public CpuKernelSpec {
   EpilogueForm epilogue_form() const override { return EpilogueForm::rows; }
   std::string arithmetic() const override { return is_of_digits_ ? "digits" : "bfloat16"; }
   bool uses_tiles() const override { return true; }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override { return operands_; }
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {

@@ -14,6 +14,7 @@ class MomentsSpec : public CpuKernelSpec {
       : dtype_(input.dtype), shape_(input.shape), groups_(std::move(groups)), operands_(std::move(operands)) {}
 
   std::vector<std::string> headers() const override { return {header_path}; }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override { return operands_; }
 
   std::string sizes(const KernelText& text) const override {

@@ -21,6 +21,7 @@ class ChannelShiftSpec : public CpuKernelSpec {
         operations_(std::move(operations)) {}
 
   std::string describe() const override { return fmt::format("{} to channel {}", role_, shift_); }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override {
     Shape output = shape_;
     output[1] = output_channels_;

@@ -17,6 +17,7 @@ class LayoutCopySpec : public CpuKernelSpec {
         role_(std::move(role)),
         operations_(std::move(operations)) {}
 
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override {
     KernelOperand rows = whole_operand(shape_, {Layout::row_major(shape_.size())});
     KernelOperand blocks = whole_operand(shape_, {Layout::channel_blocked(shape_.size(), lanes_)});

@@ -38,6 +38,7 @@ class PoolSpec : public CpuKernelSpec {
     return fmt::format("pool {} {} stride {}", name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
   }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override {
     KernelOperands result{{window_operand(window_, window_.input_channels, &WindowAxis::input, {layout_})},
                           window_operand(window_, window_.input_channels, &WindowAxis::output, {layout_})};

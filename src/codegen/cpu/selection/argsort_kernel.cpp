@@ -13,6 +13,7 @@ class ArgsortCallSpec : public CpuKernelSpec {
       : dtype_(dtype), shape_(std::move(shape)), argsort_(argsort) {}
 
   std::string describe() const override { return "argsort"; }
+  bool accepts_views() const override { return false; }
   KernelOperands operands() const override {
     const Layout rows = Layout::row_major(shape_.size());
     Shape sorted = shape_;

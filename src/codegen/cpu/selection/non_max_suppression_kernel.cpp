@@ -18,6 +18,7 @@ class SuppressionCallSpec : public CpuKernelSpec {
   }
 
   std::string describe() const override { return "non_max_suppression"; }
+  bool accepts_views() const override { return false; }
   KernelOperands operands() const override { return operands_; }
   std::vector<std::string> headers() const override { return {"kernels/cpu/selection/non_max_suppression.h"}; }
   std::string type(const KernelCall&, const Program&, const std::string&) const override { return "NonMaxSuppression"; }

@@ -42,6 +42,7 @@ class AttentionSpec : public HipKernelSpec {
   std::string describe() const override {
     return fmt::format("attention {}->{}->{} {}", plan_.depth, keys(), plan_.columns, name(plan_.products));
   }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override { return operands_; }
   std::string device_header() const override { return "kernels/hip/attention/attention.h"; }
   std::string host_header() const override { return "kernels/hip/attention/attention_geometry.h"; }

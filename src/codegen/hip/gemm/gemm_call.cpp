@@ -56,6 +56,7 @@ class GemmSpec : public HipKernelSpec {
     return fmt::format("implicit_gemm<{}>", plan_text(plan_of(call, program)));
   }
   bool writes_row_major() const override { return true; }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override { return operands_; }
 
   std::string arguments(const KernelCall& call, const KernelText& text) const override {

@@ -39,6 +39,7 @@ class ChannelwiseSpec : public HipKernelSpec {
     return fmt::format("channelwise<{}>", plan_text(plan_of(call, program)));
   }
   bool writes_row_major() const override { return true; }
+  bool accepts_views() const override { return true; }
   KernelOperands operands() const override {
     const ConvSpec& spec = convolution_.spec;
     const Layout rows = Layout::row_major(spec.axes.size() + 2);

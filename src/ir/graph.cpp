@@ -35,7 +35,9 @@ const Attribute* Node::find_attribute(std::string_view name) const {
 std::string Origin::describe() const {
   // The name of a node of PyTorch's older exporter says its module already.
   const std::string where = place.line.empty() ? "" : ", " + place.describe();
-  return fmt::format("node {} ({}{})", quote(name), printable(type), where);
+  const std::string what =
+      expanded.empty() || expanded == type ? printable(type) : printable(expanded) + ", in its " + printable(type);
+  return fmt::format("node {} ({}{})", quote(name), what, where);
 }
 
 std::string SizeRule::describe() const {

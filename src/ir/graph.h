@@ -30,9 +30,11 @@ struct Origin {
   std::string domain;  // "" for ai.onnx
   int version = 0;     // of the operator set that the model imports for the domain
   SourcePlace place = {};
+  std::string expanded = {};  // the type of the file's node, where this one is a part of what it became
 
-  // "node 'conv1' (Conv)", how messages call it; where the file names the user's line also that: "node 'node_cat_3'
-  // (Concat, monai/networks/blocks/dynunet_block.py:242 in skip_layers.upsample)".
+  // "node 'conv1' (Conv)", how messages call it, or "node 'best' (TopK, in its ArgSort)"; where the file names the
+  // user's line also that: "node 'node_cat_3' (Concat, monai/networks/blocks/dynunet_block.py:242 in
+  // skip_layers.upsample)".
   std::string describe() const;
 };
 

@@ -15,7 +15,9 @@ std::unique_ptr<Node> ExpandContext::make_node(std::string_view domain, std::str
   auto node = std::make_unique<Node>();
   node->op = find_op(domain, type, expansion_version);
   internal_check(node->op != nullptr, "an expansion into operators that have rows");
-  node->origin = {node_.origin.name, std::string(type), std::string(domain), expansion_version, node_.origin.place};
+  const Origin& origin = node_.origin;
+  node->origin = {origin.name,       std::string(type), std::string(domain),
+                  expansion_version, origin.place,      origin.expanded.empty() ? origin.type : origin.expanded};
   node->branch = node_.branch;
   node->condition = node_.condition;
   node->inputs = std::move(inputs);

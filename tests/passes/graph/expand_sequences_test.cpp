@@ -102,7 +102,7 @@ input %x: float32[2]
 %z/Mul: int64[1] = Mul(%z/Shape, %z/Shape)  # [2*max(0, n)]
 %z/Concat: int64[1] = Concat(%z/Mul) {axis=0}  # [2*max(0, n)]
 %z: float32[z_dim0] = Reshape(%z/Transpose, %z/Concat) {allowzero=1}
-guard 2*max(0, n) == z_dim0  # node 'z' (Reshape): 2*max(0, n) elements of the input [max(0, n), 2] cannot take the shape [2*max(0, n)]
+guard 2*max(0, n) == z_dim0  # node 'z' (ConcatFromSequence, in its Reshape): 2*max(0, n) elements of the input [max(0, n), 2] cannot take the shape [2*max(0, n)]
 output %y
 output %z
 )");

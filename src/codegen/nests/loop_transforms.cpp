@@ -39,6 +39,26 @@ std::optional<int64_t> estimated_step(const Expr& offset, const FlatLoop& loop) 
   }
 }
 
+// The first divisor of `symbol % divisor` in an expression that divides the extent of the loop over the symbol.
+std::optional<Expr> period_in(const Expr& expr, const FlatLoop& loop) {
+  for (const Term& term : expr.terms())
+    for (const Atom& factor : term.factors) {
+      if (factor->kind == AtomKind::mod && factor->operands[0].as_symbol() == loop.symbol &&
+          exact_quotient(loop.extent, factor->operands[1]))
+        return factor->operands[1];
+      for (const Expr& operand : factor->operands)
+        if (std::optional<Expr> found = period_in(operand, loop)) return found;
+    }
+  return std::nullopt;
+}
+
+bool bounds_another(const FlatLoop& loop, const std::vector<FlatLoop>& loops) {
+  return std::ranges::any_of(loops,
+                             [&](const FlatLoop& other) { return other.extent.symbols().contains(loop.symbol); });
+}
+
+constexpr int64_t shortest_period = 4;
+
 bool depends_on(const FlatLoop& inner, const FlatLoop& outer) { return inner.extent.symbols().contains(outer.symbol); }
 
 }  // namespace
@@ -90,6 +110,24 @@ std::pair<FlatLoop, FlatLoop> tile_loop(const FlatLoop& loop, int64_t size, Flat
                         whole_tiles ? Expr(size) : min(size, loop.extent - first), loop.kind};
   substitute(nest, {{loop.symbol, first + within.symbol}});
   return {tile, within};
+}
+
+void split_periodic_loops(FlatNest& nest) {
+  for (size_t i = 0; i < nest.loops.size(); ++i) {
+    const FlatLoop loop = nest.loops[i];
+    if (loop.kind != AxisKind::parallel || bounds_another(loop, nest.loops)) continue;
+    std::optional<Expr> period;
+    for_each_expr(nest, [&](const Expr& expr) {
+      if (!period) period = period_in(expr, loop);
+    });
+    if (!period || estimate(*period) < shortest_period) continue;
+    const Expr count = *exact_quotient(loop.extent, *period);
+    const FlatLoop periods{Symbol::axis(loop.symbol.name() + "_period", count), count, loop.kind},
+        within{Symbol::axis(loop.symbol.name(), *period), *period, loop.kind};
+    substitute(nest, {{loop.symbol, *period * periods.symbol + within.symbol}});
+    nest.loops[i] = periods;
+    nest.loops.insert(nest.loops.begin() + static_cast<std::ptrdiff_t>(i) + 1, within);
+  }
 }
 
 int64_t estimate(const Expr& extent) {

@@ -28,6 +28,12 @@ int64_t estimate(const std::vector<FlatLoop>& loops, size_t first = 0);
 // Removes loops of one iteration, whose symbols become 0.
 void drop_single_iterations(FlatNest& nest);
 
+// Splits loops at what their index is taken modulo, where that is known to divide their extent: inside, memory is
+// contiguous again. Short periods are left alone.
+//
+// Before: i<3*N  y[i] = x[i % N]. After: i_period<3, i<N  y[N*i_period + i] = x[i].
+void split_periodic_loops(FlatNest& nest);
+
 // Sorts independent loops by the stride of `offset` along them, larger strides outside. A loop without a known stride
 // stays outermost; a loop over lanes stays inside the loop over blocks that bounds it.
 void order_by_offset(std::vector<FlatLoop>& loops, const Expr& offset);

@@ -51,12 +51,15 @@ std::vector<NestScope::StorageUse> NestScope::storages() const {
 }
 
 void NestScope::declare_pointers(const std::string& buffers) {
-  for (const auto& [storage, type] : storages()) {
-    const std::string pointer = fmt::format("b{}", storage);
-    writer_.line(fmt::format("{}* const {} = static_cast<{}*>({}[{}]);", type, pointer, type, buffers,
-                             model_.storages.at(storage)));
-    name_pointer(storage, pointer);
-  }
+  for (const StorageUse& use : storages()) declare_pointer(use, buffers);
+}
+
+void NestScope::declare_pointer(const StorageUse& use, const std::string& buffers) {
+  if (pointers_.contains(use.storage)) return;
+  const std::string pointer = fmt::format("b{}", use.storage);
+  writer_.line(fmt::format("{}* const {} = static_cast<{}*>({}[{}]);", use.type, pointer, use.type, buffers,
+                           model_.storages.at(use.storage)));
+  name_pointer(use.storage, pointer);
 }
 
 bool NestScope::is_available(const std::set<Symbol>& symbols) const {

@@ -31,14 +31,16 @@ class NestScope {
   std::string value(const Scalar& scalar) { return printer_.value(scalar); }
   void set_accumulator(int slot, std::string text) { printer_.set_accumulator(slot, std::move(text)); }
 
-  // "const float* const b2 = ..." for every storage that the nest touches, from an array of their memory.
-  void declare_pointers(const std::string& buffers);
   // How the nest touches a storage, in the order of the storages.
   struct StorageUse {
     BufferId storage;
     std::string type;  // of an element, const where it is only read
   };
   std::vector<StorageUse> storages() const;
+  // "const float* const b2 = ..." for every storage that the nest touches and that has no name yet, from an array of
+  // their memory.
+  void declare_pointers(const std::string& buffers);
+  void declare_pointer(const StorageUse& use, const std::string& buffers);
   void name_pointer(BufferId storage, std::string name) { pointers_.emplace(storage, std::move(name)); }
   const std::string& pointer(BufferId storage) const { return pointers_.at(storage); }
 

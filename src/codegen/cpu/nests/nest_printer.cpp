@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/nests/reduction_printer.h"
+#include "kernels/cpu/vector/transposed_tile_sizes.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -28,7 +29,7 @@ class NestPrinter {
     if (!nest_.accumulators.empty()) writer_.line("#pragma clang fp contract(fast)");
     writer_.line("const NestCall& call = *static_cast<const NestCall*>(context);");
     declare_dims(writer_, dims_of_nest(), model_, "call.frame.symbols");
-    scope_.declare_pointers("call.buffers");
+    declare_pointers();
     scope_.print_lets();
     hoist_outside();
     const bool is_one_task = schedule_.task_loops <= 1 && schedule_.tasks.is_constant(1);
@@ -36,6 +37,15 @@ class NestPrinter {
       print_loops(0);
     else
       print_task_loop();
+  }
+
+  // Tiles are memory of the loops around them.
+  void declare_pointers() {
+    for (size_t i = 0; i < schedule_.tiles.size(); ++i)
+      scope_.name_pointer(schedule_.tiles[i].memory, fmt::format("tile{}", i));
+    scope_.declare_pointers("call.buffers");
+    for (const TransposedTile& tile : schedule_.tiles)
+      scope_.declare_pointer({tile.storage, "const " + scope_.dialect().storage_type(tile.dtype)}, "call.buffers");
   }
 
   // void FUNCTION(frame, buffers)
@@ -66,6 +76,10 @@ class NestPrinter {
     for_each_expr(nest_, [&](const Expr& expr) { used.merge(expr.symbols()); });
     for (const FlatLoop& loop : schedule_.outer) used.merge(loop.extent.symbols());
     for (const FlatLoop& loop : schedule_.reduce) used.merge(loop.extent.symbols());
+    for (const TransposedTile& tile : schedule_.tiles) {
+      used.merge(tile.first.symbols());
+      used.merge(tile.stride.symbols());
+    }
     return used;
   }
 
@@ -121,12 +135,25 @@ class NestPrinter {
   }
 
   void print_loops(size_t i) {
+    if (!schedule_.tiles.empty() && i + 2 == schedule_.outer.size()) print_tiles();
     if (i < loop_count())
       print_loop(i, "0", scope_.text(schedule_.outer[i].extent));
     else if (schedule_.reduction == ReductionForm::none)
       print_stores();
     else
       print_reduction(writer_, scope_, schedule_, [&] { print_stores(); });
+  }
+
+  void print_tiles() {
+    const FlatLoop &rows = schedule_.outer[schedule_.outer.size() - 2], &columns = schedule_.outer.back();
+    for (const TransposedTile& tile : schedule_.tiles) {
+      const std::string& name = scope_.pointer(tile.memory);
+      writer_.line(fmt::format("alignas(64) {} {}[{}];", scope_.dialect().storage_type(tile.dtype), name,
+                               kernels::tile_columns * kernels::tile_rows(element_size(tile.dtype))));
+      writer_.line(fmt::format("load_transposed({} + {}, {}, {}, {}, {});", scope_.pointer(tile.storage),
+                               scope_.text(tile.first), scope_.text(tile.stride), scope_.text(rows.extent),
+                               scope_.text(columns.extent), name));
+    }
   }
 
   void print_loop(size_t i, const std::string& first, const std::string& last) {

@@ -49,6 +49,7 @@ class Scheduler {
     merge_loops(parallel_, result_.nest);
     if (!keeps_reduce_order()) merge_loops(result_.reduce, result_.nest);
     choose_reduction();
+    if (ordered_.empty() && !calls_strings_) result_.tiles = tile_transposed_loads(parallel_, nest());
     place_ordered();
     make_tasks();
     return std::move(result_);
@@ -58,6 +59,7 @@ class Scheduler {
   FlatNest& nest() { return result_.nest; }
 
   void sort_loops_by_kind() {
+    split_periodic_loops(nest());
     drop_single_iterations(nest());
     for (const FlatLoop& loop : nest().loops) {
       if (loop.kind == AxisKind::parallel)
@@ -193,9 +195,10 @@ class Scheduler {
   void make_tasks() {
     if (calls(makes_strings)) return;
     const int64_t reduce_work = estimate(result_.reduce);
-    // Loops that may be shared: parallel ones outside of all others, but not the lanes of a tile.
+    // Loops that may be shared: parallel ones outside of all others, but not the lanes of a tile, nor its rows.
     size_t shared = 0;
-    const size_t limit = result_.outer.size() - (result_.reduction == ReductionForm::parallel_lanes ? 1 : 0);
+    const size_t inside_tile = !result_.tiles.empty() ? 2 : result_.reduction == ReductionForm::parallel_lanes ? 1 : 0;
+    const size_t limit = result_.outer.size() - inside_tile;
     while (shared < limit && result_.outer[shared].kind == AxisKind::parallel) ++shared;
     // An extent that depends on another loop cannot be cut into tasks of its own.
     for (size_t i = 0; i < shared; ++i)
@@ -243,6 +246,9 @@ std::string to_string(const NestSchedule& schedule) {
   if (schedule.reduction != ReductionForm::none)
     text += fmt::format("reduce {} in {} x {}\n", print_loops(schedule.reduce, 0, schedule.reduce.size()),
                         forms[static_cast<size_t>(schedule.reduction)], schedule.lanes);
+  for (const TransposedTile& tile : schedule.tiles)
+    text += fmt::format("tile b{} of b{} from {} by {}\n", tile.memory, tile.storage, tile.first.to_string(),
+                        tile.stride.to_string());
   return text + to_string(schedule.nest);
 }
 

@@ -5,6 +5,7 @@
 // - The parallel loops are in the memory order of the first store. Two loops that every access runs through as one are
 //   merged, so that an elementwise nest over contiguous tensors is one loop.
 // - The innermost loop is the one whose consecutive iterations store consecutive elements.
+// - Loads that run through memory along another of the parallel loops are made by tiles (transposed_tiles.h).
 // - Ordered loops are inside the parallel ones, except inside an innermost parallel one that is vectorised.
 // - A reduction keeps an array of accumulators, one a lane, so that the compiler vectorises every kind of fold and the
 //   result is the same for every vector width. Its lanes are those of a parallel loop where loads are contiguous along
@@ -13,7 +14,7 @@
 // - Tasks are pieces of the outer loops of about `work_per_task` elements; their number depends on the sizes alone.
 #pragma once
 
-#include "codegen/nests/flat_nest.h"
+#include "codegen/cpu/nests/transposed_tiles.h"
 
 namespace onnxc {
 
@@ -33,6 +34,8 @@ struct NestSchedule {
   bool vectorises = false;   // the innermost of `outer` has independent iterations
   int64_t vector_lanes = 0;  // the machine's
   bool sets_width = false;   // vectorised loops are given these lanes; else the compiler chooses
+
+  std::vector<TransposedTile> tiles;  // their rows and columns are the last two of `outer`
 
   // Tasks are made of the first `task_loops` of `outer`: a task is one iteration of all but the last of these, and
   // `grain` iterations of the last.

@@ -291,7 +291,7 @@ class ConvolutionToRows {
 
   // Lanes of a and b in turns, from lane `first` on.
   template <int first, int... lane>
-  [[gnu::always_inline]] static vec halves_mixed(vec a, vec b, detail::LaneSequence<lane...>) {
+  [[gnu::always_inline]] static vec halves_mixed(vec a, vec b, detail::Lanes<int, lane...>) {
     return __builtin_shufflevector(a, b, (first + lane / 2 + lane % 2 * lanes)...);
   }
 };

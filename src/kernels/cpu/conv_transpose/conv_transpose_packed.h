@@ -108,7 +108,7 @@ class PackedTransposedConvolution {
   // Lane `first` becomes lane 0, and so on around.
   template <int64_t first>
   [[gnu::always_inline]] static vec rotated(vec value) {
-    const auto rotate = [&]<int... lane>(detail::LaneSequence<lane...>) __attribute__((always_inline)) {
+    const auto rotate = [&]<int... lane>(detail::Lanes<int, lane...>) __attribute__((always_inline)) {
       return __builtin_shufflevector(value, value, ((lane + first) % lanes)...);
     };
     return rotate(detail::AllLanes());

@@ -11,7 +11,7 @@
 namespace gfx942sim {
 namespace {
 
-constexpr uint64_t reserved_bytes = uint64_t{1} << 42;
+constexpr uint64_t reserved_bytes = uint64_t{1} << 40;
 constexpr uint64_t guard_bytes = uint64_t{1} << 16;
 constexpr uint64_t alignment = 256;  // hipMalloc's
 

@@ -1,23 +1,13 @@
 """The modes of an MI300X that make several devices of it (tools/gfx942sim/partition.h)."""
 
 import ctypes
-import shutil
-from pathlib import Path
 
 import pytest
 
-from tests.gfx942sim import hip_host
 from tests.gfx942sim.hip_host import Hip, HipError
 
 COMPUTE_UNITS, OUT_OF_MEMORY = 63, 2
 GIB = 1 << 30
-
-
-@pytest.fixture
-def hip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hip:
-    # A file of its own is loaded anew, with nothing left over from other tests.
-    monkeypatch.setattr(hip_host, "LIBRARY", Path(shutil.copy(hip_host.LIBRARY, tmp_path / "libamdhip64.so")))
-    return Hip()
 
 
 def device_count(hip: Hip) -> int:

@@ -1,15 +1,12 @@
 """Streams, events, copies and several devices of the stand-in: what HIP leaves to chance goes wrong in it."""
 
 import ctypes
-import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.gfx942sim import hip_host
 from tests.gfx942sim.hip_host import DEVICE_TO_HOST, HIP_OPTIONS, HOST_TO_DEVICE, Hip, HipError, compile_kernels
 
 INVALID_VALUE, INVALID_DEVICE, INVALID_HANDLE, NOT_READY, LAUNCH_FAILURE = 1, 101, 400, 600, 719
@@ -30,10 +27,10 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 class Program:
-    """A program with a library of its own: two devices, and kernels on device 0."""
+    """Two devices, and kernels on device 0."""
 
-    def __init__(self, code: bytes) -> None:
-        self.hip = Hip()
+    def __init__(self, hip: Hip, code: bytes) -> None:
+        self.hip = hip
         self.code = code
         self.module = self.hip.load(code)
 
@@ -76,11 +73,9 @@ def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 @pytest.fixture
-def program(code: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    # A file of its own is loaded anew, with nothing left over from other tests.
-    monkeypatch.setattr(hip_host, "LIBRARY", Path(shutil.copy(hip_host.LIBRARY, tmp_path / "libamdhip64.so")))
+def program(code: bytes, hip: Hip, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setenv("GFX942SIM_DEVICES", "2")
-    return Program(code)
+    return Program(hip, code)
 
 
 def address(array: NDArray[Any]) -> ctypes.c_void_p:

@@ -39,12 +39,18 @@ std::optional<int64_t> estimated_step(const Expr& offset, const FlatLoop& loop) 
   }
 }
 
-// The first divisor of `symbol % divisor` in an expression that divides the extent of the loop over the symbol.
+// Whether a loop of this extent is several loops of that period, one behind another.
+bool repeats(const Expr& extent, const Expr& period) {
+  const std::optional<Expr> count = exact_quotient(extent, period);
+  return count && !count->is_constant(1);
+}
+
+// The first divisor of `symbol % divisor` in an expression that is a period of the loop over the symbol.
 std::optional<Expr> period_in(const Expr& expr, const FlatLoop& loop) {
   for (const Term& term : expr.terms())
     for (const Atom& factor : term.factors) {
       if (factor->kind == AtomKind::mod && factor->operands[0].as_symbol() == loop.symbol &&
-          exact_quotient(loop.extent, factor->operands[1]))
+          repeats(loop.extent, factor->operands[1]))
         return factor->operands[1];
       for (const Expr& operand : factor->operands)
         if (std::optional<Expr> found = period_in(operand, loop)) return found;

@@ -40,5 +40,17 @@ TEST(SplitPeriodicLoops, NotWhatDoesNotDivideTheExtentOrIsShort) {
 )");
 }
 
+// Where i0 is not proven to be below its own extent, the remainder stays; to split there would never end.
+TEST(SplitPeriodicLoops, NotOnePeriod) {
+  const Expr d = Symbol::dim("D"), n = floor_div(d + 2, 3), extent = floor_div(min(n, 1) * max(n, 1) + 2, 3);
+  ProgramBuilder builder;
+  Operand x = builder.input(DType::float32, {extent}), y = builder.output(DType::float32, {extent});
+  builder.elementwise("same", y, [&](const std::vector<Expr>& i) { return x({mod(i[0], extent)}); });
+  EXPECT_EQ(split(builder), R"(same
+  i0<(min((D + 2)//3, 1)*max((D + 2)//3, 1) + 2)//3
+  b1[i0] = b0[i0 % ((min((D + 2)//3, 1)*max((D + 2)//3, 1) + 2)//3)]
+)");
+}
+
 }  // namespace
 }  // namespace onnxc

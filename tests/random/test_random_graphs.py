@@ -40,7 +40,7 @@ def failures(
     file = folder / "model.onnx"
     onnx.save(build_model(graphs, opset), file)
     try:
-        session = compile_model(file, options=options, device=device, threads=2)
+        session = compile_model(file, options=[*options, "--max-seconds", "300"], device=device, threads=2)
     except CompileError as error:
         if len(graphs) == 1:
             return {graphs[0].prefix: f"does not compile: {error}"}

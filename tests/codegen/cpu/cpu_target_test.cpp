@@ -193,8 +193,33 @@ TEST(CpuTarget, PoolsOfRowMajorTensorsAreLeftToTheirDefinition) {
               ElementsAre("max_pool"));
 }
 
-TEST(CpuTarget, WeightsThatAreComputedLeaveANodeToItsDefinition) {
-  EXPECT_THAT(steps("(float[1, 3, 9, 9] x, float[4, 3, 3, 3] w) => (y) { y = Conv(x, w) }"), ElementsAre("conv"));
+// A run moves them to where the kernel reads them. It does not transform them: this is Winograd's with constants.
+TEST(CpuTarget, ComputedWeightsArePackedInARun) {
+  const auto of = [](std::string_view weights, std::string_view node) {
+    return steps(fmt::format("(float[2, 32, 9, 20] x, {}) => (y) {{ y = {} }}", weights, node));
+  };
+  EXPECT_THAT(of("float[40, 32, 3, 3] w", "Conv(x, w)"),
+              ElementsAre("copy", "pack_weights", "conv_direct 1x3x3 32->40", "copy"));
+  EXPECT_THAT(of("float[2, 32, 3, 3] w, float[2] b", "Conv(x, w, b)"),
+              ElementsAre("copy", "pack_weights", "conv to rows 1x3x3 32->2"));
+  EXPECT_THAT(of("float[32, 1, 3, 3] w", "Conv <group = 32> (x, w)"),
+              ElementsAre("copy", "pack_weights", "conv_depthwise 1x3x3 32->32 groups 32", "copy"));
+  EXPECT_THAT(of("float[32, 16, 2, 2] w", "ConvTranspose <strides = [2, 2]> (x, w)"),
+              ElementsAre("copy", "pack_weights", "conv_transpose 1x2x2 32->16 stride 1x2x2", "copy"));
+  EXPECT_THAT(steps("(float[1, 3, 9, 20] x, float[4, 3, 3, 3] w) => (y) { y = Conv(x, w) }"),
+              ElementsAre("pack_weights", "conv_planar 1x3x3 3->4"));
+}
+
+TEST(CpuTarget, ABiasMayBeComputedBesideConstantWeights) {
+  EXPECT_THAT(steps("(float[1, 3, 9, 20] x, float[4] b) => (y) <float[4, 3, 3, 3] w> { y = Conv(x, w, b) }"),
+              ElementsAre("conv_planar 1x3x3 3->4"));
+}
+
+// Of so many weights, float32 does not tell the places apart; of others the number is not known.
+TEST(CpuTarget, ComputedWeightsThatCannotBePackedLeaveANodeToItsDefinition) {
+  EXPECT_THAT(steps("(float[1, 4096, 3, 3] x, float[4096, 4096, 1, 1] w) => (y) { y = Conv(x, w) }"),
+              ElementsAre("conv"));
+  EXPECT_THAT(steps("(float[1, 3, 9, 9] x, float[K, 3, 3, 3] w) => (y) { y = Conv(x, w) }"), ElementsAre("conv"));
 }
 
 TEST(CpuTarget, AttentionIsOneKernelWithWhatScalesAndMasksItsScores) {

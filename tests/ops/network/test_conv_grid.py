@@ -1,7 +1,7 @@
 """Conv and ConvTranspose over the whole product of groups, strides, dilations, pads, kernels and ranks, tiny.
 
-Small integers, so that every result is exact, on the CPU and on the simulated GPU. A thirteenth of the product runs
-always, the rest with --slow.
+Small integers, so that every result is exact, on the CPU and on the simulated GPU; weights are constants, and another
+time a run's inputs. A thirteenth of the product runs always, the rest with --slow.
 """
 
 import itertools
@@ -37,8 +37,8 @@ def has_output(op_type: str, size: int, kernel: int, stride: int, dilation: int,
     return stride * (size - 1) + extent - before - behind > 0
 
 
-def build(op_type: str) -> list[Case]:
-    cases = []
+def build(op_type: str, *, constant_weights: bool) -> list[Case]:
+    cases, weights_name = [], "" if constant_weights else " computed weights"
     product = itertools.product(
         (1, 2, 3), KERNELS, FILTERS, STRIDES, DILATIONS, ("none", "symmetric", "asymmetric", "beyond")
     )
@@ -52,7 +52,7 @@ def build(op_type: str) -> list[Case]:
         weights = (filters, CHANNELS // group) if op_type == "Conv" else (CHANNELS, filters // group)
         cases.append(
             conv_case(
-                f"{rank}D k {kernel_name} g {group} s {stride} d {dilation} pads {pad_name}",
+                f"{rank}D k {kernel_name} g {group} s {stride} d {dilation} pads {pad_name}{weights_name}",
                 op_type,
                 (2, CHANNELS, *sizes),
                 (*weights, *kernel),
@@ -60,11 +60,17 @@ def build(op_type: str) -> list[Case]:
                 strides=list(strides),
                 dilations=list(dilations),
                 pads=pad,
+                constant_weights=constant_weights,
                 slow=index % FRACTION != 0,
             )
         )
     return cases
 
 
-CASES = [*build("Conv"), *build("ConvTranspose")]
+CASES = [
+    case
+    for op in ("Conv", "ConvTranspose")
+    for constant in (True, False)
+    for case in build(op, constant_weights=constant)
+]
 test_conv_grid = table_test("conv_grid", CASES, EVERYWHERE)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/cpu/call/packed_weights.h"
 #include "kernels/cpu/conv/conv_depthwise_geometry.h"
 #include "kernels/cpu/conv/conv_direct_geometry.h"
 #include "passes/lowering/usual_size.h"
@@ -48,6 +49,7 @@ double cost_without_transform(const ConvolutionProblem& problem, const CpuMachin
 }
 
 bool has_whole_weights(const Node& node) {
+  if (!node.inputs[1]->constant) return false;
   const std::vector<float> weights = as_float(*node.inputs[1]->constant);
   return std::ranges::all_of(weights, [](float weight) { return weight == std::trunc(weight); });
 }
@@ -66,11 +68,11 @@ OutputSize output_size(const KernelConvolution& convolution, const Graph& graph)
 }
 
 std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const Graph& graph) {
-  std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
-  if (!convolution) return std::nullopt;
+  std::optional<KernelConvolution> convolution = as_kernel_convolution(node, true);
+  if (!convolution || !has_packable_weights(node)) return std::nullopt;
   const OutputSize output = output_size(*convolution, graph);
-  return ConvolutionProblem{*std::move(convolution), output.size, output.is_known, has_whole_weights(node),
-                            node.inputs[0]->dtype};
+  return ConvolutionProblem{*std::move(convolution), output.size,           output.is_known,
+                            has_whole_weights(node), node.inputs[0]->dtype, node.inputs[1]->constant.has_value()};
 }
 
 bool is_stem(const ConvolutionProblem& problem) {

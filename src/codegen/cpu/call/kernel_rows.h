@@ -25,6 +25,8 @@ struct CpuKernelRow {
   std::string_view name;
   // Adds the ways in which the kernel would compute the node; none where it does not support it.
   void (*offer)(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+  // Of a convolution: whether its packed weights are the node's in another order, so that a run can pack computed ones.
+  bool takes_computed_weights = false;
 };
 
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
@@ -55,23 +57,23 @@ void offer_non_max_suppression(const CpuProblem& problem, const CpuMachine& mach
 inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     // NCHWc to NCHWc
     {"conv_depthwise_int8", offer_conv_depthwise_int8},
-    {"conv_depthwise", offer_conv_depthwise},
-    {"conv_direct", offer_conv_direct},
+    {"conv_depthwise", offer_conv_depthwise, true},
+    {"conv_direct", offer_conv_direct, true},
     {"conv_winograd", offer_conv_winograd},
     {"conv_int8", offer_conv_int8},
     {"conv_int8_winograd", offer_conv_int8_winograd},
     {"conv_tiles", offer_conv_tiles},
     // NCHW with few channels to NCHWc
-    {"conv_stem", offer_conv_stem},
+    {"conv_stem", offer_conv_stem, true},
     {"conv_stem_winograd", offer_conv_stem_winograd},
     // NCHW with few channels to NCHW
-    {"conv_planar", offer_conv_planar},
+    {"conv_planar", offer_conv_planar, true},
     {"conv_planar_winograd", offer_conv_planar_winograd},
     // NCHWc to NCHW with few channels
-    {"conv_to_rows", offer_conv_to_rows},
+    {"conv_to_rows", offer_conv_to_rows, true},
     // transposed, NCHWc to NCHWc
-    {"conv_transpose", offer_conv_transpose},
-    {"conv_transpose_packed", offer_conv_transpose_packed},
+    {"conv_transpose", offer_conv_transpose, true},
+    {"conv_transpose_packed", offer_conv_transpose_packed, true},
     // bound by memory, in the layout of their input
     {"pool", offer_pool},
     {"global_average_pool", offer_global_average_pool},

@@ -38,7 +38,8 @@ void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Off
       "conv_direct", "kernels/cpu/conv/conv_direct.h", "DirectConvolution", "", EpilogueForm::blocks, true};
   offers.push_back(offer_of(problem, machine, "conv_direct", cost, chosen, pack_floats));
   const double products = machine.convolution.bfloat16_products;
-  if (problem.convolution->input != DType::bfloat16 || products == 0) return;
+  const bool has_pairs = problem.convolution->has_constant_weights && problem.convolution->input == DType::bfloat16;
+  if (!has_pairs || products == 0) return;
   chosen.arguments = ", false, true";
   chosen.arithmetic = "bfloat16";
   offers.push_back(offer_of(problem, machine, "conv_direct in pairs", cost / products, chosen, pack_pairs));

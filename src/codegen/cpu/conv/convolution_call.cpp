@@ -16,11 +16,12 @@ bool has_dense_space(const Program& program, BufferId id) {
 
 class ConvolutionSpec : public CpuKernelSpec {
  public:
-  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen, Layout input_layout, Layout output_layout)
+  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen, Layout input_layout, Layout output_layout,
+                  bool has_constant_weights)
       : convolution_(std::move(convolution)), template_(std::move(chosen)) {
     const ConvSpec& spec = convolution_.spec;
     operands_.inputs = {window_operand(spec, spec.input_channels, &WindowAxis::input, {std::move(input_layout)}),
-                        {.is_packed = true}};
+                        {.is_packed = has_constant_weights}};
     operands_.output = window_operand(spec, spec.output_channels, &WindowAxis::output, {std::move(output_layout)});
     // Packed weights: numbers, pairs of 16 bits, or bytes.
     operands_.inputs[1].types = {DType::float32, DType::bfloat16, DType::uint8};
@@ -163,8 +164,6 @@ std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution,
   return call;
 }
 
-std::vector<float> weights_of(const Node& node) { return as_float(*node.inputs[1]->constant); }
-
 Layout blocked_input(const Node& node, int lanes) {
   return Layout::channel_blocked(node.inputs[0]->shape->size(), lanes);
 }
@@ -176,13 +175,14 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
   KernelCall call;
   BufferId x = context.buffer_as(input, input_layout, node.origin);
-  call.inputs = {x, add_packed(context.program(), node.inputs[1]->name, std::move(packed_weights))};
+  call.inputs = {x, packed_buffer(node, std::move(packed_weights), context)};
+  const bool are_constant = context.program().buffer(call.inputs[1]).is_packed;
   call.epilogue =
       chosen.accumulator == DType::float32 ? bias_epilogue(node, context) : plain_epilogue(output, chosen.accumulator);
   const size_t rank = output.shape->size();
   const Layout layout =
       chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);
-  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen), input_layout, layout);
+  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen), input_layout, layout, are_constant);
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 

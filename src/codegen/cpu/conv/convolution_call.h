@@ -5,6 +5,7 @@
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/cpu/call/byte_convolution.h"
 #include "codegen/cpu/call/kernel_spec.h"
+#include "codegen/cpu/call/packed_weights.h"
 
 namespace onnxc {
 
@@ -25,8 +26,7 @@ struct ConvolutionTemplate {
   std::string more_arguments = {};
 };
 
-// The node's constant weights, and the layouts in which a kernel may read its input.
-std::vector<float> weights_of(const Node& node);
+// The layouts in which a kernel may read its input.
 Layout blocked_input(const Node& node, int lanes);
 Layout row_major_input(const Node& node);
 
@@ -34,7 +34,8 @@ Layout row_major_input(const Node& node);
 std::string winograd_name(const kernels::Axes& tile);
 
 // Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW where that
-// is its form. The bias of a Conv is its first epilogue; the sums of a ConvInteger are stored as they are.
+// is its form. `packed_weights` are weights_of the node in the kernel's order. The bias of a Conv is its first
+// epilogue; the sums of a ConvInteger are stored as they are.
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, Tensor packed_weights, LoweringContext& context);
 

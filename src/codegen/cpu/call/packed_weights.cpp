@@ -1,0 +1,64 @@
+#include "codegen/cpu/call/packed_weights.h"
+
+#include <numeric>
+
+#include "codegen/call/kernel_call.h"
+#include "ops/nest_builder.h"
+
+namespace onnxc {
+namespace {
+
+constexpr int64_t most_computed_weights = int64_t{1} << 24;
+
+std::optional<int64_t> weight_count(const Value& weights) { return product(*weights.shape).constant(); }
+
+// From 0 instead of 1, so that padding is -1.
+std::vector<int32_t> as_indices(const Tensor& places) {
+  std::vector<int32_t> indices;
+  indices.reserve(static_cast<size_t>(places.size()));
+  for (const float place : places.values<float>()) indices.push_back(static_cast<int32_t>(place) - 1);
+  return indices;
+}
+
+BufferId move_weights(const Node& node, const Tensor& places, LoweringContext& context) {
+  const Value& weights = *node.inputs[1];
+  Program& program = context.program();
+  const Expr count = weight_count(weights).value(), size = places.size();
+  const BufferId rows = context.buffer_as(weights, Layout::row_major(weights.shape->size()), node.origin);
+  const Operand flat{add_alias(program, rows, {count}), weights.dtype, {count}};
+  const Operand indices{
+      add_constant(program, weights.name + " places", as_tensor(as_indices(places))), DType::int32, {size}};
+  const Operand packed{add_temporary(program, weights.name + " packed", {size}), DType::float32, {size}};
+
+  NestBuilder nest("pack_weights");
+  const Expr i = nest.parallel(size), place = nest.let(indices({i}));
+  const Scalar weight = scalar::cast(DType::float32, flat({place}));
+  nest.store(packed, {i}, scalar::select(within(place, count), weight, scalar::constant(DType::float32, 0)));
+  program.steps.push_back({nest.take(), {node.origin}});
+  return packed.buffer;
+}
+
+}  // namespace
+
+bool has_packable_weights(const Node& node) {
+  const Value& weights = *node.inputs[1];
+  if (weights.constant) return true;
+  const std::optional<int64_t> count = weight_count(weights);
+  return count && *count < most_computed_weights;
+}
+
+std::vector<float> weights_of(const Node& node) {
+  const Value& weights = *node.inputs[1];
+  if (weights.constant) return as_float(*weights.constant);
+  std::vector<float> places(static_cast<size_t>(weight_count(weights).value()));
+  std::iota(places.begin(), places.end(), 1.0F);
+  return places;
+}
+
+BufferId packed_buffer(const Node& node, Tensor packed, LoweringContext& context) {
+  const Value& weights = *node.inputs[1];
+  if (!weights.constant) return move_weights(node, packed, context);
+  return add_packed(context.program(), weights.name, std::move(packed));
+}
+
+}  // namespace onnxc

@@ -1,12 +1,18 @@
 """Random networks for as long as one likes, beyond those of the tests.
 
     python -m tests.random --first 80 --minutes 60
+    python -m tests.random --first 80 --minutes 60 --quick
 
 Each group of 25 networks is one model, compiled by the options that are its turn; a network that fails is reduced and
 kept in build/failed-graphs. Groups 0 to 79 are the tests' own. Ends with status 1 where a network failed.
+
+Nearly all of the time is clang's. With --quick it compiles without optimisation: the passes of onnxc and the logic of
+its kernels are tried by several times as many networks an hour, and vectorised code is not.
 """
 
 import argparse
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -15,14 +21,31 @@ from pathlib import Path
 from tests.random.test_random_graphs import MORE, OPTIONS, TOGETHER, check
 
 
+def use_unoptimising_compiler(folder: Path) -> None:
+    """Lets onnxc call a script in `folder` in place of clang. onnxc finds the linker by the compiler's name."""
+    compiler = os.environ.get("ONNXC_CXX", "clang++-19")
+    script = folder / Path(compiler).name
+    script.write_text(f'#!/bin/bash\nexec {shutil.which(compiler)} "${{@/#-O3/-O0}}"\n')
+    script.chmod(0o755)
+    os.environ["ONNXC_CXX"] = str(script)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.random")
     parser.add_argument("--first", type=int, default=MORE, help="number of the first group (default %(default)s)")
     parser.add_argument("--minutes", type=float, default=60, help="no group begins later (default %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="without clang's optimisation")
     given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if given.quick:
+            use_unoptimising_compiler(Path(folder))
+        return run(given.first, given.minutes)
+
+
+def run(first: int, minutes: float) -> int:
     begin = time.monotonic()
-    group, failed = given.first, []
-    while time.monotonic() - begin < 60 * given.minutes:
+    group, failed = first, []
+    while time.monotonic() - begin < 60 * minutes:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 check(group, OPTIONS[group % len(OPTIONS)], "cpu", Path(folder))
@@ -31,9 +54,9 @@ def main() -> int:
                 print(f"group {group}: {error}", flush=True)
         group += 1
         if group % 10 == 0:
-            print(f"groups {given.first} to {group - 1} are done", flush=True)
+            print(f"groups {first} to {group - 1} are done", flush=True)
     hours = (time.monotonic() - begin) / 3600
-    graphs = TOGETHER * (group - given.first)
+    graphs = TOGETHER * (group - first)
     print(f"{graphs} networks in {hours:.2f} hours; groups that failed: {failed or 'none'}")
     return 1 if failed else 0
 

@@ -187,6 +187,19 @@ def graphs() -> list[Case]:
             bias=True,
             constant_weights=False,
         ),
+        *(
+            conv_case(
+                f"computed weights of more than a channel block to {filters} {np.dtype(dtype)}",
+                "Conv",
+                (2, 20, 6, 19),
+                (filters, 20, 3, 3),
+                bias=True,
+                constant_weights=False,
+                dtype=dtype,
+                pads=[1, 0, 1, 2],
+            )
+            for filters, dtype in ((33, np.float32), (3, np.float32), (33, np.float16))
+        ),
         conv_case(
             "burn-onnx#346 weights at run time",
             "ConvTranspose",

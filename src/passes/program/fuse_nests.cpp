@@ -137,6 +137,45 @@ size_t count_loads(const LoopNest& nest, BufferId buffer) {
   return distinct.size();
 }
 
+bool loads_in_lets(const LoopNest& nest) {
+  bool found = false;
+  for (const Let& let : nest.lets)
+    visit(let.value, [&](const ScalarNode& node) { found = found || node.op == ScalarOp::load; });
+  return found;
+}
+
+bool is_within(const std::vector<Expr>& indices, const Shape& shape) {
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!proven_at_least(indices[i], 0) || !proven_less(indices[i], shape[i])) return false;
+  return true;
+}
+
+// Whether the nest loads an element of the buffer that may not exist: where a select, or the condition of a store,
+// keeps it from being read, as in the padding of a pool.
+bool may_load_outside(const LoopNest& nest, BufferId buffer, const Shape& shape) {
+  bool found = false;
+  const auto look_at = [&](const Scalar& scalar) {
+    visit(scalar, [&](const ScalarNode& node) {
+      found = found || (node.op == ScalarOp::load && node.buffer == buffer && !is_within(node.indices, shape));
+    });
+  };
+  const auto look_at_choices = [&](const Scalar& scalar) {
+    visit(scalar, [&](const ScalarNode& node) {
+      if (node.op == ScalarOp::select || node.op == ScalarOp::logical_and || node.op == ScalarOp::logical_or)
+        for (size_t i = 1; i < node.operands.size(); ++i) look_at(node.operands[i]);
+    });
+  };
+  for (const Let& let : nest.lets) look_at_choices(let.value);
+  for (const Accumulator& accumulator : nest.accumulators) look_at_choices(accumulator.element);
+  for (const Store& store : nest.stores) {
+    if (store.condition)
+      look_at(store.value);
+    else
+      look_at_choices(store.value);
+  }
+  return found;
+}
+
 // Replaces the consumer's loads of what the producer stores by the producer's value at the indices loaded.
 void inline_producer(const LoopNest& producer, LoopNest& consumer) {
   const Store& store = producer.stores.front();
@@ -252,8 +291,10 @@ class Fusion {
     const Cost cost_of_consumer = cost_of(consumer);
     if (cost.loads + cost_of_consumer.loads > maximum_loads) return false;
     if (cost.operators + cost_of_consumer.operators > maximum_operators) return false;
-    Expr elements = product(program_.buffer(buffer).shape);
-    return count_loads(consumer, buffer) == 1 && proven_at_least(elements, iterations(consumer));
+    const Shape& shape = program_.buffer(buffer).shape;
+    if (count_loads(consumer, buffer) != 1 || !proven_at_least(product(shape), iterations(consumer))) return false;
+    // A let is computed wherever its nest is, whatever is chosen there.
+    return !loads_in_lets(producer) || !may_load_outside(consumer, buffer, shape);
   }
 
   // A scatter or an ordered nest reads what it writes; its loads stay as they are.

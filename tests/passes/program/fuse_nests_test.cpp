@@ -1,5 +1,7 @@
 #include "passes/program/fuse_nests.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "passes/program_text.h"
@@ -123,6 +125,28 @@ nest negate  axes i<4
   let j0 = b1[i]
   b3[i] = -b0[j0]
 )");
+}
+
+// The let would read b1[-1] in the padding, where the select takes 0. What the select leaves within may be read.
+TEST(FuseNests, KeepsLetsFromReadingBesideTheirBuffers) {
+  const std::string gather = R"(b0 input float32 [9] "x"
+b1 input int64 [4] "index"
+b2 temporary float32 [4] "picked"
+b3 output float32 [{}] "y"
+inputs b0, b1
+outputs b3
+nest gather  axes i<4
+  let j0 = b1[i]
+  b2[i] = b0[j0]
+)";
+  const std::string padded = fmt::format(fmt::runtime(gather), 5) + R"(nest pad  axes i<5
+  b3[i] = select(index(1) <= index(i), b2[i - 1], 0.0)
+)";
+  const std::string chosen = fmt::format(fmt::runtime(gather), 4) + R"(nest choose  axes i<4
+  b3[i] = select(index(1) <= index(i), b2[i], 0.0)
+)";
+  EXPECT_THAT(fused(padded), testing::AllOf(testing::HasSubstr("nest gather"), testing::HasSubstr("nest pad")));
+  EXPECT_THAT(fused(chosen), testing::Not(testing::HasSubstr("nest gather")));
 }
 
 // What a branch computes becomes part of where the If takes it, under the condition of that.

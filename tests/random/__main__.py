@@ -16,9 +16,13 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
-from tests.random.test_random_graphs import MORE, OPTIONS, TOGETHER, check
+from tests.random.random_graphs import opset_of, random_graph
+from tests.random.test_random_graphs import MORE, OPTIONS, TOGETHER, check, failures, keep
 
 
 def use_unoptimising_compiler(folder: Path) -> None:
@@ -42,16 +46,45 @@ def main() -> int:
         return run(given.first, given.minutes)
 
 
+def outcome(work: Callable[[], object]) -> int:
+    """Of a process of its own: 0, 1 where it found something, or the signal that ended it, negative."""
+
+    def report() -> None:
+        try:
+            work()
+        except AssertionError as error:
+            print(error, flush=True)
+            sys.exit(1)
+
+    process = get_context("fork").Process(target=report)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+def try_group(group: int) -> bool:
+    """Whether it is right. Of a group that ends its process, each network is tried alone."""
+    options, opset = OPTIONS[group % len(OPTIONS)], opset_of(group)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        code = outcome(partial(check, group, options, "cpu", folder))
+        if code < 0:
+            print(f"group {group} ended with signal {-code}", flush=True)
+            for seed in range(TOGETHER * group, TOGETHER * (group + 1)):
+                graph = random_graph(seed, opset)
+                if outcome(partial(failures, [graph], opset, options, "cpu", folder)) < 0:
+                    print(f"network {seed} does: {keep(graph, opset)}", flush=True)
+    return code == 0
+
+
 def run(first: int, minutes: float) -> int:
     begin = time.monotonic()
     group, failed = first, []
     while time.monotonic() - begin < 60 * minutes:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(group, OPTIONS[group % len(OPTIONS)], "cpu", Path(folder))
-            except AssertionError as error:
-                failed.append(group)
-                print(f"group {group}: {error}", flush=True)
+        if not try_group(group):
+            failed.append(group)
+            print(f"group {group} failed", flush=True)
         group += 1
         if group % 10 == 0:
             print(f"groups {first} to {group - 1} are done", flush=True)

@@ -52,12 +52,17 @@ def failures(
         return judge.compare(session, graphs, opset)
 
 
-def keep_reduced(graph: RandomGraph, opset: int, options: Sequence[str]) -> str:
-    """Where the least part is that fails, as far as it is found."""
+def keep(graph: RandomGraph, opset: int) -> Path:
+    """The file of the network, as it is."""
     FAILED.mkdir(parents=True, exist_ok=True)
     kept = FAILED / f"{graph.prefix}graph.onnx"
-    model = build_model([graph], opset)
-    onnx.save(model, kept)
+    onnx.save(build_model([graph], opset), kept)
+    return kept
+
+
+def keep_reduced(graph: RandomGraph, opset: int, options: Sequence[str]) -> str:
+    """Where the least part is that fails, as far as it is found."""
+    kept, model = keep(graph, opset), build_model([graph], opset)
     for run in range(RUNS):
         try:
             feeds = {graph.input: judge.as_given(graph, run)}

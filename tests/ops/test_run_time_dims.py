@@ -135,6 +135,82 @@ def test_reshape_that_keeps_zeros(tmp_path: Path) -> None:
     check_runs(model, tmp_path, runs)
 
 
+@pytest.mark.parametrize("options", LEVELS)
+def test_reshape_by_sizes_that_are_zero(tmp_path: Path, options: Sequence[str]) -> None:
+    """A size that is 0 in a run copies the input's dim (ONNX Reshape 14, allowzero 0)."""
+    heads = {"first": [0], "last": [2], "reversed": [2, 1]}
+    nodes, outputs = [node("sizes = Shape(x)")], []
+    for name in heads:
+        nodes += [
+            node(f"{name}_sizes = Gather(sizes, {name}_axes)"),
+            node(f"{name}_open = Concat({name}_sizes, rest)", axis=0),
+            node(f"open_{name} = Concat(rest, {name}_sizes)", axis=0),
+            node(f"{name}_y = Reshape(x, {name}_open)"),
+            node(f"y_{name} = Reshape(x, open_{name})"),
+        ]
+        outputs += [f"{name}_y", f"y_{name}"]
+    model = build(
+        nodes,
+        {"x": ("f", ["A", "B", "C"])},
+        outputs,
+        {"rest": ints(-1), **{f"{name}_axes": ints(*axes) for name, axes in heads.items()}},
+    )
+    check_runs(model, tmp_path, [{"x": numbers(2, 3, 0)}, {"x": numbers(2, 3, 4)}, {"x": numbers(5, 1, 0)}], options)
+
+
+def test_sizes_that_are_zero_and_cannot_be_copied(tmp_path: Path) -> None:
+    """Where 64 features shall stay 64, or the copy is 0 itself, the run is refused."""
+    model = build(
+        [
+            node("sizes = Shape(x)"),
+            node("step batch = Split(sizes, ones)"),
+            node("rows = Mul(step, batch)"),
+            node("shape = Concat(rows, rest)", axis=0),
+            node("y = Reshape(features, shape)"),
+        ],
+        {"x": ("f", ["T", "B"]), "features": ("f", ["T", "B", 64])},
+        ["y"],
+        {"ones": ints(1, 1), "rest": ints(-1)},
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    with InferenceSession(onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")) as session:
+        [y] = session.run(None, {"x": numbers(2, 3), "features": numbers(2, 3, 64)})
+        assert np.array_equal(y, numbers(2, 3, 64).reshape(6, 64))
+        with pytest.raises(RunError, match=r"dim 0 of the new shape would be 0, which means a copy of the input's"):
+            session.run(None, {"x": numbers(2, 0), "features": numbers(2, 0, 64)})
+
+
+@pytest.mark.parametrize("options", LEVELS)
+def test_steps_of_a_slice(tmp_path: Path, options: Sequence[str]) -> None:
+    model = build(
+        [node("part = Slice(x, begin, end, axes, steps)"), node("y = Neg(part)"), node("s = Shape(part)")],
+        {"x": ("f", ["A", "B"]), **{name: ("i", [2]) for name in ("begin", "end", "steps")}},
+        ["y", "s"],
+        {"axes": ints(1, -2)},
+    )
+    generator, runs = np.random.default_rng(5), []
+    for _ in range(60):
+        begin, end = generator.integers(-8, 9, (2, 2))
+        steps = generator.choice(np.array([-(2**63), -3, -2, -1, 1, 2, 3, 2**62]), 2)
+        runs.append({"x": numbers(*generator.integers(0, 7, 2)), "begin": begin, "end": end, "steps": steps})
+    check_runs(model, tmp_path, runs, options)
+
+
+def test_a_step_of_zero(tmp_path: Path) -> None:
+    model = build(
+        [node("y = Slice(x, begin, end, begin, steps)")],
+        {"x": ("f", ["A"]), **{name: ("i", [1]) for name in ("begin", "end", "steps")}},
+        ["y"],
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    with InferenceSession(onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")) as session:
+        feeds = {"x": numbers(5), "begin": ints(0), "end": ints(5)}
+        with pytest.raises(RunError, match=r"a step may not be 0"):
+            session.run(None, {**feeds, "steps": ints(0)})
+        [y] = session.run(None, {**feeds, "steps": ints(2)})
+        assert np.array_equal(y, numbers(5)[::2])
+
+
 def test_refused_reshapes(tmp_path: Path) -> None:
     model = build([node("y = Reshape(x, shape)"), node("z = Neg(y)")], RESHAPED, ["z"])
     onnx.save(model, tmp_path / "model.onnx")

@@ -44,6 +44,35 @@ void define_reshape_to(DefineContext& c) {
   define_reshape(c);
 }
 
+// Whether the input's dim is 0 wherever the dim of the new shape is, so that to copy it changes nothing.
+bool is_zero_with(const Expr& from, const Expr& dim) {
+  if (from.is_constant(0)) return true;
+  const std::optional<Expr> factor = proven_at_least(from, 1) ? std::nullopt : exact_quotient(dim, from);
+  return (factor && proven_at_least(*factor, 1)) || exact_quotient(from, dim).has_value();
+}
+
+// The dims of a new shape that has one -1, in whose place is 1, once those that a run may find to be 0 copy the input's
+// dim then. A run that would have to is refused where the dim of the -1 is a constant by the sizes' algebra,
+// [T, B, 64] by [T*B, -1]: what follows, a matrix product with weights, needs that constant, and no other run has it.
+// Without a -1 nothing is done: the dim that was copied would have to be 0 as well.
+Shape with_zeros_copied(InferContext& c, const Shape& from, Shape shape, size_t inferred) {
+  const std::optional<Expr> rest = exact_quotient(product(from), product(shape));
+  const bool refuses = rest && rest->constant();
+  bool copies = false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i == inferred || proven_at_least(shape[i], 1)) continue;
+    const Expr copied = i < from.size() ? from[i] : Expr(0);
+    if (i < from.size() && is_zero_with(copied, shape[i])) continue;
+    if (refuses || i >= from.size())
+      c.at_least(shape[i] + 1 - min(copied, 1), 1,
+                 fmt::format("dim {} of the new shape would be 0, which means a copy of the input's", i));
+    else
+      shape[i] += copied * (1 - min(shape[i], 1)), copies = true;
+  }
+  if (copies) c.at_least(product(shape), 1, "what -1 stands for does not follow where another dim is 0");
+  return shape;
+}
+
 // ONNX Reshape: 0 copies the input's dim (unless allowzero), one -1 takes what is left.
 void infer_reshape(InferContext& c) {
   std::optional<std::vector<Expr>> wanted = c.integers_from(1, "shape");
@@ -52,7 +81,6 @@ void infer_reshape(InferContext& c) {
   bool zero_is_zero = c.integer("allowzero", 0) != 0;
   Shape shape;
   std::optional<size_t> inferred;
-  Expr known = 1;
   const bool has_open = std::ranges::any_of(*wanted, may_be_negative);
   for (size_t i = 0; i < wanted->size(); ++i) {
     Expr dim = (*wanted)[i];
@@ -73,9 +101,9 @@ void infer_reshape(InferContext& c) {
     }
     c.check(!proven_less(dim, 0), "the new shape {} holds a negative dim", to_string(*wanted));
     shape.push_back(dim);
-    known *= dim;
   }
-  Expr total = product(from);
+  if (inferred && !zero_is_zero) shape = with_zeros_copied(c, from, std::move(shape), *inferred);
+  const Expr total = product(from), known = product(shape);
   if (inferred) {
     c.check(!known.is_constant(0), "the new shape {} holds both -1 and 0", to_string(*wanted));
     shape[*inferred] = exact_quotient(total, known).value_or(floor_div(total, known));

@@ -86,7 +86,8 @@ bool is_slice_decided_by_run(const NodeReader& node) {
 void infer_run_time_slice(InferContext& c) {
   const Cuts cuts = read_cuts(c);
   guard_axes(c, cuts.axes, c.rank(0));
-  for (const Expr& step : cuts.steps) c.at_least(max(step, -step), 1, "a step may not be 0");
+  for (const Expr& step : cuts.steps)  // the least integer has no negative
+    c.at_least(max(min(step, 1), -max(step, -1)), 1, "a step may not be 0");
   Shape shape;
   for (size_t axis = 0; axis < c.rank(0); ++axis) shape.push_back(c.run_time_dim(0, axis));
   c.output(0, c.dtype(0), shape);

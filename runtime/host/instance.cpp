@@ -98,6 +98,7 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
   for (int32_t i = 0; i < program_.buffer_count; ++i)
     if (program_.buffers[i].kind == BufferKind::constant)
       buffers_[i] = const_cast<unsigned char*>(model.weights) + program_.buffers[i].offset;
+  if (model.random_symbols >= 0) random_seed_.set_up();
   frame_.buffers = buffers_.data();
   frame_.symbols = symbols_.data();
   frame_.parallel_for = parallel_for;

@@ -9,6 +9,7 @@
 #include "host/error_text.h"
 #include "host/memory_plan.h"
 #include "host/model.h"
+#include "host/random_seed.h"
 #include "strings/interned_strings.h"
 #include "threads/fork_lock.h"
 #include "threads/host_threads.h"
@@ -101,6 +102,7 @@ class Instance {
   void forget_levels(int32_t first);
   bool is_bound() const { return levels_.size() > 0 && levels_[0].known; }
   onnxc_status enter_level(Binding bind, const Frame& frame, int32_t level, const Values& values);
+  void begin_random_numbers();
   void begin_round(int32_t level, int32_t round, bool is_first);
   onnxc_status refuse_strings(const StepDescription& step);
   onnxc_status run_step(int32_t step, const Values& values);
@@ -147,6 +149,7 @@ class Instance {
   InternedStrings strings_;
   Array<int64_t> input_strings_;  // handles, of all inputs
   std::atomic<const char*> failure_ = nullptr;
+  RandomSeed random_seed_;
   int32_t finished_step_ = -1;  // whose outputs a hook may read
 };
 

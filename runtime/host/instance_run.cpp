@@ -260,10 +260,17 @@ onnxc_status Instance::enter_level(Binding bind, const Frame& frame, int32_t lev
   return status == ONNXC_OK ? prepare(level, values) : status;
 }
 
+void Instance::begin_random_numbers() {
+  if (model.random_symbols < 0) return;
+  symbols_[model.random_symbols] = random_seed_.next();
+  symbols_[model.random_symbols + 1] = 0;
+}
+
 // Counts the rounds of a loop, whose levels are laid out anew.
 void Instance::begin_round(int32_t level, int32_t round, bool is_first) {
   forget_levels(level);
   symbols_[round] = is_first ? 0 : symbols_[round] + 1;
+  if (model.random_symbols >= 0) ++symbols_[model.random_symbols + 1];
 }
 
 onnxc_status Instance::run_step(int32_t step, const Values& values) {
@@ -396,6 +403,7 @@ onnxc_status Instance::run_in_call(const onnxc_value* inputs, int32_t input_coun
   if (status == ONNXC_OK) status = check_count("outputs", outputs, output_count, model.output_count, error_);
   if (status == ONNXC_OK) status = check_inputs(inputs);
   if (status == ONNXC_OK) status = bind(dims_pointers_.data());
+  if (status == ONNXC_OK) begin_random_numbers();
   const Values values{inputs, outputs, options};
   if (status == ONNXC_OK) status = take_inputs(inputs);
   if (status == ONNXC_OK) status = prepare(0, values);

@@ -126,6 +126,9 @@ struct ModelDescription {
   const TensorDescription* outputs;
 
   int32_t symbol_count;
+  // The place of the symbol that is a number of the run; behind it that of the one that counts rounds of loops. -1 in a
+  // model that draws no random numbers.
+  int32_t random_symbols = -1;
   // A model's sizes become known level by level (plan stages): at level 0 those that the inputs' dims give, at level n
   // those that follow from the n-th step with `bind`.
   int32_t level_count = 1;

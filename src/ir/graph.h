@@ -90,6 +90,8 @@ struct Node {
   Origin origin;
   // Dims of its outputs that are known only at run time; the node's definition binds them.
   std::set<Symbol> bound_symbols;
+  // Of a node that draws random numbers: which stream of them it has. It keeps that in all passes.
+  std::optional<uint64_t> random_stream = std::nullopt;
   std::shared_ptr<const Branch> branch = nullptr;
   // 1 where the node runs, 0 where it does not: `branch` as shape inference resolved it.
   Expr condition = 1;

@@ -47,5 +47,7 @@ std::span<const OpRow> ml_feature_ops();
 std::span<const OpRow> encoder_ops();
 std::span<const OpRow> string_ops();
 std::span<const OpRow> tree_ops();
+std::span<const OpRow> random_ops();
+std::span<const OpRow> dropout_ops();
 
 }  // namespace onnxc

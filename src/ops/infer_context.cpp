@@ -33,6 +33,16 @@ Expr InferContext::run_time_symbol(std::string_view name, Bounds bounds, std::st
   return symbol;
 }
 
+// The stream of a name, which no pass and no other node of the model changes: FNV-1a.
+void InferContext::draws_random_numbers() {
+  if (mutable_node_.random_stream) return;
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto first = std::ranges::find_if(node_.outputs, [](const Value* output) { return output != nullptr; });
+  internal_check(first != node_.outputs.end(), "a node with an output");
+  for (const char letter : (*first)->name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  mutable_node_.random_stream = hash;
+}
+
 namespace {
 
 // Symbols for the elements of a value, bound where it is computed.

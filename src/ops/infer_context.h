@@ -26,6 +26,8 @@ class InferContext : public NodeReader {
   // Any other number that is known only at run time.
   Expr run_time_symbol(std::string_view name, Bounds bounds, std::string_view what);
   std::vector<Expr> needed_elements(size_t i, std::string_view role) const override;
+  // Says that the node draws random numbers (ops/random/random_numbers.h).
+  void draws_random_numbers();
   // Fails where it is no boolean of one element.
   static void check_condition(const Value& value);
   // A boolean as 0 or 1: a constant, or a symbol that a run gives its value.

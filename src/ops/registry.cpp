@@ -10,6 +10,8 @@ std::vector<const OpRow*> all_ops() {
                                         activation_ops(),
                                         comparison_logic_ops(),
                                         cast_ops(),
+                                        random_ops(),
+                                        dropout_ops(),
                                         reduction_ops(),
                                         reshape_ops(),
                                         slice_and_pad_ops(),

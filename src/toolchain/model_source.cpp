@@ -9,6 +9,7 @@
 #include "codegen/cpu/step_printer.h"
 #include "codegen/host/buffer_table.h"
 #include "codegen/host/model_interface.h"
+#include "ir/random_symbols.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 #include "toolchain/build_commands.h"
@@ -226,6 +227,7 @@ class Emitter {
     field("inputs", "inputs");
     field("outputs", "outputs");
     field("symbol_count", std::to_string(context_.symbols.size()));
+    if (program_.draws) field("random_symbols", std::to_string(context_.names.places.at(run_seed())));
     field("level_count", std::to_string(context_.level_count()));
     field("output_dim_levels", "output_dim_levels");
     for (const char* name : {"symbol_names", "bind", "output_dims", "cpu_programs"}) field(name, name);

@@ -1,5 +1,6 @@
 #include "codegen/host/emit_context.h"
 
+#include "ir/random_symbols.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -43,6 +44,7 @@ EmitContext::EmitContext(const Program& a_program)
       if (levels_.emplace(symbol, level_count_).second) symbols.push_back(symbol);
     ++level_count_;
   }
+  if (program.draws) symbols.insert(symbols.end(), {run_seed(), run_pass()});
   for (size_t i = 0; i < symbols.size(); ++i) {
     names.symbols.emplace(symbols[i], identifier("d", static_cast<int64_t>(i), symbols[i].name()));
     names.places.emplace(symbols[i], i);

@@ -15,8 +15,9 @@ struct EmitContext {
   EmitContext(const Program& a_program);
 
   const Program& program;
-  DimSolution dims;                // how inputs' dims give the symbols
-  std::vector<Symbol> symbols;     // by index in frame.symbols: the inputs', then those that steps bind
+  DimSolution dims;  // how inputs' dims give the symbols
+  // By index in frame.symbols: the inputs', those that steps bind, those of random numbers.
+  std::vector<Symbol> symbols;
   std::vector<BufferId> storages;  // by index in frame.buffers: the buffers that own memory and are used
   ModelNames names;
 

@@ -4,6 +4,7 @@
 
 #include "ir/interpreter/memory.h"
 #include "ir/interpreter/nest_runner.h"
+#include "ir/random_symbols.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -53,6 +54,7 @@ class Run {
     auto [round, is_first] = rounds_.try_emplace(at, 0);
     if (!is_first) ++round->second;
     memory_.bind(loop.round, round->second);
+    if (program_.draws) memory_.bind(run_pass(), memory_.evaluate(run_pass()) + 1);
     memory_.allocate_known();
     const bool holds = counts && round->second < memory_.evaluate(loop.count) &&
                        (loop.condition < 0 || memory_.read(loop.condition).as_int64()[0] != 0);

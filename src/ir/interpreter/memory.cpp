@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/random_symbols.h"
 #include "support/checked.h"
 
 namespace onnxc {
@@ -51,7 +52,9 @@ void Access::fail(const Check& check, int64_t index) const {
 
 Memory::Memory(const Program& program, const std::map<Symbol, int64_t>& dims, std::span<const Tensor> inputs)
     : program_(program), values_(dims), storages_(program.buffers.size()) {
-  for (const auto& [symbol, value] : dims) bindings_.emplace(symbol, value);
+  if (program.draws)
+    for (const Symbol& symbol : {run_seed(), run_pass()}) values_.try_emplace(symbol, 0);
+  for (const auto& [symbol, value] : values_) bindings_.emplace(symbol, value);
   for (const auto& [symbol, step] : binding_steps(program)) unbound_.insert(symbol);
   allocate_known();
   internal_check(inputs.size() == program.inputs.size(), "as many inputs as the program has");

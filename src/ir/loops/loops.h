@@ -21,6 +21,7 @@
 // - Integer arithmetic wraps; integer division truncates towards zero (ONNX Div) and by zero gives 0; shifts by the
 //   width or more give 0. Casts of floating to integer truncate and saturate (NaN gives 0), but narrowing of integers
 //   keeps the low bits, both as onnxruntime on x86 does where the standard leaves it open.
+// - random_bits(counter, key), of uint64, is kernels/shared/random_bits.h's.
 // - A string is its handle (ir/dtype.h): strings are copied, compared for equality, cast to int64, which gives the
 //   handle, and are operands and results of string functions, which are pure like all operations.
 // - minimum and maximum hand on a NaN, and the argument reductions take the first NaN for the extreme (the last for the
@@ -99,6 +100,7 @@ enum class ScalarOp : uint8_t {
   bitwise_xor,
   shift_left,
   shift_right,
+  random_bits,
   // ternary
   select,
   // of any number of operands: `function` says which

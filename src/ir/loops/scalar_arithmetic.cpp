@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "ir/dtype_visit.h"
+#include "kernels/shared/random_bits.h"
 
 namespace onnxc {
 namespace {
@@ -326,6 +327,10 @@ BinaryFunction integer_binary(ScalarOp op) {
         T count = get<T>(b);
         return make<T>(shifts_out(count) ? T(0) : static_cast<T>(get<T>(a) >> count));
       };
+    case ScalarOp::random_bits:
+      if constexpr (std::same_as<T, uint64_t>)
+        return [](ScalarValue a, ScalarValue b) { return make<T>(kernels::random_bits(get<T>(a), get<T>(b))); };
+      return nullptr;
     default:
       return nullptr;
   }

@@ -63,7 +63,9 @@ constexpr std::array rows = {
     ScalarOpRow{bitwise_or, "|", infix, 2, 4, "bitwise_or", "|", false},
     ScalarOpRow{bitwise_xor, "^", infix, 2, 5, "bitwise_xor", "^", false},
     ScalarOpRow{shift_left, "<<", infix, 2, 9, "shift_left"},
-    ScalarOpRow{shift_right, ">>", infix, 2, 9, "shift_right"}, ScalarOpRow{select, "select", function, 3, 0, ""},
+    ScalarOpRow{shift_right, ">>", infix, 2, 9, "shift_right"},
+    ScalarOpRow{random_bits, "random_bits", function, 2, 0, "random_bits"},
+    ScalarOpRow{select, "select", function, 3, 0, ""},
     ScalarOpRow{string_function, "string_function", leaf, 0, 0, ""},  // string_functions.h
 };
 

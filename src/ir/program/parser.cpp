@@ -6,6 +6,7 @@
 #include "ir/loops/scalar_arithmetic.h"
 #include "ir/program/text.h"
 #include "ir/program/text_kernel.h"
+#include "ir/random_symbols.h"
 #include "ir/text/cursor.h"
 #include "support/diagnostics.h"
 
@@ -41,6 +42,8 @@ class ProgramParser {
       return parse_kernel_from(line);
     else if (cursor.take("dim"))
       parse_dim(cursor);
+    else if (cursor.take("draws"))
+      parse_draws();
     else if (cursor.take("inputs"))
       program_.inputs = parse_ids(cursor);
     else if (cursor.take("outputs"))
@@ -188,6 +191,11 @@ class ProgramParser {
     guard.reason = cursor.quoted();
     if (cursor.take("when")) guard.condition = parse_index(cursor.until("\n"), dims_);
     program_.guards.push_back(std::move(guard));
+  }
+
+  void parse_draws() {
+    program_.draws = true;
+    for (const Symbol& symbol : {run_seed(), run_pass()}) dims_.insert_or_assign(symbol.name(), symbol);
   }
 
   // bind k_0, k_1 = b3

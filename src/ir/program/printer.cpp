@@ -137,6 +137,7 @@ std::string print_origins(const std::vector<Origin>& origins) {
 
 std::string to_string(const Program& program) {
   std::string text = print_dims(program);
+  if (program.draws) text += "draws\n";
   for (size_t i = 0; i < program.buffers.size(); ++i)
     text += print_buffer(static_cast<BufferId>(i), program.buffers[i]);
   text += fmt::format("inputs {}\noutputs {}\n", print_ids(program.inputs), print_ids(program.outputs));

@@ -135,6 +135,7 @@ struct Program {
   std::vector<BufferId> inputs, outputs;
   std::vector<Guard> guards;
   std::vector<SizeRule> size_rules;
+  bool draws = false;                          // random numbers (ir/random_symbols.h)
   std::shared_ptr<const StringTable> strings;  // of the graph; null for a program of no graph
 
   const Buffer& buffer(BufferId id) const { return buffers.at(static_cast<size_t>(id)); }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/shared/half_types.h"
+#include "kernels/shared/random_bits.h"
 #include "kernels/shared/small_types.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {

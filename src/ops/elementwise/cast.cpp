@@ -1,4 +1,4 @@
-// Cast and CastLike between all types, BitCast, and what hands its input on: Identity, Dropout.
+// Cast and CastLike between all types, BitCast, and Identity.
 #include <cmath>
 
 #include "ops/elementwise/elementwise.h"
@@ -124,51 +124,6 @@ void define_identity(DefineContext& c) {
   c.elementwise([&](const std::vector<Expr>& i) { return x(i); });
 }
 
-// ------------------------------------------------------------------------------------------------------- Dropout
-
-constexpr size_t ratio = 1, training_mode = 2;
-
-std::optional<double> known_number(const NodeReader& c, size_t i) {
-  const Tensor* tensor = c.has_input(i) ? c.constant(i) : nullptr;
-  return tensor != nullptr && tensor->size() == 1 ? std::optional(tensor->as_double()[0]) : std::nullopt;
-}
-
-// Inference drops nothing, and neither does training with a ratio of 0: the output is the input, and the mask (of the
-// input's type until version 9) is all true. Where only a run knows the ratio or the mode, it is checked there.
-// Attribute 'is_test' of versions 1 and 6 is ignored: a model that is compiled is not trained.
-void infer_dropout(InferContext& c) {
-  expect_type(c, 0, Types::floating);
-  c.output(0, c.dtype(0), c.shape(0));
-  c.output(1, c.version() < 10 ? c.dtype(0) : DType::boolean, c.shape(0));
-  if (!c.has_input(training_mode) || known_number(c, training_mode) == 0 || known_number(c, ratio) == 0) return;
-  constexpr const char* reason =
-      "training drops elements at random, and onnxc compiles for inference; export the model in evaluation mode, or "
-      "give "
-      "a ratio of 0";
-  const bool knows_ratio = !c.has_input(ratio) || known_number(c, ratio);
-  c.check(!knows_ratio || !known_number(c, training_mode), "{}", reason);
-  c.one_number(training_mode, "training_mode");
-  if (c.has_input(ratio)) c.one_number(ratio, "ratio");
-  c.same(c.run_time_symbol("drops", {0, 1}, "whether it drops elements"), 0, reason);
-}
-
-Scalar drops_elements(DefineContext& c) {
-  const Scalar trains = c.in(training_mode)(std::vector<Expr>(c.rank(training_mode), 0));
-  if (!c.has_input(ratio)) return trains;
-  const Scalar given = c.in(ratio).compute(std::vector<Expr>(c.rank(ratio), 0));
-  const Scalar has_ratio = scalar::unary(ScalarOp::logical_not, equal(given, number(given, 0)));
-  return scalar::binary(ScalarOp::logical_and, trains, has_ratio);
-}
-
-void define_dropout(DefineContext& c) {
-  for (const Symbol& drops : c.node().bound_symbols)
-    c.bind({drops}, {scalar::select(drops_elements(c), scalar::index(1), scalar::index(0))});
-  if (c.has_output(0)) define_identity(c);
-  if (!c.has_output(1)) return;
-  DType mask = c.out(1).dtype;
-  c.elementwise([&](const std::vector<Expr>&) { return scalar::constant(mask, 1); }, 1);
-}
-
 // ------------------------------------------------------------------------------------------------------- BitCast
 
 // ONNX BitCast 26.
@@ -193,7 +148,6 @@ constexpr OpRow rows[] = {
     {"", "CastLike", infer_cast_like, define_cast, follows},
     {"", "BitCast", infer_bit_cast, define_bit_cast, follows},
     {"", "Identity", infer_like_input<Types::any_or_string>, define_identity, follows},
-    {"", "Dropout", infer_dropout, define_dropout, follows},
 };
 
 }  // namespace

@@ -75,6 +75,7 @@ Program define_node(const Node& node) {
   };
   for (const Value* input : distinct_inputs(node)) add(input, BufferKind::input, program.inputs);
   for (const Value* output : distinct_outputs(node)) add(output, BufferKind::output, program.outputs);
+  program.draws = node.random_stream.has_value();
   DefineContext context(node, program, [&](const Value& value) { return buffers.at(&value); });
   node.op->define(context);
   return program;
@@ -82,6 +83,7 @@ Program define_node(const Node& node) {
 
 std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, int64_t maximum_steps,
                                                             int64_t& steps_left) {
+  if (node.random_stream) return std::nullopt;
   std::vector<Tensor> inputs;
   for (const Value* input : distinct_inputs(node)) {
     if (!input->constant) return std::nullopt;

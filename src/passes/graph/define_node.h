@@ -22,7 +22,7 @@ std::vector<Value*> distinct_outputs(const Node& node);
 
 // The values of `distinct_outputs`, computed from inputs that are all constants. Nothing when one is not, a shape is
 // symbolic, the definition is not all loops or calls string functions, or the loops take more than `maximum_steps`
-// rounds or more than are left of `steps_left`, of which they are taken.
+// rounds or more than are left of `steps_left`, of which they are taken. Nor for a node that draws random numbers.
 std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, int64_t maximum_steps,
                                                             int64_t& steps_left);
 

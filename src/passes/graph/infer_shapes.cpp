@@ -79,7 +79,7 @@ std::optional<std::vector<Expr>> integers(const SymbolicElements& elements) {
 // Infers the elements of small outputs as expressions: what Shape, Gather, Mul, Concat… pass on to a Reshape.
 void infer_elements(const Node& node, RealElements& reals) {
   // The value of a state after all rounds does not follow from one round.
-  if (node.op->domain == control_flow_domain) return;
+  if (node.op->domain == control_flow_domain || node.random_stream) return;
   std::vector<Value*> outputs = distinct_outputs(node);
   auto carries = [](const Value* value) { return is_small(*value) && !value->elements; };
   if (outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), carries)) return;

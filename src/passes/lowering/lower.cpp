@@ -161,6 +161,7 @@ Program lower(const Graph& graph, const KernelChoices& choices) {
   for (const auto& node : graph.nodes()) {
     const size_t first = program.steps.size();
     context.set_condition(node->condition);
+    program.draws |= node->random_stream.has_value();
     do_naming(*node, [&] { lower_node(*node, choices, context); });
     for (const Value* output : node->outputs) bind_elements(output, context);
     for (size_t i = first; i < program.steps.size(); ++i) {

@@ -6,6 +6,13 @@
 #include "ir/program/memory_laws.h"
 
 namespace onnxc {
+namespace {
+
+bool counts_pass(const Step& step) {
+  return std::holds_alternative<LoopBegin>(step.work) || std::holds_alternative<LoopEnd>(step.work);
+}
+
+}  // namespace
 
 ProgramUses::ProgramUses(Program& program)
     : program_(program),
@@ -15,7 +22,10 @@ ProgramUses::ProgramUses(Program& program)
       writers_(program.buffers.size()),
       storage_readers_(program.buffers.size()),
       storage_writers_(program.buffers.size()),
-      loops_(enclosing_loops(program)) {
+      loops_(enclosing_loops(program)),
+      passes_(program.steps.size()) {
+  for (size_t step = 1; program.draws && step < program.steps.size(); ++step)
+    passes_[step] = passes_[step - 1] + counts_pass(program.steps[step - 1]);
   for (size_t step = 0; step < program.steps.size(); ++step) enter(step);
   collect_views();
 }
@@ -94,7 +104,7 @@ bool ProgramUses::is_read_between(BufferId id, size_t first, size_t end) const {
 }
 
 bool ProgramUses::may_move(size_t step, size_t to) const {
-  return loops_[step] == loops_[to] &&
+  return loops_[step] == loops_[to] && passes_[step] == passes_[to] &&
          std::ranges::none_of(uses_[step].reads, [&](BufferId id) { return is_written_between(id, step + 1, to); });
 }
 

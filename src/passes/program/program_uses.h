@@ -30,7 +30,8 @@ class ProgramUses {
   bool is_written_between(BufferId id, size_t first, size_t end) const;
   bool is_read_between(BufferId id, size_t first, size_t end) const;
   // Whether the step would compute at the place of `to`, a later one, what it computes at its own: both are in the same
-  // loop, and all that it reads is still the same. (A state of a loop is not, once the next round's is written.)
+  // loop, and all that it reads is still the same. (A state of a loop is not, once the next round's is written.) In a
+  // program that draws random numbers no loop lies between them, since these depend on the rounds before.
   bool may_move(size_t step, size_t to) const;
 
   // Whether other buffers are views or aliases of this one.
@@ -61,6 +62,7 @@ class ProgramUses {
   std::vector<std::set<size_t>> readers_, writers_, storage_readers_, storage_writers_;
   std::vector<std::vector<BufferId>> children_;
   const std::vector<std::optional<size_t>> loops_;
+  std::vector<size_t> passes_;  // in a program that draws: how many loops begin and end in front of each step
 };
 
 }  // namespace onnxc

@@ -67,24 +67,5 @@ TEST(Identity, HandsOnEveryType) {
   EXPECT_THAT(numbers(OneNode("Identity").input(x).run()), ElementsAre(1, 0));
 }
 
-TEST(Dropout, DropsNothing) {
-  Tensor x = float32s({3}, {1, -2, 3});
-  std::vector<Tensor> now = OneNode("Dropout").input(x).outputs(2).run_all();
-  EXPECT_THAT(numbers(now.at(0)), ElementsAre(1, -2, 3));
-  EXPECT_EQ(now.at(1).dtype(), DType::boolean);
-  EXPECT_THAT(numbers(now.at(1)), ElementsAre(1, 1, 1));
-  EXPECT_EQ(OneNode("Dropout", 7).input(x).outputs(2).run_all().at(1).dtype(), DType::float32);
-}
-
-TEST(Dropout, RefusesToTrain) {
-  Tensor ratio = float32s({}, {0.5});
-  OneNode training("Dropout");
-  training.input(DType::float32, {3}).constant(ratio).constant(booleans({}, {1}));
-  EXPECT_THAT(training.error(), HasSubstr("export the model in evaluation mode"));
-  OneNode inference("Dropout");
-  inference.input(DType::float32, {3}).constant(ratio).constant(booleans({}, {0}));
-  EXPECT_EQ(inference.error(), "");
-}
-
 }  // namespace
 }  // namespace onnxc

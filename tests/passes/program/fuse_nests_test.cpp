@@ -407,6 +407,27 @@ nest negate  axes i<4
   b2[i] = -b1[i]
 )";
 
+// Behind the loop other numbers would be drawn.
+constexpr const char* drawn_before_a_loop = R"(dim round ..
+draws
+b0 input float32 [4] "x"
+b1 temporary float32 [4] "t"
+b2 temporary float32 [4] "state"
+b3 output float32 [4] "y"
+inputs b0
+outputs b3
+nest noise  axes i<4
+  b1[i] = b0[i] * float32(random_bits(uint64(index(i)), uint64(index(run_pass))))
+nest begin  axes i<4
+  b2[i] = b0[i]
+loop round < 2 carries b2
+nest exp  axes i<4
+  b2[i] = exp(b2[i])
+end loop
+nest add  axes i<4
+  b3[i] = b1[i] + b2[i]
+)";
+
 constexpr const char* read_by_a_kernel = R"(b0 input float32 [4, 4] "x"
 b1 temporary float32 [4, 4] "t"
 b2 output float32 [4, 4] "y"
@@ -451,8 +472,8 @@ end loop
 INSTANTIATE_TEST_SUITE_P(Programs, FuseNestsLeaves,
                          testing::Values(two_readers, read_for_every_row, a_large_operand, a_small_mask,
                                          a_mask_in_another_shape, seen_under_another_shape, input_is_overwritten,
-                                         a_reduction, computed_before_a_loop, computed_in_a_loop, read_by_a_kernel,
-                                         read_by_an_epilogue, a_kernel_overwrites_the_input));
+                                         a_reduction, computed_before_a_loop, computed_in_a_loop, drawn_before_a_loop,
+                                         read_by_a_kernel, read_by_an_epilogue, a_kernel_overwrites_the_input));
 
 }  // namespace
 }  // namespace onnxc

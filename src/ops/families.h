@@ -47,6 +47,9 @@ std::span<const OpRow> ml_feature_ops();
 std::span<const OpRow> encoder_ops();
 std::span<const OpRow> string_ops();
 std::span<const OpRow> tree_ops();
+std::span<const OpRow> support_vector_ops();
+std::span<const OpRow> coupling_ops();
+std::span<const OpRow> max_roi_pool_ops();
 std::span<const OpRow> random_ops();
 std::span<const OpRow> dropout_ops();
 

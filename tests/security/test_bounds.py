@@ -290,6 +290,12 @@ CASES = {
         [[(2, 3), np.array(0, np.float32), np.array(True)], [(0, 3), np.array(0.5, np.float32), np.array(False)]],
         [], opset=13,
     ),
+    # Boxes must be inside the batch in onnxruntime: tests/ops/vision/test_max_roi_pool.py has what fits.
+    "max_roi_pool": Free(
+        "MaxRoiPool", [F4, F2], [],
+        [[(1, 2, 5, 6), (3, 4)], [(0, 2, 5, 6), (3, 5)], [(1, 2, 0, 6), (3, 5)], [(1, 2, 5, 0), (3, 5)]],
+        {"pooled_shape": [2, 3]},
+    ),
     "arg_max": Free("ArgMax", [F2], [[(2, 3)]], [[(2, 0)]], {"axis": 1}),
     "group_normalization": Free(
         "GroupNormalization", [F3, F1, F1], [], [[(2, 4, 3), (4,), (2,)], [(2, 3, 3), (3,), (3,)]], {"num_groups": 2},

@@ -3,6 +3,7 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
+#include "ops/ml/scores.h"
 
 namespace onnxc {
 namespace {
@@ -23,17 +24,35 @@ void expand_array_feature_extractor(ExpandContext& c) {
   c.give(0, c.add("Gather", {x, indices}, {{"axis", int64_t{-1}}}));
 }
 
+// ONNX-ML FeatureVectorizer 1: the features of all inputs behind one another, as float32; [m] counts as [1, m].
+void expand_feature_vectorizer(ExpandContext& c) {
+  const std::vector<int64_t> sizes = c.NodeReader::integers("inputdimensions");
+  c.check(sizes.empty() || sizes.size() == c.input_count(), "attribute 'inputdimensions' has {} values for {} inputs",
+          sizes.size(), c.input_count());
+  std::vector<Value*> parts;
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    expect_type(c, i, Types::numeric);
+    c.check(c.rank(i) == 1 || c.rank(i) == 2, "input {} of one or two axes is expected, found {}", i,
+            to_string(c.shape(i)));
+    const std::optional<int64_t> features = c.shape(i).back().constant();
+    c.check(sizes.empty() || !features || *features == sizes[i],
+            "attribute 'inputdimensions' gives input {} {} features, and it has {}", i, sizes.empty() ? 0 : sizes[i],
+            features.value_or(0));
+    Value* part = as_float(c, i);
+    if (c.rank(i) == 1) part = c.add("Unsqueeze", {part, c.integers({0})});
+    // Sizes that a run tells are held against the attribute there.
+    if (!sizes.empty() && !features) part = c.add("Reshape", {part, c.integers({0, sizes[i]})});
+    parts.push_back(part);
+  }
+  c.give(0, c.add("Concat", std::move(parts), {{"axis", int64_t{1}}}));
+}
+
 // An attribute with one number, or one for each feature of [rows, features], as a tensor.
 Value* per_feature(ExpandContext& c, const char* name, DType dtype) {
   const std::vector<float> values = c.reals(name);
   c.check(!values.empty(), "attribute '{}' is missing", name);
   const std::vector<int64_t> dims{std::ssize(values)};
   return c.add("Cast", {c.constant(Tensor::of(DType::float32, dims, values))}, {{"to", static_cast<int64_t>(dtype)}});
-}
-
-Value* as_float(ExpandContext& c, size_t i) {
-  return c.dtype(i) == DType::float32 ? c.in(i)
-                                      : c.add("Cast", {c.in(i)}, {{"to", static_cast<int64_t>(DType::float32)}});
 }
 
 // ONNX-ML Scaler 1: (x - offset) * scale, as float32.
@@ -84,27 +103,15 @@ void expand_linear_regressor(ExpandContext& c) {
   c.give(0, linear(c, c.integer("targets", 1)));
 }
 
-// The attribute with integers or strings that is given of two, as a vector.
-Value* integers_or_strings(ExpandContext& c, const char* integers, const char* strings) {
-  c.check(c.has_attribute(integers) != c.has_attribute(strings), "one of the attributes '{}' and '{}' is expected",
-          integers, strings);
-  return c.has_attribute(integers) ? c.integers(c.NodeReader::integers(integers))
-                                   : c.constant(c.string_tensor(c.texts(strings)));
-}
-
 // ONNX-ML LinearClassifier 1: a score for each class, and of each row the label of the greatest.
 void expand_linear_classifier(ExpandContext& c) {
-  const std::string transform = c.text("post_transform", "NONE");
-  c.check(transform == "NONE" || transform == "LOGISTIC" || transform == "SOFTMAX",
-          "attribute 'post_transform' '{}' is not supported; NONE, LOGISTIC and SOFTMAX are", transform);
+  const std::string transform = post_transform(c);
   Value* labels = integers_or_strings(c, "classlabels_ints", "classlabels_strings");
   const int64_t classes = labels->constant->size();
   Value* scores = linear(c, classes);
   c.check(classes >= 2, "labels of two classes or more are expected, found {}", classes);
-  Value* best = c.add("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
-  c.give(0, c.add("Gather", {labels, best}));
-  if (transform == "NONE") return c.give(1, scores);
-  c.give(1, c.add(transform == "LOGISTIC" ? "Sigmoid" : "Softmax", {scores}));
+  c.give(0, c.add("Gather", {labels, best_class(c, scores)}));
+  c.give(1, transformed(c, scores, transform));
 }
 
 // ONNX-ML OneHotEncoder 1: for each category, 1 where x is it and else 0.
@@ -120,6 +127,7 @@ void expand_one_hot_encoder(ExpandContext& c) {
 constexpr OpRow rows[] = {
     {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, LayoutRule::follows},
     {.domain = ml, .name = "ArrayFeatureExtractor", .expand = expand_array_feature_extractor},
+    {.domain = ml, .name = "FeatureVectorizer", .expand = expand_feature_vectorizer},
     {.domain = ml, .name = "Scaler", .expand = expand_scaler},
     {.domain = ml, .name = "Normalizer", .expand = expand_normalizer},
     {.domain = ml, .name = "Imputer", .expand = expand_imputer},

@@ -96,7 +96,7 @@ Forest forest_of(const NodeReader& c, const std::vector<TreeNode>& nodes, std::v
   forest.roots = std::move(roots);
   forest.targets = targets;
   c.check(targets >= 1 && targets <= most_weights / std::max<int64_t>(1, forest.places()),
-          "attribute 'n_targets' is {}, for trees of {} nodes", targets, forest.places());
+          "{} targets are given, for trees of {} nodes", targets, forest.places());
   forest.weights.resize(static_cast<size_t>(forest.places() * targets));
   forest.has_weight.resize(forest.weights.size());
   for (const LeafWeight& each : weights) {
@@ -219,9 +219,9 @@ std::vector<double> numbers_of(const NodeReader& c, const std::string& name) {
   return {values.begin(), values.end()};
 }
 
-}  // namespace
-
-Forest read_tree_regressor(const NodeReader& c) {
+// The form of the regressor and the classifier. `leaf` is how the attributes on leaves begin: target or class.
+Forest read_listed_trees(const NodeReader& c, const std::string& leaf, const std::vector<int64_t>& targets,
+                         int64_t target_count) {
   const std::vector<std::string> modes = texts(c, "nodes_modes");
   const size_t count = modes.size();
   const std::vector<int64_t> trees = list_of(c, "nodes_treeids", count), ids = list_of(c, "nodes_nodeids", count),
@@ -262,19 +262,46 @@ Forest read_tree_regressor(const NodeReader& c) {
   for (const auto& [tree, root] : root_of_tree) roots.push_back(root);
   c.check(roots.size() == std::set<int64_t>(trees.begin(), trees.end()).size(), "one of the trees has no root");
 
-  const std::vector<int64_t> targets = c.integers("target_ids");
-  const std::vector<int64_t> leaf_trees = list_of(c, "target_treeids", targets.size()),
-                             leaf_ids = list_of(c, "target_nodeids", targets.size());
-  const std::vector<double> weights = numbers_of(c, "target_weights");
-  c.check(weights.size() == targets.size(), "attribute 'target_weights' has {} values, expected {}", weights.size(),
+  const std::vector<int64_t> leaf_trees = list_of(c, (leaf + "_treeids").c_str(), targets.size()),
+                             leaf_ids = list_of(c, (leaf + "_nodeids").c_str(), targets.size());
+  const std::vector<double> weights = numbers_of(c, leaf + "_weights");
+  c.check(weights.size() == targets.size(), "attribute '{}_weights' has {} values, expected {}", leaf, weights.size(),
           targets.size());
   std::vector<LeafWeight> leaves;
   for (size_t i = 0; i < targets.size(); ++i) {
-    const int64_t leaf = at(leaf_trees[i], leaf_ids[i]);
-    c.check(leaf < 0, "node {} of tree {} has a weight, and is no leaf", leaf_ids[i], leaf_trees[i]);
-    leaves.push_back({~leaf, targets[i], weights[i]});
+    const int64_t place = at(leaf_trees[i], leaf_ids[i]);
+    c.check(place < 0, "node {} of tree {} has a weight, and is no leaf", leaf_ids[i], leaf_trees[i]);
+    leaves.push_back({~place, targets[i], weights[i]});
   }
-  return forest_of(c, nodes, std::move(roots), leaf_count, c.integer("n_targets"), leaves);
+  return forest_of(c, nodes, std::move(roots), leaf_count, target_count, leaves);
+}
+
+}  // namespace
+
+Forest read_tree_regressor(const NodeReader& c) {
+  return read_listed_trees(c, "target", c.integers("target_ids"), c.integer("n_targets"));
+}
+
+TreeClasses tree_classes(const NodeReader& c) {
+  const bool has_integers = c.has_attribute("classlabels_int64s");
+  c.check(has_integers != c.has_attribute("classlabels_strings"),
+          "one of the attributes 'classlabels_int64s' and 'classlabels_strings' is expected");
+  TreeClasses classes{
+      has_integers ? std::ssize(c.integers("classlabels_int64s")) : std::ssize(c.texts("classlabels_strings")),
+      std::nullopt};
+  c.check(classes.count >= 2, "labels of two classes or more are expected, found {}", classes.count);
+  const std::vector<int64_t> ids = c.integers("class_ids");
+  if (classes.count == 2 && !ids.empty() && std::ranges::all_of(ids, [&](int64_t id) { return id == ids.front(); }))
+    classes.only = ids.front();
+  c.check(!classes.only || *classes.only == 0 || *classes.only == 1, "attribute 'class_ids' holds {}, for 2 classes",
+          classes.only.value_or(0));
+  return classes;
+}
+
+Forest read_tree_classifier(const NodeReader& c, const TreeClasses& classes) {
+  std::vector<int64_t> targets = c.integers("class_ids");
+  if (classes.only) std::ranges::fill(targets, 0);
+  return read_listed_trees(c, "class", targets, classes.targets());
 }
 
 }  // namespace onnxc

@@ -1,6 +1,7 @@
 // The decision trees of ai.onnx.ml as tables, read from the attributes of either form that ONNX has had.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ops/node_reader.h"
@@ -28,9 +29,21 @@ struct Forest {
   int64_t places() const { return std::ssize(feature); }
 };
 
-// ONNX-ML TreeEnsemble 5, TreeEnsembleRegressor 1, 3. Fail naming the attribute where the trees are none: an index out
-// of range, a node that is its own ancestor, lists of unequal length.
+// The classes of TreeEnsembleClassifier.
+struct TreeClasses {
+  int64_t count;                // of labels
+  std::optional<int64_t> only;  // of two classes the one that leaves add to, where they leave the other out
+
+  int64_t targets() const { return only ? 1 : count; }
+};
+
+TreeClasses tree_classes(const NodeReader& c);
+
+// ONNX-ML TreeEnsemble 5, TreeEnsembleRegressor 1, 3, TreeEnsembleClassifier 1, 3. Fail naming the attribute where the
+// trees are none: an index out of range, a node that is its own ancestor, lists of unequal length.
 Forest read_tree_ensemble(const NodeReader& c);
 Forest read_tree_regressor(const NodeReader& c);
+// A target is a class; where `only` one counts, it is the one target.
+Forest read_tree_classifier(const NodeReader& c, const TreeClasses& classes);
 
 }  // namespace onnxc

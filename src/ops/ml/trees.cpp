@@ -7,6 +7,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/ml/forest.h"
+#include "ops/ml/scores.h"
 
 namespace onnxc {
 namespace {
@@ -36,6 +37,14 @@ Trees tree_ensemble(const NodeReader& c) {
   return {read_tree_ensemble(c), static_cast<Aggregate>(aggregate), {}, compared_type(c), c.dtype(0)};
 }
 
+// Attribute 'base_values', or since version 3 'base_values_as_tensor'.
+std::vector<float> base_values(const NodeReader& c) {
+  const Tensor* tensor = c.tensor("base_values_as_tensor");
+  if (tensor == nullptr) return c.reals("base_values");
+  const std::vector<double> values = tensor->as_double();
+  return {values.begin(), values.end()};
+}
+
 // ONNX-ML TreeEnsembleRegressor 1, 3.
 Trees tree_regressor(const NodeReader& c) {
   static constexpr std::pair<const char*, Aggregate> names[] = {{"AVERAGE", Aggregate::average},
@@ -47,8 +56,12 @@ Trees tree_regressor(const NodeReader& c) {
   c.check(found != std::end(names), "attribute 'aggregate_function' is '{}', none of AVERAGE, SUM, MIN, MAX", name);
   c.check(c.text("post_transform", "NONE") == "NONE", "attribute 'post_transform' '{}' is not supported yet",
           c.text("post_transform", "NONE"));
-  c.check(!c.has_attribute("base_values_as_tensor"), "attribute 'base_values_as_tensor' is not supported yet");
-  return {read_tree_regressor(c), found->second, c.reals("base_values"), compared_type(c), DType::float32};
+  return {read_tree_regressor(c), found->second, base_values(c), compared_type(c), DType::float32};
+}
+
+// The sums of TreeEnsembleClassifier 1, 3: of each class, or of the one that counts.
+Trees tree_classifier(const NodeReader& c) {
+  return {read_tree_classifier(c, tree_classes(c)), Aggregate::sum, base_values(c), compared_type(c), DType::float32};
 }
 
 template <Trees (*read)(const NodeReader&)>
@@ -186,6 +199,50 @@ void define_trees(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
+// Whether a leaf takes from a class.
+bool has_negative_weight(const NodeReader& c) {
+  const Tensor* tensor = c.tensor("class_weights_as_tensor");
+  if (tensor != nullptr) return std::ranges::any_of(tensor->as_double(), [](double weight) { return weight < 0; });
+  return std::ranges::any_of(c.reals("class_weights"), [](float weight) { return weight < 0; });
+}
+
+// ONNX-ML TreeEnsembleClassifier 1, 3: a score for each class, and of each row the label of the greatest.
+//
+// Of two classes leaves may add to one alone. ONNX's text does not say what the other's score is. As in onnxruntime,
+// with which such models agree, a sum of weights that are never negative is a probability, and decides at 0.5; any
+// other decides at 0.
+void expand_tree_classifier(ExpandContext& c) {
+  const std::string transform = post_transform(c);
+  const TreeClasses classes = tree_classes(c);
+  const size_t base = base_values(c).size();
+  c.check(
+      !classes.only || base == 0 || (base == 1 && *classes.only == 0),
+      "attribute 'base_values' has {} values, and of 2 classes leaves add to number {} alone: what that gives is not "
+      "defined",
+      base, classes.only.value_or(0));
+  Value* labels = integers_or_strings(c, "classlabels_int64s", "classlabels_strings");
+  Value* sums = c.add_row(internal_domain, "ClassSums", {c.in(0)}, 1, c.node().attributes)[0];
+  if (!classes.only) {
+    c.give(0, c.add("Gather", {labels, best_class(c, sums)}));
+    return c.give(1, transformed(c, sums, transform));
+  }
+  const bool is_probability = !has_negative_weight(c);
+  Value* is_second = c.add("Greater", {sums, c.number(DType::float32, is_probability ? 0.5 : 0)});
+  Value* best =
+      c.add("Cast", {c.add("Squeeze", {is_second, c.integers({1})})}, {{"to", static_cast<int64_t>(DType::int64)}});
+  c.give(0, c.add("Gather", {labels, best}));
+  // The score of the first class; no transform is applied to a pair that is made of one score, but for LOGISTIC.
+  const bool is_only_second = *classes.only == 1, is_logistic = transform == "LOGISTIC";
+  c.check(transform != "PROBIT" || is_only_second,
+          "attribute 'post_transform' is PROBIT, and there is one score for both "
+          "classes: what it gives is not defined");
+  Value* other = is_only_second                   ? c.add("Mul", {sums, c.number(DType::float32, 0)})
+                 : is_probability && !is_logistic ? c.add("Sub", {c.number(DType::float32, 1), sums})
+                                                  : c.add("Neg", {sums});
+  Value* pair = c.add("Concat", {other, sums}, {{"axis", int64_t{1}}});
+  c.give(1, is_only_second || is_logistic ? transformed(c, pair, transform) : pair);
+}
+
 constexpr const char* ml = "ai.onnx.ml";
 
 constexpr OpRow rows[] = {
@@ -198,6 +255,8 @@ constexpr OpRow rows[] = {
      .name = "TreeEnsembleRegressor",
      .infer = infer_trees<tree_regressor>,
      .define = define_trees<tree_regressor>},
+    {.domain = ml, .name = "TreeEnsembleClassifier", .expand = expand_tree_classifier},
+    {internal_domain, "ClassSums", infer_trees<tree_classifier>, define_trees<tree_classifier>},
 };
 
 }  // namespace

@@ -36,12 +36,18 @@ def cases() -> list[Case]:
              intercepts=[0.5, -1.0]),
         case("LinearRegressor", x, domain=DOMAIN, name="no intercepts", coefficients=scale),
     ]  # fmt: skip
-    for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+    for transform in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"):
         found.append(
             case("LinearClassifier", x, domain=DOMAIN, name=transform, outputs=2,
                  coefficients=scale + offset + scale[::-1], intercepts=[0.5, -1.0, 0.25],
                  classlabels_ints=[7, -3, 12], multi_class=1, post_transform=transform)
         )  # fmt: skip
+    for values, name in ((x, "float32"), (whole, "int64"), (wide, "float64")):
+        found.append(
+            case("FeatureVectorizer", values, random(5, 3, dtype=values.dtype), random(5, 1, dtype=values.dtype),
+                 domain=DOMAIN, name=name, inputdimensions=[4, 3, 1])
+        )  # fmt: skip
+    found.append(case("FeatureVectorizer", random(4), random(3), domain=DOMAIN, name="one row", inputdimensions=[4, 3]))
     few = np.array([[3, 0], [-2, 3], [9, 9]])
     found += [
         case("OneHotEncoder", few, domain=DOMAIN, cats_int64s=[3, -2, 0]),

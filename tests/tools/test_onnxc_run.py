@@ -235,6 +235,11 @@ def test_memory_of_given_dims() -> None:
         (["--input", "w=a.npy"], 2, "--input w=a.npy: expected NAME=FILE with one of the names"),
         (["--input", "x=missing.npy"], 1, "missing.npy"),
         (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for device 1"),
+        (
+            ["--random", "1", "--dim", "N=3", "--device", "hip:one"],
+            2,
+            "--device hip:one: expected cpu, hip, or hip:N, the GPU of number N, such as hip:1",
+        ),
         (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device hip as well"),
         (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
         (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dims are given"),

@@ -51,6 +51,16 @@ void parse_dim(const std::string& text, std::map<std::string, int64_t>& dims) {
   dims[text.substr(0, equals)] = *value;
 }
 
+Device parse_device(const std::string& text) {
+  if (text == "cpu") return {};
+  if (text == "hip") return {text, true, 0};
+  constexpr std::string_view numbered = "hip:";
+  std::optional<int32_t> index;
+  if (text.starts_with(numbered)) index = parse_number<int32_t>(std::string_view(text).substr(numbered.size()));
+  if (!index || *index < 0) usage_error("--device", text, "cpu, hip, or hip:N, the GPU of number N, such as hip:1");
+  return {text, true, *index};
+}
+
 void parse_shapes(const std::string& text, std::map<std::string, std::vector<int64_t>>& shapes) {
   auto fail = [&] { usage_error("--shapes", text, "NAME:DIMS, such as x:1x1x96x96x96"); };
   std::string name;
@@ -89,6 +99,7 @@ void parse_tolerance(const std::string& option, const std::string& text, std::op
 std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   RunOptions options;
   std::vector<std::string> dims, shapes, relative, absolute;
+  std::string device = "cpu";
   CLI::App app{"onnxc-run runs, checks and measures a model that onnxc compiled."};
   app.footer(
       "Exit codes: 0 success; 1 error in the model, an input or the machine; 2 error in the command line;\n"
@@ -150,7 +161,8 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   app.add_option("--threads", options.threads,
                  "number of threads (default: as many as the CPUs that the process may use)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--device", options.device, "device to run on")->check(CLI::IsMember({"cpu", "hip"}));
+  app.add_option("--device", device, "device to run on: cpu, hip, or hip:N, the GPU of number N, from 0")
+      ->option_text("NAME");
   app.add_flag("--hip-graph", options.hip_graph,
                "launch the kernels of a run as one HIP graph, if no size or condition depends on the data");
   app.add_flag("--info", options.information, "print the model's inputs, outputs, target and options");
@@ -168,13 +180,14 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
     parse_tolerance("--rtol", text, options.tolerance.relative, options.tolerance.relative_by_name);
   for (const std::string& text : absolute)
     parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
+  options.device = parse_device(device);
   read_volume_options();
   if (options.profile == "-") options.profile = "";
   if (!options.against.empty() && options.profile.value_or("").empty())
     throw UsageError("--against compares two runs on a page; give --profile=FILE.html as well");
   if (options.verify_with != "onnxc" && !options.verify)
     throw UsageError("--verify-with: give --verify MODEL.onnx as well");
-  if (options.hip_graph && options.device != "hip") throw UsageError("--hip-graph: give --device hip as well");
+  if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device hip as well");
   if (!options.tests.empty() && (!options.inputs.empty() || options.random_seed || !options.expected.empty()))
     throw UsageError(
         "a folder of tests holds its own inputs and outputs: --input, --random and --expect cannot be given with it");

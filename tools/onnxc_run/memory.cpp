@@ -31,7 +31,7 @@ bool is_for_gpu_alone(const onnxc_api& api) {
 }
 
 std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options) {
-  if (options.device == "cpu" && is_for_gpu_alone(library.api())) return std::nullopt;
+  if (!options.device.is_gpu && is_for_gpu_alone(library.api())) return std::nullopt;
   std::vector<Tensor> inputs;
   try {
     for (int32_t i = 0; i < library.api().input_count; ++i) {

@@ -26,6 +26,12 @@ struct ToleranceOptions {
   bool equal_nan = false;  // NaN equals NaN, and an infinity itself
 };
 
+struct Device {
+  std::string text = "cpu";  // as it was given: "cpu", "hip" or "hip:1"
+  bool is_gpu = false;
+  int32_t index = 0;  // of the GPU
+};
+
 struct RunOptions {
   std::filesystem::path model;
   std::filesystem::path tests;                // a folder in ONNX's test layout; empty: none
@@ -43,7 +49,7 @@ struct RunOptions {
   bool information = false;
   bool json = false;
   int threads = 0;
-  std::string device = "cpu";
+  Device device;
   bool hip_graph = false;
   VolumeOptions volume;
 };

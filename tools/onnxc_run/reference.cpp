@@ -99,7 +99,7 @@ Reference compute_without_optimization(const std::filesystem::path& model, const
   spdlog::info("compiling {} at -O0", quote(model.string()));
   compile_reference(model, file);
   ModelLibrary library(file);
-  Session session(library, threads, "cpu");
+  Session session(library, threads, Device{});
   Reference reference{"-O0", collect(session, inputs)};
   const std::set<std::string> names = names_of_model(model);
   std::erase_if(reference.tensors, [&](const auto& tensor) { return !names.contains(tensor.first); });

@@ -151,12 +151,12 @@ DType dtype_of(const onnxc_value_info& info) {
   return row->dtype;
 }
 
-Session::Session(const ModelLibrary& library, int threads, const std::string& device, bool hip_graph)
-    : library_(library) {
+Session::Session(const ModelLibrary& library, int threads, const Device& device, bool hip_graph) : library_(library) {
   onnxc_options options = {};
   options.struct_size = sizeof options;
   options.threads = threads;
-  options.device = device == "hip" ? ONNXC_HIP : ONNXC_CPU;
+  options.device = device.is_gpu ? ONNXC_HIP : ONNXC_CPU;
+  options.device_index = device.index;
   if (hip_graph) options.flags |= ONNXC_HIP_GRAPH;
   char error[ONNXC_ERROR_SIZE] = "";
   if (api().create(&options, &instance_, error, sizeof error) != ONNXC_OK)

@@ -8,6 +8,7 @@
 
 #include "ir/tensor.h"
 #include "onnxc.h"
+#include "onnxc_run/options.h"
 
 namespace onnxc {
 
@@ -44,7 +45,7 @@ using StepHook = std::function<void(int32_t step, int32_t when)>;
 // An instance of a model. Errors of the runtime become UserError with its text.
 class Session {
  public:
-  Session(const ModelLibrary& library, int threads, const std::string& device, bool hip_graph = false);
+  Session(const ModelLibrary& library, int threads, const Device& device, bool hip_graph = false);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

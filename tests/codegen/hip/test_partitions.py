@@ -4,6 +4,7 @@ Tiles, splits and the order of blocks are planned for 304 compute units and eigh
 but give the same.
 """
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -53,3 +54,22 @@ def test_on_the_second_of_two_devices(network: str, tmp_path: Path, monkeypatch:
                     whole.append(results)
                 for name in names:
                     np.testing.assert_array_equal(results[name], whole[index][name], f"{modes}: {name}")
+
+
+def test_onnxc_run_names_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--device hip:1 where there are two, and where there is one."""
+    exported = export(ROWS["convolutions"])
+    file = onnxc_commands.compile_model(exported.model, tmp_path / "model.so", "--target", "hip")
+    run, results = exported.runs[0], []
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_DEVICES", "2")
+    for device in ("hip", "hip:1"):
+        folder = tmp_path / device.replace(":", "_")
+        results.append(onnxc_commands.run_files(file, run.inputs, list(run.outputs), folder, "--device", device))
+    for name in run.outputs:
+        np.testing.assert_array_equal(results[0][name], results[1][name])
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_DEVICES", "1")
+    command = [str(onnxc_commands.BINARIES / "onnxc-run"), str(file), "--random", "1", "--device", "hip:1"]
+    environment = onnxc_commands.ENVIRONMENT
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert done.returncode == 1
+    assert "there is no GPU 1: HIP sees 1" in done.stderr

@@ -61,10 +61,10 @@ TEST(CommandLine, EndsInExitCodes) {
   EXPECT_EQ(std::get<int>(parse({"--version"})), 0);
   EXPECT_EQ(std::get<int>(parse({})), 2);
   EXPECT_EQ(std::get<int>(parse({"m.so", "--threads", "0"})), 2);
-  EXPECT_EQ(std::get<int>(parse({"m.so", "--device", "cuda"})), 2);
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
   EXPECT_THROW(parse({"m.so", "--no-such-option"}), UsageError);
+  EXPECT_THROW(parse({"m.so", "--device", "cuda"}), UsageError);
   EXPECT_THROW(parse({"m.so", "folder", "--random", "1"}), UsageError);
 }
 
@@ -80,6 +80,17 @@ TEST(CommandLine, ReadsEverything) {
   EXPECT_EQ(options.threads, 3);
   EXPECT_TRUE(options.json);
   EXPECT_EQ(std::get<RunOptions>(parse({"m.so", "--bench", "50"})).benchmark_runs, 50);
+}
+
+TEST(CommandLine, DevicesHaveNumbers) {
+  EXPECT_FALSE(parse_device("cpu").is_gpu);
+  EXPECT_TRUE(parse_device("hip").is_gpu);
+  EXPECT_EQ(parse_device("hip").index, 0);
+  EXPECT_TRUE(parse_device("hip:7").is_gpu);
+  EXPECT_EQ(parse_device("hip:7").index, 7);
+  EXPECT_EQ(parse_device("hip:7").text, "hip:7");
+  for (const char* text : {"", "gpu", "cpu:0", "hip:", "hip:-1", "hip:1x", "hip1", "hip:99999999999"})
+    EXPECT_THROW(parse_device(text), UsageError) << text;
 }
 
 TEST(CommandLine, SplitsAssignmentsByTheNamesThereAre) {

@@ -45,7 +45,7 @@ void print_json(const Profile& profile, const Session& session, const RunOptions
                        {"percentage", profile.share(module.milliseconds)},
                        {"steps", module.steps}});
   Json json = {{"model", options.model.string()},
-               {"device", options.device},
+               {"device", options.device.text},
                {"threads", session.threads()},
                {"run_ms", profile.run_milliseconds},
                {"peak_gflops", profile.peak.gflops},
@@ -129,7 +129,7 @@ void profile(Session& session, const std::vector<Tensor>& inputs, const RunOptio
   // Before what takes seconds.
   std::optional<RecordedProfile> earlier;
   if (!options.against.empty()) earlier = read_profile(options.against);
-  if (options.device == "hip" && runs_on_simulator()) {
+  if (options.device.is_gpu && runs_on_simulator()) {
     user_check(page.empty() && options.trace_events.empty(),
                "the simulator counts, and measures no times: give --profile or --profile --json");
     profile_simulated(session, inputs, options);

@@ -164,7 +164,7 @@ std::string profile_page(const Profile& profile, Session& session, const RunOpti
   page.add_facts("This run",
                  {{"model", options.model.string()},
                   {"compiled for", session.api().target},
-                  {"ran on", fmt::format("{}, {} threads", options.device, session.threads())},
+                  {"ran on", fmt::format("{}, {} threads", options.device.text, session.threads())},
                   {"a run takes", fmt::format("{:.3f} ms, {:.3f} of them in {} steps", profile.run_milliseconds,
                                               profile.steps_milliseconds, profile.steps.size())},
                   {"peak of this machine", fmt::format("{:.1f} GFLOP/s, {:.1f} GB/s read from memory",

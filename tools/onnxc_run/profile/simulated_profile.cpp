@@ -112,7 +112,7 @@ void print_json(const std::vector<onnxc_step_info>& infos, const std::vector<std
                      {"modelled_us", sum(launches[step]).microseconds},
                      {"launches", launches[step]}});
   const Json json = {
-      {"model", options.model.string()}, {"device", options.device}, {"simulator", "gfx942sim"}, {"steps", steps}};
+      {"model", options.model.string()}, {"device", options.device.text}, {"simulator", "gfx942sim"}, {"steps", steps}};
   fmt::print("{}\n", json_text(json));
 }
 

@@ -45,7 +45,7 @@ void benchmark(Session& session, const std::vector<Tensor>& inputs, const RunOpt
   double throughput = 1e3 / ms.mean;
   if (options.json) {
     Json json = {{"model", options.model.string()},
-                 {"device", options.device},
+                 {"device", options.device.text},
                  {"threads", session.threads()},
                  {"iterations", samples.size()},
                  {"latency_ms",

@@ -15,7 +15,7 @@ namespace onnxc {
 // The planned figures of a kernel; tests compare the code object with them.
 struct KernelFigures {
   int64_t lds_bytes;
-  int64_t waves;        // for which a SIMD unit has registers
+  int64_t waves;        // for which a SIMD unit has registers, and its compute unit LDS
   double microseconds;  // that the model of cost expects, at the sizes that are known
   const char* bound;    // what takes them: "MFMA", "LDS", "memory", ...
 };

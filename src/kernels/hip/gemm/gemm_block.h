@@ -113,7 +113,12 @@ struct GemmBlock {
     int64_t d, h, w;
   };
   __device__ Voxel voxel_of(const RowPlace& place) const {
-    const GemmView& view = arguments.output_view;
+    using Arguments = GemmArguments<Input, Weight, Output>;
+    // In parts, a transposed convolution has no scalar registers to spare for these while it reduces. The arguments of
+    // its kernels begin with these.
+    constexpr bool is_late = plan.transposed && plan.is_split;
+    const GemmView view = is_late ? late_argument<GemmView>(offsetof(Arguments, output_view)) : arguments.output_view;
+    Output* const output = is_late ? late_argument<Output*>(offsetof(Arguments, output)) : arguments.output;
     Voxel voxel = {nullptr, place.d, place.h, place.w};
     if constexpr (plan.transposed) {
       voxel.d = voxel.d * shape.stride.d + residue.d;
@@ -121,7 +126,7 @@ struct GemmBlock {
       voxel.w = voxel.w * shape.stride.w + residue.w;
     }
     voxel.channels =
-        arguments.output + image * view.batch + group * view.group +
+        output + image * view.batch + group * view.group +
         offset_of(static_cast<int32_t>(voxel.d), static_cast<int32_t>(voxel.h), static_cast<int32_t>(voxel.w), view);
     if constexpr (stores_planes) voxel.channels += Product::lane_column() == 0 ? 0 : 4 * view.block;
     return voxel;

@@ -130,9 +130,11 @@ struct GemmPlan {
 
   constexpr int64_t taps() const { return shape.kernel.product(); }
   constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), block_channels); }
-  // Halves that are loaded one by one take a register each.
+  // Wavefronts that a SIMD unit holds at once, each of another block. Halves that are loaded one by one take a register
+  // each.
   constexpr int64_t waves() const {
-    return is_half(products) && input_order == InputOrder::elements ? tile.waves(80) : tile.waves();
+    const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
+    return smaller(loads_halves ? tile.waves(80) : tile.waves(), gpu.lds_bytes / gemm_lds_bytes(tile));
   }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }

@@ -5,6 +5,7 @@
 // sizes are constants, and what depends on the grid is passed.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "machine/gpu_machine.h"
@@ -52,6 +53,16 @@ __device__ inline void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+// What stands `offset` bytes into a kernel's arguments, loaded where this is called. Read by its name the compiler
+// loads it when the kernel begins, and holds it in scalar registers, or spills it, until it is used.
+template <class T>
+__device__ inline T late_argument(size_t offset) {
+  using Place = const __attribute__((address_space(4))) char*;
+  auto place = (Place)__builtin_amdgcn_kernarg_segment_ptr();  // NOLINT: no C++ cast changes the address space
+  __asm__ volatile("" : "+s"(place));
+  return *(const T*)(place + offset);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

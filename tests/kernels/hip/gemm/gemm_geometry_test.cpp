@@ -140,12 +140,19 @@ TEST(GemmChoice, ADynamicBoundIsNamed) {
 }
 
 TEST(GemmPlan, CountsOnFewerWavefrontsWhereHalvesAreLoadedOneByOne) {
-  GemmPlan plan{.shape = {343, 12, 3, {1, 1, 1}}, .products = Products::float16, .tile = {128, 32}};
+  GemmPlan plan{.shape = {343, 12, 3, {1, 1, 1}}, .products = Products::float16, .tile = {64, 64}};
   EXPECT_EQ(plan.waves(), 6);
   plan.input_order = InputOrder::elements;
   EXPECT_EQ(plan.waves(), 5);  // of an odd depth clang takes 89 registers
   plan.products = Products::float32;
   EXPECT_EQ(plan.waves(), 6);
+}
+
+TEST(GemmPlan, CountsOnNoMoreWavefrontsThanBlocksFitLds) {
+  const GemmPlan plan{.shape = {16, 16, 1, {3, 3, 3}}, .products = Products::float16, .tile = {128, 32}};
+  EXPECT_EQ(plan.tile.waves(), 6);
+  EXPECT_EQ(plan.waves(), 5);  // of 12 KiB each
+  EXPECT_EQ(kernels::blocks_a_unit(plan.tile), 5);
 }
 
 }  // namespace

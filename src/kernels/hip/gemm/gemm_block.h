@@ -152,13 +152,15 @@ struct GemmBlock {
     const int group_channel = plan.matrix_product ? 0 : group * real_columns;
     using Bits = FourBits<sizeof(Output)>;
     typename Bits::Type bits;
+    // Columns of padding compute what the last one does: behind a branch each load would wait for the one before.
+    constexpr bool has_padding =
+        real_columns % 4 != 0 || (plan.output_lanes != 1 && plan.group_columns() != real_columns);
 #pragma clang loop unroll(full)
     for (int e = 0; e < 4; ++e) {
-      const Output value = column + e < real_columns
-                               ? static_cast<Output>(epilogue(sums[e], image, group, group_channel + column + e,
-                                                              voxel.d, voxel.h, voxel.w))
-                               : static_cast<Output>(0.0f);
-      bits[e] = __builtin_bit_cast(typename Bits::Element, value);
+      const bool is_real = !has_padding || column + e < real_columns;
+      const int channel = group_channel + (is_real ? column + e : real_columns - 1);
+      const float value = epilogue(sums[e], image, group, channel, voxel.d, voxel.h, voxel.w);
+      bits[e] = __builtin_bit_cast(typename Bits::Element, static_cast<Output>(is_real ? value : 0.0f));
     }
     if constexpr (plan.stores_fours()) {
       // Eight columns that begin with a multiple of eight are of one block.

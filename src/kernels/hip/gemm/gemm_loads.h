@@ -250,7 +250,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   __device__ void fetch_elements(int set, int32_t step) {
     if constexpr (has_element_table) {
       fetch_tabled(set, step);
-    } else if constexpr (is_planar && has_few_steps) {
+    } else if constexpr (is_planar && has_few_steps && plan.taps() > 1) {
       // Behind a branch on the chunk its taps are constants.
 #pragma clang loop unroll(full)
       for (int chunk = 0; chunk < chunk_step; ++chunk)

@@ -78,6 +78,9 @@ TEST_F(ExprTest, RemaindersByConstants) {
   EXPECT_TEXT(mod(mod(D, 32), 16), "D % 16");
   EXPECT_TEXT(mod(-D, 16), "-((D + 15) % 16) + 15");
   EXPECT_TEXT(floor_div(mod(D, 32), 16), "(D//16) % 2");
+  EXPECT_TEXT(floor_div(D + mod(D, 2), 2), "(D + 1)//2");
+  EXPECT_TEXT(floor_div(D + mod(D, 2) - 3, 2), "(D + 1)//2 - 2");
+  EXPECT_TEXT(floor_div(floor_div(D, 4) + mod(floor_div(D, 4), 2) + 1, 2), "(D + 4)//8");
   EXPECT_TEXT(16 * floor_div(D, 16) + mod(D, 16), "D");
   EXPECT_TEXT(32 * floor_div(D, 16) + 2 * mod(D, 16) + 1, "2*D + 1");
   EXPECT_TEXT(32 * floor_div(D, 16) + mod(D, 16), "D + 16*(D//16)");

@@ -9,11 +9,10 @@
 //                   dimension in LDS keeps the threads of either order on different banks. For plain stores of nests
 //                   without reductions; bound by memory.
 //   threads a point: the 256 threads of a block, or some neighbouring ones, divide the reduce loops of a point and
-//   combine
-//                   their results in LDS. For reductions that are long, or so few that threads would stand idle; no
-//                   more threads a point than keep the GPU busy. Not for ordered loops. An argument reduction, whose
-//                   result depends on the order of the elements, folds extremes with the number of the element that
-//                   each was.
+//                   combine their results in LDS. For reductions that are long, or so few that threads would stand
+//                   idle; no more threads a point than keep the GPU busy. Not for ordered loops. An argument reduction,
+//                   whose result depends on the order of the elements, folds extremes with the number of the element
+//                   that each was.
 //   block a scan:   a running sum or product (ir/loops/running_fold.h): the threads of a block fold 256 iterations of
 //                   the ordered loop at a time, in eight steps through LDS, and carry the sum to the next.
 // Ordered loops whose stores combine with what they find, and mean the same in any order (is_order_free), are loops

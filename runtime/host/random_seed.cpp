@@ -1,17 +1,21 @@
 #include "host/random_seed.h"
 
+#include <linux/random.h>
 #include <stdlib.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "host/number_text.h"
 
 namespace onnxc::runtime {
 
 void RandomSeed::set_up() {
   if (const char* text = getenv("ONNXC_SEED"); text != nullptr && *text != 0) {
-    seed_ = strtoull(text, nullptr, 10);
+    seed_ = static_cast<uint64_t>(take_number(text));
     return;
   }
-  if (getrandom(&seed_, sizeof seed_, GRND_NONBLOCK) == sizeof seed_) return;
+  if (syscall(SYS_getrandom, &seed_, sizeof seed_, GRND_NONBLOCK) == sizeof seed_) return;
   timespec now = {};  // early in a boot, or where a sandbox refuses
   clock_gettime(CLOCK_MONOTONIC, &now);
   seed_ = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);

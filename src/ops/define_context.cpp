@@ -1,5 +1,7 @@
 #include "ops/define_context.h"
 
+#include <algorithm>
+
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -51,6 +53,12 @@ Operand DefineContext::reshaped(const Operand& source, Shape shape) {
 void DefineContext::emit(NestBuilder nest) { program_.steps.push_back({nest.take(), {node_.origin}}); }
 void DefineContext::emit(LoopBegin loop) { program_.steps.push_back({std::move(loop), {node_.origin}}); }
 void DefineContext::emit(LoopEnd loop) { program_.steps.push_back({loop, {node_.origin}}); }
+
+Shape DefineContext::run_time_dims() const {
+  std::vector<Symbol> symbols(node_.bound_symbols.begin(), node_.bound_symbols.end());
+  std::ranges::sort(symbols, {}, [](const Symbol& symbol) { return symbol.info().serial; });
+  return {symbols.begin(), symbols.end()};
+}
 
 void DefineContext::bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values) {
   SymbolBinding binding;

@@ -29,6 +29,8 @@ class DefineContext : public NodeReader {
   void emit(LoopBegin loop);
   void emit(LoopEnd loop);
 
+  // The dims that the rule made, in the order in which it made them.
+  Shape run_time_dims() const;
   // Binds the dims that the rule made (InferContext::run_time_dim) to these values, int64 scalars. To be called before
   // anything that uses the dims is emitted.
   void bind(const std::vector<Expr>& dims, const std::vector<Scalar>& values);

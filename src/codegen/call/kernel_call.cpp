@@ -61,7 +61,7 @@ Tensor tensor_of(DType dtype, std::vector<Element> elements) {
   return {dtype, {static_cast<int64_t>(owner->size())}, std::as_bytes(std::span(*owner)), owner};
 }
 
-Buffer constant_buffer(std::string name, Tensor elements) {
+BufferId add_constant(Program& program, std::string name, Tensor elements, bool is_packed) {
   Buffer buffer;
   buffer.name = std::move(name);
   buffer.dtype = elements.dtype();
@@ -69,31 +69,24 @@ Buffer constant_buffer(std::string name, Tensor elements) {
   buffer.shape = {elements.size()};
   buffer.layout = Layout::row_major(1);
   buffer.constant = std::move(elements);
-  return buffer;
+  buffer.is_packed = is_packed;
+  return program.add(std::move(buffer));
 }
 
 }  // namespace
 
 Tensor as_tensor(std::vector<float> elements) { return tensor_of(DType::float32, std::move(elements)); }
 
-Tensor as_tensor(std::vector<int32_t> elements) { return tensor_of(DType::int32, std::move(elements)); }
-
 Tensor as_tensor(std::vector<uint16_t> bits, DType dtype) { return tensor_of(dtype, std::move(bits)); }
 
 Tensor as_tensor(std::vector<uint8_t> bytes) { return tensor_of(DType::uint8, std::move(bytes)); }
 
 BufferId add_parameters(Program& program, std::string name, std::vector<float> values) {
-  return add_constant(program, std::move(name), as_tensor(std::move(values)));
-}
-
-BufferId add_constant(Program& program, std::string name, Tensor elements) {
-  return program.add(constant_buffer(std::move(name), std::move(elements)));
+  return add_constant(program, std::move(name), as_tensor(std::move(values)), false);
 }
 
 BufferId add_packed(Program& program, std::string name, Tensor packed) {
-  Buffer buffer = constant_buffer(std::move(name), std::move(packed));
-  buffer.is_packed = true;
-  return program.add(std::move(buffer));
+  return add_constant(program, std::move(name), std::move(packed), true);
 }
 
 BufferId add_temporary(Program& program, std::string name, Shape shape) {
@@ -102,16 +95,6 @@ BufferId add_temporary(Program& program, std::string name, Shape shape) {
   buffer.dtype = DType::float32;
   buffer.layout = Layout::row_major(shape.size());
   buffer.shape = std::move(shape);
-  return program.add(std::move(buffer));
-}
-
-BufferId add_alias(Program& program, BufferId of, Shape shape) {
-  Buffer buffer;
-  buffer.name = program.buffer(of).name;
-  buffer.dtype = program.buffer(of).dtype;
-  buffer.layout = Layout::row_major(shape.size());
-  buffer.shape = std::move(shape);
-  buffer.alias = Buffer::Alias{of};
   return program.add(std::move(buffer));
 }
 

@@ -29,20 +29,15 @@ std::vector<float> as_float(const Tensor& tensor);
 
 // Adds parameters in their logical order, as float32, to the constants of a program.
 BufferId add_parameters(Program& program, std::string name, std::vector<float> values);
-// Adds elements in one axis, in their logical order.
-BufferId add_constant(Program& program, std::string name, Tensor elements);
 // Adds weights in a kernel's own order; they may be of any type.
 BufferId add_packed(Program& program, std::string name, Tensor packed);
-// The elements in one axis, without a copy: float32, int32, the bits of a 16-bit type, and uint8.
+// The elements in one axis, without a copy: float32, the bits of a 16-bit type, and uint8.
 Tensor as_tensor(std::vector<float> elements);
-Tensor as_tensor(std::vector<int32_t> elements);
 Tensor as_tensor(std::vector<uint16_t> bits, DType dtype);
 Tensor as_tensor(std::vector<uint8_t> bytes);
 
 // A float32 temporary that one kernel writes and another reads.
 BufferId add_temporary(Program& program, std::string name, Shape shape);
-// The elements of a row-major buffer under another shape.
-BufferId add_alias(Program& program, BufferId of, Shape shape);
 
 // Emits the nests of an InstanceNormalization or GroupNormalization whose statistics a kernel has computed: float32 [3,
 // N, groups], the means, the means' rounding residues, and the population variances.

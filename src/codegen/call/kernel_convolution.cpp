@@ -52,19 +52,18 @@ Epilogue bias_epilogue(const Node& node, LoweringContext& context) {
   return epilogue;
 }
 
-std::optional<KernelConvolution> as_kernel_convolution(const Node& node, bool takes_computed_weights) {
+std::optional<KernelConvolution> as_kernel_convolution(const Node& node) {
   if (!node.op->domain.empty()) return std::nullopt;
   const bool is_transposed = node.op->name == "ConvTranspose";
   if (node.op->name != "Conv" && !is_transposed) return std::nullopt;
-  const Value &input = *node.inputs[0], &weights = *node.inputs[1];
-  bool has_bias = node.inputs.size() > 2 && node.inputs[2] != nullptr;
-  const bool are_constant = weights.constant && (!has_bias || node.inputs[2]->constant);
-  if (!are_constant && !takes_computed_weights) return std::nullopt;
-  if (!is_kernel_type(input.dtype)) return std::nullopt;
+  if (!is_kernel_type(node.inputs[0]->dtype)) return std::nullopt;
   const NodeReader reader(node);
   std::optional<KernelConvolution> result =
       with_static_channels(is_transposed ? resolve_conv_transpose(reader) : resolve_conv(reader));
-  if (result) result->has_constant_weights = are_constant;
+  if (!result) return std::nullopt;
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != nullptr;
+  result->has_constant_weights = node.inputs[1]->constant.has_value();
+  result->has_constant_bias = !has_bias || node.inputs[2]->constant;
   return result;
 }
 

@@ -8,15 +8,16 @@
 
 namespace onnxc {
 
-// A Conv or ConvTranspose of a floating type with static channels and kernel; its weights and bias are constants,
-// unless the kernel takes computed ones. It has three spatial axes, whatever the node's rank.
+// A Conv or ConvTranspose of a floating type with static channels and kernel. It has three spatial axes, whatever the
+// node's rank.
 struct KernelConvolution {
   ConvSpec spec;
   kernels::ConvShape shape;
-  std::array<WindowAxis, 3> axes;    // depth, height, width
-  bool has_constant_weights = true;  // and bias
+  std::array<WindowAxis, 3> axes;  // depth, height, width
+  // Else a run computes them.
+  bool has_constant_weights = true, has_constant_bias = true;
 };
-std::optional<KernelConvolution> as_kernel_convolution(const Node& node, bool takes_computed_weights = false);
+std::optional<KernelConvolution> as_kernel_convolution(const Node& node);
 // The same of any convolution that is resolved; nothing where its channels are not static.
 std::optional<KernelConvolution> with_static_channels(ConvSpec spec);
 

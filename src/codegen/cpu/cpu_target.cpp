@@ -37,7 +37,7 @@ bool fits(const Program& program, const KernelCall& call, const Epilogue& epilog
 
 Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine) {
   Offers offers;
-  const bool are_computed = problem.convolution && !problem.convolution->has_constant_weights;
+  const bool are_computed = problem.convolution && !problem.convolution->convolution.has_constant_weights;
   for (const CpuKernelRow& row : cpu_kernel_rows)
     if (!are_computed || row.takes_computed_weights) row.offer(problem, machine, offers);
   return offers;

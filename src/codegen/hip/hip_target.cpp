@@ -36,7 +36,7 @@ namespace {
 
 Offers gather_offers(const Node& node, kernels::Products products) {
   HipProblem problem{.node = &node, .products = products};
-  if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node, true))
+  if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node))
     problem.convolution = std::make_shared<KernelConvolution>(*std::move(convolution));
   Offers offers;
   for (const HipKernelRow& row : hip_kernel_rows) row.offer(problem, offers);

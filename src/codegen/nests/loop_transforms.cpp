@@ -58,16 +58,15 @@ std::optional<Expr> period_in(const Expr& expr, const FlatLoop& loop) {
   return std::nullopt;
 }
 
-bool bounds_another(const FlatLoop& loop, const std::vector<FlatLoop>& loops) {
-  return std::ranges::any_of(loops,
-                             [&](const FlatLoop& other) { return other.extent.symbols().contains(loop.symbol); });
-}
-
 constexpr int64_t shortest_period = 4;
 
 bool depends_on(const FlatLoop& inner, const FlatLoop& outer) { return inner.extent.symbols().contains(outer.symbol); }
 
 }  // namespace
+
+bool bounds_another(const FlatLoop& loop, const std::vector<FlatLoop>& loops) {
+  return std::ranges::any_of(loops, [&](const FlatLoop& other) { return depends_on(other, loop); });
+}
 
 std::optional<Expr> coefficient(const Expr& expr, const Symbol& symbol) {
   std::vector<Term> terms;

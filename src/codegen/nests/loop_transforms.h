@@ -5,6 +5,9 @@
 
 namespace onnxc {
 
+// Whether the extent of one of the loops depends on the loop's index.
+bool bounds_another(const FlatLoop& loop, const std::vector<FlatLoop>& loops);
+
 // The coefficient of `symbol` in an expression that is linear in it; nothing where it is not.
 std::optional<Expr> coefficient(const Expr& expr, const Symbol& symbol);
 // Whether neighbours along `symbol` are neighbours in memory.

@@ -91,10 +91,7 @@ Shape most_samples(DefineContext& c, const RoiSpec& spec, const Operand& rois) {
     nest.store(most, {axis}, maximum(nest.accumulate(ReduceKind::maximum, samples), scalar::index(0)));
   }
   c.emit(std::move(nest));
-  Shape extents;
-  for (const Symbol& symbol : c.node().bound_symbols) extents.emplace_back(symbol);
-  // As they were made: the height's first.
-  if (extents[1].as_symbol()->info().serial < extents[0].as_symbol()->info().serial) std::swap(extents[0], extents[1]);
+  const Shape extents = c.run_time_dims();  // the height's first
   c.bind(extents, {most({0}), most({1})});
   return extents;
 }

@@ -72,10 +72,7 @@ Bin bin_of(const PoolSpec& spec, const Operand& rois, const Expr& roi, const Exp
 // How long the longest bin is along both axes, bound as the extents of the loops over a bin.
 Shape longest_bin(DefineContext& c, const PoolSpec& spec) {
   const Operand x = c.in(0), rois = c.in(1), longest = c.temporary("longest_bin", DType::int64, {2});
-  Shape extents;
-  for (const Symbol& symbol : c.node().bound_symbols) extents.emplace_back(symbol);
-  // As they were made: the height's first.
-  if (extents[1].as_symbol()->info().serial < extents[0].as_symbol()->info().serial) std::swap(extents[0], extents[1]);
+  const Shape extents = c.run_time_dims();  // the height's first
   for (int64_t axis : {0, 1}) {
     NestBuilder nest("longest_bin");
     const Expr roi = nest.reduce(rois.shape[0]), index = nest.reduce(axis == 0 ? spec.height : spec.width);

@@ -68,11 +68,11 @@ OutputSize output_size(const KernelConvolution& convolution, const Graph& graph)
 }
 
 std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const Graph& graph) {
-  std::optional<KernelConvolution> convolution = as_kernel_convolution(node, true);
+  std::optional<KernelConvolution> convolution = as_kernel_convolution(node);
   if (!convolution || !has_packable_weights(node)) return std::nullopt;
   const OutputSize output = output_size(*convolution, graph);
-  return ConvolutionProblem{*std::move(convolution), output.size,           output.is_known,
-                            has_whole_weights(node), node.inputs[0]->dtype, node.inputs[1]->constant.has_value()};
+  return ConvolutionProblem{*std::move(convolution), output.size, output.is_known, has_whole_weights(node),
+                            node.inputs[0]->dtype};
 }
 
 bool is_stem(const ConvolutionProblem& problem) {

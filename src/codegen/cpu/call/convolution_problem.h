@@ -19,8 +19,6 @@ struct ConvolutionProblem {
   // stay exact on small integers; tiles of four divide by three and do not.
   bool has_whole_weights = false;
   DType input = DType::float32;  // how its activations are stored
-  // Else a run computes the weights, and kernels that take them packed by arithmetic do not support them.
-  bool has_constant_weights = true;
 
   const kernels::ConvShape& shape() const { return convolution.shape; }
   bool is_transposed() const { return convolution.spec.transposed; }

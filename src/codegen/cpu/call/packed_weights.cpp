@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "codegen/call/kernel_call.h"
-#include "ops/nest_builder.h"
+#include "ops/define_context.h"
 
 namespace onnxc {
 namespace {
@@ -13,28 +13,25 @@ constexpr int64_t most_computed_weights = int64_t{1} << 24;
 std::optional<int64_t> weight_count(const Value& weights) { return product(*weights.shape).constant(); }
 
 // From 0 instead of 1, so that padding is -1.
-std::vector<int32_t> as_indices(const Tensor& places) {
+Tensor as_indices(const Tensor& places) {
   std::vector<int32_t> indices;
   indices.reserve(static_cast<size_t>(places.size()));
   for (const float place : places.values<float>()) indices.push_back(static_cast<int32_t>(place) - 1);
-  return indices;
+  return Tensor::of(DType::int32, {places.size()}, indices);
 }
 
 BufferId move_weights(const Node& node, const Tensor& places, LoweringContext& context) {
-  const Value& weights = *node.inputs[1];
-  Program& program = context.program();
-  const Expr count = weight_count(weights).value(), size = places.size();
-  const BufferId rows = context.buffer_as(weights, Layout::row_major(weights.shape->size()), node.origin);
-  const Operand flat{add_alias(program, rows, {count}), weights.dtype, {count}};
-  const Operand indices{
-      add_constant(program, weights.name + " places", as_tensor(as_indices(places))), DType::int32, {size}};
-  const Operand packed{add_temporary(program, weights.name + " packed", {size}), DType::float32, {size}};
+  DefineContext define(node, context.program(), [&](const Value& value) { return context.buffer(value); });
+  const Expr count = weight_count(*node.inputs[1]).value(), size = places.size();
+  const Operand weights = define.reshaped(define.in(1), {count});
+  const Operand indices = define.constant_operand("places", as_indices(places));
+  const Operand packed = define.temporary("packed", DType::float32, {size});
 
   NestBuilder nest("pack_weights");
   const Expr i = nest.parallel(size), place = nest.let(indices({i}));
-  const Scalar weight = scalar::cast(DType::float32, flat({place}));
+  const Scalar weight = scalar::cast(DType::float32, weights({place}));
   nest.store(packed, {i}, scalar::select(within(place, count), weight, scalar::constant(DType::float32, 0)));
-  program.steps.push_back({nest.take(), {node.origin}});
+  define.emit(std::move(nest));
   return packed.buffer;
 }
 

@@ -38,7 +38,8 @@ void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Off
       "conv_direct", "kernels/cpu/conv/conv_direct.h", "DirectConvolution", "", EpilogueForm::blocks, true};
   offers.push_back(offer_of(problem, machine, "conv_direct", cost, chosen, pack_floats));
   const double products = machine.convolution.bfloat16_products;
-  const bool has_pairs = problem.convolution->has_constant_weights && problem.convolution->input == DType::bfloat16;
+  const ConvolutionProblem& convolution = *problem.convolution;
+  const bool has_pairs = convolution.convolution.has_constant_weights && convolution.input == DType::bfloat16;
   if (!has_pairs || products == 0) return;
   chosen.arguments = ", false, true";
   chosen.arithmetic = "bfloat16";

@@ -67,18 +67,13 @@ class TransposedLoads {
     return stride;
   }
 
-  bool bounds_other_loops(const FlatLoop& loop) const {
-    return std::ranges::any_of(loops_,
-                               [&](const FlatLoop& other) { return other.extent.symbols().contains(loop.symbol); });
-  }
-
   // The loop along which most of the transposed loads run through memory.
   std::optional<size_t> row_loop() const {
-    if (bounds_other_loops(loops_.back())) return std::nullopt;
+    if (bounds_another(loops_.back(), loops_)) return std::nullopt;
     std::optional<size_t> best;
     int64_t most = 0;
     for (size_t i = 0; i + 1 < loops_.size(); ++i) {
-      if (estimate(loops_[i].extent) < fewest_rows || bounds_other_loops(loops_[i])) continue;
+      if (estimate(loops_[i].extent) < fewest_rows || bounds_another(loops_[i], loops_)) continue;
       int64_t count = 0;
       for_each_load([&](const ScalarNode& load) {
         count += transposed_stride(load, loops_[i].symbol, loops_.back().symbol) ? 1 : 0;

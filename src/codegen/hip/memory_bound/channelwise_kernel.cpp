@@ -113,7 +113,8 @@ std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& w
 
 // Supports convolutions that the implicit GEMM does not.
 bool supports(const KernelConvolution& convolution) {
-  if (convolution.spec.transposed || convolution.shape.groups == 1 || !convolution.has_constant_weights) return false;
+  if (!convolution.has_constant_weights || !convolution.has_constant_bias) return false;
+  if (convolution.spec.transposed || convolution.shape.groups == 1) return false;
   if (is_for_implicit_gemm(convolution) || !may_count_positions(convolution)) return false;
   const ChannelwisePlan plan{.shape = convolution.shape, .lanes = kernels::block_channels};
   return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= most_lds_bytes &&

@@ -107,9 +107,7 @@ bool stores_in_any_order(const FlatNest& nest) {
 
 // Loops that neither are bounded by another one nor bound one.
 bool is_free(const FlatLoop& loop, const std::vector<FlatLoop>& loops) {
-  return !depends_on_another(loop, loops) && std::ranges::none_of(loops, [&](const FlatLoop& other) {
-    return other.extent.symbols().contains(loop.symbol);
-  });
+  return !depends_on_another(loop, loops) && !bounds_another(loop, loops);
 }
 
 // Makes one loop of adjacent ones, but of none that a ragged one is bounded by.

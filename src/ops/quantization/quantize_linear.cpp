@@ -80,10 +80,12 @@ void infer_quantize(InferContext& c) {
 }
 
 // y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25); to a float8 or float4 the cast rounds
-// instead. The quotient is of the type that attribute 'precision' names, else of the scale's.
+// instead. The quotient is of the type that attribute 'precision' names, else of the scale's; behind a scale of integers
+// it is a float32, as ONNX's reference divides them.
 void define_quantize(DefineContext& c) {
   Operand x = c.in(0), scale = c.in(1);
-  const DType precision = chosen_type(c, "precision", scale.dtype, Types::floating);
+  const DType of_scale = is_integer(scale.dtype) ? DType::float32 : scale.dtype;
+  const DType precision = chosen_type(c, "precision", of_scale, Types::floating);
   const DType compute = info(precision).compute;
   const auto rounded = [&](const Scalar& value) { return scalar::cast(compute, scalar::cast(precision, value)); };
   const DType to = c.out(0).dtype;

@@ -250,7 +250,12 @@ std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& sp
   return matrix.is_small() ? std::optional(matrix) : std::nullopt;
 }
 
-bool is_known(const NodeReader& c, size_t input) { return !c.has_input(input) || c.elements(input).has_value(); }
+// As a number of the model, or left out; a symbol that stands for an input of the run is none.
+bool is_number(const NodeReader& c, size_t input) {
+  if (!c.has_input(input)) return true;
+  const auto elements = c.elements(input);
+  return elements && std::ranges::all_of(*elements, [](const Expr& e) { return e.constant().has_value(); });
+}
 
 // The axes in their order, but one next to the last; and the order that undoes it.
 std::vector<int64_t> order_with(size_t rank, size_t axis) {
@@ -295,7 +300,7 @@ void put_dft_product(ExpandContext& c, const DftSpec& spec, const TransformMatri
 
 // Before version 20 the axis is an attribute; an input since.
 void expand_dft(ExpandContext& c) {
-  if (is_known(c, 1) && is_known(c, 2) && c.rank(0) >= 2) {
+  if (is_number(c, 1) && is_number(c, 2) && c.rank(0) >= 2) {
     const DftSpec spec = resolve_dft(c, []() -> Expr { internal_error("an axis that is known"); });
     if (const std::optional<TransformMatrix> matrix = dft_matrix(c, spec)) return put_dft_product(c, spec, *matrix);
   }
@@ -373,7 +378,7 @@ void define_frames(DefineContext& c) {
 
 // What the transform of a frame is as a matrix, its window included; nothing where it is none, or too large.
 std::optional<TransformMatrix> stft_matrix(const NodeReader& c) {
-  if (c.dtype(0) != DType::float32 || !is_known(c, 1) || !is_known(c, 3) || c.rank(0) != 3) return std::nullopt;
+  if (c.dtype(0) != DType::float32 || !is_number(c, 1) || !is_number(c, 3) || c.rank(0) != 3) return std::nullopt;
   if (c.has_input(2) && (c.constant(2) == nullptr || c.dtype(2) != DType::float32)) return std::nullopt;
   const StftSpec spec = resolve_stft(c);
   const std::optional<int64_t> length = spec.length.constant(), bins = spec.bins.constant();

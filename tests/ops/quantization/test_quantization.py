@@ -66,6 +66,8 @@ def quantize_cases() -> list[Case]:
         case("QuantizeLinear", x, constant(0.37), opset=21, name="output_dtype", output_dtype=3),
         case("QuantizeLinear", random(4, 3, dtype=np.int32), constant(0.7), constant(3, np.uint8), opset=13,
              name="int32"),
+        case("QuantizeLinear", x, constant(3, np.int32), constant(3, np.uint8), opset=25, name="a scale of int32",
+             expected=[rounded(x, 3, 3, np.uint8)]),
         case("QuantizeLinear", random(0, 3), constant(0.7), constant(3, np.uint8), opset=13, name="empty",
              expected=[np.zeros((0, 3), np.uint8)]),
     ]  # fmt: skip

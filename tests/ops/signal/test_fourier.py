@@ -1,9 +1,13 @@
 """DFT and STFT against numpy's FFT; MelWeightMatrix against onnxruntime; windows against ONNX's formulas."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import pytest
 
+from tests import onnxc_commands
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, constant, random, with_unknown_dims
 from tests.ops.table import table_test
@@ -145,3 +149,18 @@ CASES = [*dft_cases(), *stft_cases(), *MEL, *WINDOWS]
 # On the CPU: the simulated GPU lacks v_trig_preop_f64, by which cosines of float64 reduce large arguments.
 test_fourier = table_test("fourier", CASES)
 test_unknown_dims = table_test("fourier_unknown_dims", [with_unknown_dims(one) for one in CASES], ["default"])
+
+
+@pytest.mark.usefixtures("commands")
+def test_two_along_one_axis_of_the_run(tmp_path: Path) -> None:
+    """The first makes a symbol of the axis, which the second must not take for a number."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 20]> g (float[A, B, 2] x, int64 axis) => (float[?, ?, ?] y) '
+        '{ t = DFT(x, "", axis) y = DFT<inverse = 1>(t, "", axis) }'
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    shared_object = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+    x = random(4, 5, 2)
+    for axis in (0, 1):
+        results = onnxc_commands.run_arrays(shared_object, {"x": x, "axis": np.array(axis)}, ["y"], tmp_path / str(axis))
+        np.testing.assert_allclose(results["y"], x, atol=1e-5)

@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs setup-browser build demo test test-all suite suite-peers asan tsan fuzz random bench microbench picture install wheel docs format check-format clean
+.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs setup-browser build demo test test-all suite suite-peers asan tsan fuzz coverage random bench microbench picture install wheel docs format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -16,6 +16,7 @@ help:
 	@echo 'make suite-peers  how many of them onnxruntime and OpenVINO pass'
 	@echo 'make asan     the C++ tests and the attacks under the address and undefined-behaviour sanitizers (make tsan: threads)'
 	@echo 'make fuzz     each reader of untrusted bytes under libFuzzer, 10 minutes each (FUZZ_SECONDS=60)'
+	@echo 'make coverage how much of the frontend, the IR and the passes the inputs of make fuzz reach'
 	@echo 'make random   random networks beyond those of the tests, against onnxruntime (RANDOM_GRAPHS="--first 80 --minutes 60")'
 	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
 	@echo 'make microbench  each CPU kernel on layers of real networks, on one thread (BENCH="--benchmark_filter=winograd")'
@@ -71,8 +72,11 @@ asan: setup-test
 tsan: setup
 	@scripts/sanitize.sh tsan
 
-fuzz: setup
+fuzz: setup-test
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+coverage: setup-test
+	@scripts/build.sh coverage onnxc_fuzz && $(ENVIRONMENT) && PYTHONPATH=python $$ONNXC_TEST_VENV/bin/python -m tests.fuzz.coverage
 
 random: setup-test build
 	@$(ENVIRONMENT) && PYTHONPATH=python $$ONNXC_TEST_VENV/bin/python -m tests.random $(RANDOM_GRAPHS)
@@ -104,4 +108,4 @@ check-format: setup-test
 	  $$ONNXC_TEST_VENV/bin/mypy --no-error-summary
 
 clean:
-	rm -rf build build-asan build-tsan build-fuzz build-debug build-wheel build-docs dist
+	rm -rf build build-asan build-tsan build-fuzz build-coverage build-debug build-wheel build-docs dist

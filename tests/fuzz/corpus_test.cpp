@@ -1,4 +1,4 @@
-// Every input of tests/fuzz/corpus/NAME through its harness: seeds, and what fuzzing found before it was mended.
+// Every input of tests/fuzz/corpus through its harnesses: seeds, and what fuzzing found before it was mended.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace {
 class Corpus : public testing::TestWithParam<Harness> {};
 
 TEST_P(Corpus, RunsThroughItsHarness) {
-  const std::filesystem::path folder = std::filesystem::path(ONNXC_FUZZ_CORPUS) / GetParam().name;
+  const std::filesystem::path folder = std::filesystem::path(ONNXC_FUZZ_CORPUS) / GetParam().corpus;
   int count = 0, accepted = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     SCOPED_TRACE(entry.path().string());

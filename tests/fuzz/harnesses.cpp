@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "command_line.h"
+#include "compile.h"
 #include "frontend/import.h"
 #include "gfx942sim/code/code_object.h"
 #include "ir/expr/parser.h"
@@ -39,6 +42,8 @@ bool accepts(const Work& work) {
     return false;
   }
 }
+
+bool is_shown_as_it_is(char c) { return c == '\n' || (c >= ' ' && c <= '~'); }
 
 // One symbol a name, as in a model.
 class Symbols {
@@ -100,7 +105,6 @@ Program lawful_program(std::string_view text) {
 bool run_program(std::string_view text) {
   return accepts([&] {
     const std::string printed = to_string(lawful_program(text));
-    const auto is_shown_as_it_is = [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); };
     if (!std::ranges::all_of(text, is_shown_as_it_is)) return;
     const Program again = parse_program(printed);
     internal_check(to_string(again) == printed, "a program reads back as what it was");
@@ -118,12 +122,19 @@ void lower_by_definitions(const Graph& graph) {
   }
 }
 
+// What a small input may cost.
+Limits small_limits() {
+  Limits limits;
+  limits.max_memory = int64_t{16} << 20;
+  limits.max_nodes = 1'000;
+  return limits;
+}
+
 bool run_model(std::string_view bytes) {
   return accepts([&] {
     ImportOptions options;
     options.model_bytes = bytes;
-    options.limits.max_memory = int64_t{16} << 20;
-    options.limits.max_nodes = 1'000;
+    options.limits = small_limits();
     const ImportedModel model = import_model("/nonexistent/model.onnx", options);
     Graph& graph = *model.graph;
     for (const auto passes : {shape_passes(), graph_passes()})
@@ -141,6 +152,48 @@ std::filesystem::path file_of(std::string_view bytes, const char* name) {
   std::filesystem::path file = folder.path() / name;
   write_file(file, bytes);
   return file;
+}
+
+// The options that take turns: by the input, so that it fails again as it did.
+Options options_for(std::string_view bytes) {
+  Options options;
+  switch (std::hash<std::string_view>()(bytes) % 6) {
+    case 0:
+      options.optimization = 0;
+      break;
+    case 1:
+      options.precision = "bfloat16";
+      break;
+    case 2:
+      options.precision = "float16";
+      break;
+    case 3:
+      options.fp32 = "bf16x3";
+      break;
+    default:
+      break;
+  }
+  options.marches = {bytes.size() % 3 == 0 ? "x86-64-v3" : "x86-64-v4"};
+  options.target = bytes.size() % 2 == 0 ? "cpu" : "hip";
+  return options;
+}
+
+// The compile of a command, without the compilers behind it.
+bool run_source(std::string_view bytes) {
+  static const TemporaryFolder folder("fuzz");
+  Options options = options_for(bytes);
+  options.model = "/nonexistent/model.onnx";
+  options.output = folder.path() / "model.cpp";
+  options.emit = Emit::source;
+  options.limits = small_limits();
+  const Outcome outcome = compile({options, bytes});
+  if (outcome.fault == Fault::compiler) internal_error(outcome.message);
+  if (!outcome.succeeded()) return false;
+  // Not by map_file, which keeps what is read from being written again.
+  std::ifstream source(options.output, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(source), {}};
+  internal_check(std::ranges::all_of(text, is_shown_as_it_is), "no name reaches the source unescaped");
+  return true;
 }
 
 bool run_tensor(std::string_view bytes) {
@@ -190,6 +243,7 @@ constexpr std::array all = {
     Harness{"expression", run_expression},
     Harness{"program", run_program},
     Harness{"model", run_model},
+    Harness{"source", run_source, "model"},
     Harness{"npy", run_npy},
     Harness{"tensor", run_tensor},
     Harness{"nifti", run_nifti},

@@ -14,11 +14,15 @@ namespace onnxc::fuzz {
 struct Harness {
   std::string_view name;
   bool (*run)(std::string_view bytes);
+  std::string_view corpus = name;  // the folder of its inputs, which two may share
+
+  bool reads_models() const { return corpus == "model"; }
 };
 
 // expression: a dim's text. program: the text of a program. model: an ONNX file, up to the loop nests of its nodes'
-// definitions and the passes over them. npy, tensor, nifti: files of an array, a TensorProto, a scan. command_line:
-// words, a line each. code_object: a GPU's ELF file, as the simulator reads it.
+// definitions and the passes over them. source: an ONNX file, up to the C++ for a CPU and the HIP for a GPU. npy,
+// tensor, nifti: files of an array, a TensorProto, a scan. command_line: words, a line each. code_object: a GPU's ELF
+// file, as the simulator reads it.
 std::span<const Harness> harnesses();
 // Null where there is none of this name.
 const Harness* find_harness(std::string_view name);

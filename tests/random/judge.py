@@ -65,7 +65,9 @@ def reference(graph: RandomGraph, opset: int, run: int) -> list[Array]:
 def evaluate_in_float64(graph: RandomGraph, opset: int, run: int) -> list[Array]:
     model = build_model([graph], opset, as_type=DOUBLE)
     for node in model.graph.node:
-        if node.op_type == "GroupNormalization" and opset >= 21:  # whose function body computes in the type that it names
+        if (
+            node.op_type == "GroupNormalization" and opset >= 21
+        ):  # whose function body computes in the type that it names
             node.attribute.append(helper.make_attribute("stash_type", onnx.TensorProto.DOUBLE))
     values = feed(graph, run)
     wide = values if graph.kind.is_integer else values.astype(np.float64)
@@ -85,7 +87,7 @@ def largest_difference(a: Array, b: Array) -> float:
 
 
 def difference(graph: RandomGraph, tensor: Tensor, result: Array, expected: Array, run: int, opset: int) -> str | None:
-    """What is wrong with a result of a run; nothing where it is right, or where nothing can be right (NaN in float64)."""
+    """What is wrong with a result of a run; nothing where it is right, or has no right value (NaN in float64)."""
     dims = tuple(dim[run] for dim in tensor.dims)
     if result.shape != expected.shape or result.shape != dims:
         return f"shape {result.shape}, onnxruntime {expected.shape}, drawn as {dims}"

@@ -80,8 +80,8 @@ void infer_quantize(InferContext& c) {
 }
 
 // y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25); to a float8 or float4 the cast rounds
-// instead. The quotient is of the type that attribute 'precision' names, else of the scale's; behind a scale of integers
-// it is a float32, as ONNX's reference divides them.
+// instead. The quotient is of the type that attribute 'precision' names, else of the scale's; behind a scale of
+// integers it is a float32, as ONNX's reference divides them.
 void define_quantize(DefineContext& c) {
   Operand x = c.in(0), scale = c.in(1);
   const DType of_scale = is_integer(scale.dtype) ? DType::float32 : scale.dtype;

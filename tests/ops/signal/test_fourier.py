@@ -162,5 +162,7 @@ def test_two_along_one_axis_of_the_run(tmp_path: Path) -> None:
     shared_object = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
     x = random(4, 5, 2)
     for axis in (0, 1):
-        results = onnxc_commands.run_arrays(shared_object, {"x": x, "axis": np.array(axis)}, ["y"], tmp_path / str(axis))
+        results = onnxc_commands.run_arrays(
+            shared_object, {"x": x, "axis": np.array(axis)}, ["y"], tmp_path / str(axis)
+        )
         np.testing.assert_allclose(results["y"], x, atol=1e-5)

@@ -1,0 +1,68 @@
+"""How much of the frontend, the IR and the passes the fuzzer's inputs reach: python -m tests.fuzz.coverage.
+
+Each input once through its harness: the seeds, the models of make_models, and what `make fuzz` kept in
+build-fuzz/corpus. Ends with status 1 where a part of the source has less than LEAST percent of its regions reached. A
+region is what lies between two branches, as clang's coverage counts it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.fuzz.make_models import write_models
+
+LEAST = 85
+PARTS = ("frontend", "ir", "passes")
+REPOSITORY = Path(__file__).parents[2]
+BUILD = REPOSITORY / "build-coverage"
+FUZZER = BUILD / "bin" / "onnxc_fuzz"
+INPUTS = {"expression": "expression", "program": "program", "model": "model", "source": "model"}
+
+
+def replay(harness: str, folders: list[Path]) -> Path:
+    """Returns the profile of the run."""
+    profile = BUILD / f"{harness}.profraw"
+    subprocess.run(
+        [FUZZER, "-runs=0", "-timeout=120", *folders],
+        env={**os.environ, "ONNXC_FUZZ": harness, "LLVM_PROFILE_FILE": str(profile)},
+        stdout=subprocess.DEVNULL, stderr=(BUILD / f"{harness}.log").open("w"), check=True,
+    )  # fmt: skip
+    return profile
+
+
+def percentages(profile: Path, part: str) -> tuple[float, float, float]:
+    """Of regions, branches and lines."""
+    options = ["-summary-only", f"-instr-profile={profile}"]
+    exported = subprocess.run(
+        ["llvm-cov-19", "export", *options, FUZZER, REPOSITORY / "src" / part], capture_output=True, check=True
+    )
+    report = json.loads(exported.stdout)
+    totals = report["data"][0]["totals"]
+    return totals["regions"]["percent"], totals["branches"]["percent"], totals["lines"]["percent"]
+
+
+def main() -> int:
+    models = BUILD / "models"
+    write_models(models)
+    profiles = []
+    for harness, inputs in INPUTS.items():
+        folders = [REPOSITORY / "tests" / "fuzz" / "corpus" / inputs, REPOSITORY / "build-fuzz" / "corpus" / inputs]
+        folders += [models] if inputs == "model" else []
+        profiles.append(replay(harness, [folder for folder in folders if folder.is_dir()]))
+    merged = BUILD / "inputs.profdata"
+    subprocess.run(["llvm-profdata-19", "merge", "-sparse", *profiles, "-o", merged], check=True)
+    print(f"{'src/':10} {'regions':>9} {'branches':>9} {'lines':>9}")
+    missed = []
+    for part in PARTS:
+        regions, branches, lines = percentages(merged, part)
+        print(f"{part:10} {regions:8.1f}% {branches:8.1f}% {lines:8.1f}%")
+        missed += [part] if regions < LEAST else []
+    if missed:
+        print(f"less than {LEAST}% of the regions of: {', '.join(missed)}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-600}
 names=("${@:2}")
-[ ${#names[@]} -gt 0 ] || names=(expression program model source npy tensor nifti command_line code_object)
+[ ${#names[@]} -gt 0 ] || names=(expression program model source npy tensor nifti command_line code_object run)
 scripts/build.sh fuzz onnxc_fuzz || exit 1
 [ -d build-fuzz/models ] || PYTHONPATH=python "$ONNXC_TEST_VENV/bin/python" -m tests.fuzz.make_models build-fuzz/models
 failed=()

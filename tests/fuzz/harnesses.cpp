@@ -11,6 +11,7 @@
 #include "command_line.h"
 #include "compile.h"
 #include "frontend/import.h"
+#include "fuzz/run_calls.h"
 #include "gfx942sim/code/code_object.h"
 #include "ir/expr/parser.h"
 #include "ir/program/parser.h"
@@ -249,6 +250,7 @@ constexpr std::array all = {
     Harness{"nifti", run_nifti},
     Harness{"command_line", run_command_line},
     Harness{"code_object", run_code_object},
+    Harness{"run", run_calls},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Harness {
 // expression: a dim's text. program: the text of a program. model: an ONNX file, up to the loop nests of its nodes'
 // definitions and the passes over them. source: an ONNX file, up to the C++ for a CPU and the HIP for a GPU. npy,
 // tensor, nifti: files of an array, a TensorProto, a scan. command_line: words, a line each. code_object: a GPU's ELF
-// file, as the simulator reads it.
+// file, as the simulator reads it. run: calls of a compiled model (run_calls.h).
 std::span<const Harness> harnesses();
 // Null where there is none of this name.
 const Harness* find_harness(std::string_view name);

@@ -162,6 +162,11 @@ amdhsa.kernels:
     return {"whole": whole, "cut": whole[: len(whole) // 2], "head": whole[:64]}
 
 
+def calls() -> dict[str, bytes]:
+    """Read from both ends: nothing at all is a run without rows, as the model wants it; 255 changes what it can."""
+    return {"nothing": b"", "all_wrong": b"\xff" * 200, "rows": bytes(range(240)) * 2}
+
+
 def write(name: str, seeds: dict[str, bytes]) -> None:
     folder = CORPUS / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -182,6 +187,7 @@ def main() -> None:
     write("nifti", scans())
     write("model", {name: content for name, content in models().items() if len(content) < 8192})
     write("code_object", code_objects())
+    write("run", calls())
 
 
 if __name__ == "__main__":

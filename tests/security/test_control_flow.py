@@ -93,6 +93,12 @@ REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
     "loop_count_empty": (model([loop("n", "", KEEP)], (), {"n": np.zeros(0, np.int64)}), "one number is expected"),
     "loop_count_two": (model([loop("n", "", KEEP)], (), {"n": np.ones(2, np.int64)}), "one number is expected"),
     "loop_count_float": (model([loop("n", "", KEEP)], (), {"n": np.ones((), np.float32)}), "int64"),
+    "scan_scalar": (
+        model([node("Scan", ["s"], ["y"], num_scan_inputs=1, body=helper.make_graph(
+            [node("Identity", ["row"], ["z"])], "body", [info("row", FLOAT, [])], [info("z")]))],
+            (), {"s": np.ones((), np.float32)}),
+        "'s' is a scalar and cannot be scanned",
+    ),
     "absent_in_branch": (called_without([node("Constant", [], ["c"], value=numpy_helper.from_array(np.array(True))),
                                          choice("c", "absent")]), "the call does not give"),
     "absent_in_open_branch": (called_without([node("ReduceSum", ["x"], ["s"], keepdims=0),

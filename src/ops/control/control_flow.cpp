@@ -125,6 +125,13 @@ size_t scanned_count(const NodeReader& c) {
   return c.input_count() - std::min(c.input_count(), first_state + carried_count(c));
 }
 
+// The axis that is scanned of the i-th scanned input of a loop's begin.
+size_t scanned_axis(const NodeReader& c, size_t i) {
+  const size_t input = first_state + carried_count(c) + i;
+  c.check(c.rank(input) > 0, "input '{}' is a scalar and cannot be scanned", c.input(input).name);
+  return scan_order(c, i, c.rank(input)).axis;
+}
+
 // The trip count of a Loop, or the extent of what a Scan goes over.
 Expr round_limit(const NodeReader& c) {
   if (c.has_input(0)) {
@@ -133,8 +140,7 @@ Expr round_limit(const NodeReader& c) {
     return max(given[0], 0);
   }
   if (scanned_count(c) == 0) return Bounds::infinity;
-  const size_t input = first_state + carried_count(c);
-  return c.shape(input)[scan_order(c, 0, c.rank(input)).axis];
+  return c.shape(first_state + carried_count(c))[scanned_axis(c, 0)];
 }
 
 // A condition of a loop: one boolean.
@@ -155,8 +161,7 @@ void infer_loop_begin(InferContext& c) {
   for (size_t i = 0; i < scanned_count(c); ++i) {
     const size_t input = first_state + carried + i;
     Shape shape = c.shape(input);
-    c.check(!shape.empty(), "input '{}' is a scalar and cannot be scanned", c.input(input).name);
-    const size_t axis = scan_order(c, i, shape.size()).axis;
+    const size_t axis = scanned_axis(c, i);
     c.same(shape[axis], limit, "what is scanned must have as many elements each");
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
     c.output(input, c.dtype(input), shape);

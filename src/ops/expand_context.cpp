@@ -84,6 +84,17 @@ void ExpandContext::give(size_t i, Value* value) {
   graph_.replace_uses(output, value);
 }
 
+namespace {
+
+// Operators without a schema, which counts them, may be given outputs that they have not.
+void check_all_given(const Graph& graph, const ExpandContext& context, const Node& node) {
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    context.check(node.outputs[i] == nullptr || (node.outputs[i]->uses.empty() && !graph.is_output(node.outputs[i])),
+                  "output {} is none of the operator's", i);
+}
+
+}  // namespace
+
 Node* expand_node(Graph& graph, Node& node) {
   const auto place = node.place;
   const bool is_first = place == graph.nodes().begin();
@@ -91,6 +102,7 @@ Node* expand_node(Graph& graph, Node& node) {
   ExpandContext context(graph, node);
   node.op->expand(context);
   Node* first = is_first ? graph.nodes().begin()->get() : std::next(before)->get();
+  check_all_given(graph, context, node);
   internal_check(first != &node, "an expansion puts at least one node");
   graph.erase(&node);
   return first;

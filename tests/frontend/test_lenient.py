@@ -140,3 +140,12 @@ def test_an_input_without_rank_is_named(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "model.onnx")
     with pytest.raises(onnxc_commands.CommandFailure, match="input 'x': it has no shape"):
         onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+
+
+def test_an_output_too_many_of_an_operator_without_a_schema(tmp_path: Path) -> None:
+    model = model_of([node("ImageScaler", "x", scale=0.5, bias=[0.1, -0.2, 0.3])], [2, 3, 4, 4], opset=7)
+    model.graph.node[0].output.append("z")
+    model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(onnxc_commands.CommandFailure, match=r"\(ImageScaler\): output 1 is none of the operator's"):
+        onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")

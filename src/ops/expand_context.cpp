@@ -76,8 +76,8 @@ Value* ExpandContext::number(DType dtype, double value) {
 void ExpandContext::give(size_t i, Value* value) {
   if (!has_output(i)) return;
   Value* output = mutable_node_.outputs[i];
-  // An output of the graph is a value of its own that a node makes.
-  if (value->producer == nullptr || graph_.is_output(value)) value = add("Identity", {value});
+  // An output of the graph is a value of its own that a node makes, and what the node reads keeps its name.
+  if (value->producer == nullptr || graph_.is_output(value) || is_read(value)) value = add("Identity", {value});
   value->name = output->name;
   value->declared_shape = output->declared_shape;
   value->declared_dtype = output->declared_dtype;

@@ -1,6 +1,7 @@
 // The vocabulary of expansions: operators whose meaning is other nodes of the graph.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,7 @@ class ExpandContext : public NodeReader {
   std::unique_ptr<Node> make_node(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
                                   std::vector<NamedAttribute> attributes) const;
   Value* make_output(const Node& node) const;
+  bool is_read(const Value* value) const { return std::ranges::find(node_.inputs, value) != node_.inputs.end(); }
 
   Graph& graph_;
   Node& mutable_node_;

@@ -148,12 +148,20 @@ class ModelChanger {
     return *pick(rows);
   }
 
+  void make(NodeProto& node, const OpRow& row) {
+    node.set_op_type(std::string(row.name));
+    node.set_domain(std::string(row.domain));
+    const auto& imports = model_.opset_import();
+    if (std::ranges::find(imports, row.domain, &onnx::OperatorSetIdProto::domain) != imports.end()) return;
+    auto* import = model_.add_opset_import();
+    import->set_domain(std::string(row.domain));
+    import->set_version(1);
+  }
+
   bool change_operator() {
     NodeProto* node = pick_node();
     if (node == nullptr) return false;
-    const OpRow& row = pick_operator();
-    node->set_op_type(std::string(row.name));
-    node->set_domain(std::string(row.domain));
+    make(*node, pick_operator());
     return true;
   }
 
@@ -309,9 +317,7 @@ class ModelChanger {
     GraphProto& graph = pick_graph();
     const std::vector<std::string> known = values_of(graph);
     NodeProto& node = *graph.add_node();
-    const OpRow& row = pick_operator();
-    node.set_op_type(std::string(row.name));
-    node.set_domain(std::string(row.domain));
+    make(node, pick_operator());
     const onnx::OpSchema* schema = schema_of(node);
     const size_t least = schema == nullptr ? 1 : static_cast<size_t>(schema->min_input());
     for (size_t i = 0, count = least + below(3); i < count; ++i) node.add_input(pick(known));

@@ -160,6 +160,7 @@ void define_group_normalization(DefineContext& c) {
 
 // onnxruntime ImageScaler, which ONNX had once: x [N, C, H, W] by attribute 'scale', and a 'bias' for each channel.
 void expand_image_scaler(ExpandContext& c) {
+  expect_type(c, 0, Types::floating);
   std::vector<float> bias = c.reals("bias");
   const std::vector<int64_t> dims{std::ssize(bias), 1, 1};
   Value* scaled = c.add("Mul", {c.in(0), c.number(c.dtype(0), c.real("scale", 1))});

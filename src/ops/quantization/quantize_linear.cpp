@@ -42,6 +42,7 @@ void check_parameter(InferContext& c, size_t i) {
 }
 
 void check_parameters(InferContext& c) {
+  c.check(c.output_count() == 1, "one output is expected, found {}", c.output_count());
   check_parameter(c, 1);
   if (c.has_input(2)) check_parameter(c, 2);
 }

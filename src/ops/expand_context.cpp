@@ -75,6 +75,7 @@ Value* ExpandContext::number(DType dtype, double value) {
 
 void ExpandContext::give(size_t i, Value* value) {
   if (!has_output(i)) return;
+  check(value != nullptr, "an input that output {} is made of is missing", i);
   Value* output = mutable_node_.outputs[i];
   // An output of the graph is a value of its own that a node makes, and what the node reads keeps its name.
   if (value->producer == nullptr || graph_.is_output(value) || is_read(value)) value = add("Identity", {value});

@@ -219,18 +219,6 @@ Expr without_inner_remainders(const Expr& a, const Expr& b) {
   return result;
 }
 
-// (x + x%2 + c)//2 = (x + 1)//2 + c//2: half of a size that was padded to an even one.
-std::optional<Expr> half_of_even(const Expr& a) {
-  for (const Term& term : a.terms()) {
-    const bool is_atom = term.coefficient == 1 && term.factors.size() == 1;
-    if (!is_atom || term.factors[0]->kind != AtomKind::mod || !term.factors[0]->operands[1].is_constant(2)) continue;
-    const Expr& x = term.factors[0]->operands[0];
-    const std::optional<int64_t> rest = (a - as_expr(term) - x).constant();
-    if (rest) return floor_div(x + 1, 2) + floor_divide(*rest, 2);
-  }
-  return std::nullopt;
-}
-
 void check_divisor(const Expr& a, const Expr& b) {
   user_check(!b.is_constant(0), "division of the size {} by zero", a.to_string());
 }
@@ -251,8 +239,6 @@ std::optional<Expr> exact_quotient(const Expr& a, const Expr& b) {
 Expr floor_div(const Expr& a, const Expr& b) {
   check_divisor(a, b);
   if (better_negated(b)) return floor_div(-a, -b);
-  if (b.is_constant(2))
-    if (std::optional<Expr> half = half_of_even(a)) return *half;
   Reduction r = reduce(a, b);
   return r.quotient + divide_reduced(r.dividend, r.divisor);
 }

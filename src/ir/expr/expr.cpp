@@ -6,6 +6,7 @@
 
 #include "ir/expr/bounds.h"
 #include "ir/expr/indicator.h"
+#include "ir/expr/join.h"
 #include "ir/expr/terms.h"
 #include "support/checked.h"
 
@@ -33,57 +34,12 @@ std::vector<Term> combine_like_terms(std::vector<Term> sorted) {
   return result;
 }
 
-bool has_factor(const Term& term, AtomKind kind) {
-  return std::ranges::any_of(term.factors, [&](const Atom& atom) { return atom->kind == kind; });
-}
-
 void sort_terms(std::vector<Term>& terms) { std::ranges::sort(terms, term_before); }
-
-// How much of c*(a%b) and of c'*b*(a//b) can be joined to a: the smaller of c and c', which must agree in sign.
-int64_t common_share(int64_t c, int64_t other) {
-  if ((c < 0) != (other < 0)) return 0;
-  return c < 0 ? std::max(c, other) : std::min(c, other);
-}
-
-// One step of c*b*(a//b) + c*(a%b) = c*a for the atom a%b in terms[index]; false when there is nothing to join.
-bool join_remainder(std::vector<Term>& terms, size_t index, const Atom& remainder) {
-  const Expr& dividend = remainder->operands[0];
-  const Expr& divisor = remainder->operands[1];
-  Expr others = as_expr(divide_exactly({1, terms[index].factors}, {1, {remainder}}).value());
-  Expr multiple = divisor * floor_div(dividend, divisor) * others;
-  if (multiple.terms().size() != 1) return false;
-  const Term& wanted = multiple.terms()[0];
-  for (Term& term : terms) {
-    if (compare_factors(term.factors, wanted.factors) != 0) continue;
-    int64_t share = common_share(terms[index].coefficient, term.coefficient / wanted.coefficient);
-    if (share == 0) return false;
-    terms[index].coefficient -= share;
-    term.coefficient -= share * wanted.coefficient;
-    Expr joined = share * (dividend * others);
-    terms.insert(terms.end(), joined.terms().begin(), joined.terms().end());
-    return true;
-  }
-  return false;
-}
-
-bool join_any_remainder(std::vector<Term>& terms) {
-  // Each remainder of a product is tried with the product of the others, in its own normal form: what grows with the
-  // factorial of their number is left as it is.
-  constexpr auto most_remainders = 3;
-  const auto is_remainder = [](const Atom& atom) { return atom->kind == AtomKind::mod; };
-  for (size_t i = 0; i < terms.size(); ++i) {
-    std::vector<Atom> factors = terms[i].factors;
-    if (std::ranges::count_if(factors, is_remainder) > most_remainders) continue;
-    for (const Atom& atom : factors)
-      if (atom->kind == AtomKind::mod && join_remainder(terms, i, atom)) return true;
-  }
-  return false;
-}
 
 std::vector<Term> normal_form(std::vector<Term> sorted) {
   std::vector<Term> terms = combine_like_terms(std::move(sorted));
-  auto divides = [](const Term& term) { return has_factor(term, AtomKind::floor_div); };
-  while (std::ranges::any_of(terms, divides) && join_any_remainder(terms)) {
+  // Each join leaves fewer remainders or fewer terms; the limit is for what no model has.
+  for (int64_t joins = 0; joins < max_joins && join_terms(terms); ++joins) {
     sort_terms(terms);
     terms = combine_like_terms(std::move(terms));
   }

@@ -8,8 +8,6 @@
 namespace onnxc {
 namespace {
 
-AtomKind opposite(AtomKind kind) { return kind == AtomKind::min ? AtomKind::max : AtomKind::min; }
-
 // max(2*max(a, b) + r, ...) has the operands 2*a + r and 2*b + r; min turns into max under a negative coefficient. A
 // sum of several maxima stays whole: its operands would multiply.
 std::vector<Expr> operands_of(AtomKind kind, const Expr& expr) {

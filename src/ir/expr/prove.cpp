@@ -61,7 +61,7 @@ class Prover {
       if (!nonnegative_factor) continue;
       choice.factor_nonnegative = *nonnegative_factor;
       choice.rank = rank(choice);
-      if (choice.rank < unusable && (!best || choice.rank < best->rank || is_inner_axis(choice, *best)))
+      if (choice.rank < unusable && (!best || choice.rank < best->rank || goes_first(choice, *best)))
         best = std::move(choice);
     }
     return best;
@@ -109,9 +109,12 @@ class Prover {
     return finite ? 3 : unusable;
   }
 
-  // An axis made later may have an extent that names an earlier one: it goes first.
-  static bool is_inner_axis(const Choice& a, const Choice& b) {
-    return a.rank == 2 && b.rank == 2 && a.atom->symbol->info().serial > b.atom->symbol->info().serial;
+  // Of the same rank: an axis made later may have an extent that names an earlier one, and what replaces the deeper of
+  // two atoms may cancel with the other.
+  static bool goes_first(const Choice& a, const Choice& b) {
+    if (a.rank != b.rank) return false;
+    if (a.rank == 2) return a.atom->symbol->info().serial > b.atom->symbol->info().serial;
+    return a.atom->depth > b.atom->depth;
   }
 
   bool relax(const Choice& choice) {

@@ -11,6 +11,8 @@ namespace onnxc {
 constexpr int64_t max_terms = 10000;
 constexpr int64_t max_atom_depth = 200;
 constexpr int64_t max_atom_size = 10000;
+// The rules of join.h that one sum applies; what remains is left as it is.
+constexpr int64_t max_joins = 1000;
 
 std::strong_ordering compare_atoms(const Atom& a, const Atom& b);
 
@@ -23,6 +25,9 @@ Expr make_atom(AtomKind kind, std::vector<Expr> operands);
 
 inline Expr as_expr(const Atom& atom) { return Expr::from_terms({{1, {atom}}}); }
 inline Expr as_expr(const Term& term) { return Expr::from_terms({term}); }
+
+// Of a minimum the maximum, and of that the minimum.
+inline AtomKind opposite(AtomKind kind) { return kind == AtomKind::min ? AtomKind::max : AtomKind::min; }
 
 // The constant term, 0 when there is none.
 int64_t constant_part(const Expr& expr);

@@ -27,14 +27,26 @@ constexpr int64_t maximum_denominator = 1024;
 // The dtypes whose arithmetic on dims does not wrap in practice.
 bool is_signed_integer(DType dtype) { return dtype == DType::int64 || dtype == DType::int32; }
 
-// a // b where that is what truncating division gives: neither is negative, or nothing remains.
-std::optional<Expr> divide_exactly(const Expr& a, const Expr& b) {
-  if (!proven_different(b, 0)) return std::nullopt;
+// The truncating quotient; 0 where b is 0, as at run time.
+std::optional<Expr> divide_integers(const Expr& a, const Expr& b) {
+  if (!proven_different(b, 0)) {
+    if (!proven_at_least(b, 0)) return std::nullopt;
+    if (const std::optional<Expr> quotient = exact_quotient(a, b)) return *quotient * min(b, 1);
+    return proven_at_least(a, 0) ? std::optional(floor_div(a, max(b, 1)) * min(b, 1)) : std::nullopt;
+  }
   Expr quotient = floor_div(a, b);
   const bool neither_negative = proven_at_least(a, 0) && proven_at_least(b, 1);
   if (!neither_negative && !proven_equal(quotient * b, a)) return std::nullopt;
   return quotient;
 }
+
+// The remainder with the divisor's sign; 0 where b is 0, as at run time.
+std::optional<Expr> remainder_of_integers(const Expr& a, const Expr& b) {
+  if (proven_at_least(b, 1)) return mod(a, b);
+  return proven_at_least(b, 0) ? std::optional(mod(a, max(b, 1))) : std::nullopt;
+}
+
+Result whole_if(const std::optional<Expr>& value) { return value ? Result(whole(*value)) : std::nullopt; }
 
 Result divide_reals(const SymbolicNumber& a, const SymbolicNumber& b) {
   Expr dividend = a.numerator * b.denominator, divisor = b.numerator * a.denominator;
@@ -80,12 +92,11 @@ Result fold(BinaryFunction function, const SymbolicNumber& a, const SymbolicNumb
 Result integer_binary(ScalarOp op, const Expr& a, const Expr& b) {
   switch (op) {
     case ScalarOp::divide:
-      if (std::optional<Expr> quotient = divide_exactly(a, b)) return whole(*quotient);
-      return std::nullopt;
+      return whole_if(divide_integers(a, b));
     case ScalarOp::modulo_floor:
-      return proven_at_least(b, 1) ? Result(whole(mod(a, b))) : std::nullopt;
+      return whole_if(remainder_of_integers(a, b));
     case ScalarOp::modulo_truncate:
-      return proven_at_least(a, 0) && proven_at_least(b, 1) ? Result(whole(mod(a, b))) : std::nullopt;
+      return proven_at_least(a, 0) ? whole_if(remainder_of_integers(a, b)) : std::nullopt;
     default:
       return std::nullopt;
   }

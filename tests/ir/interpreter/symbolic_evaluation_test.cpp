@@ -64,9 +64,23 @@ TEST(SymbolicEvaluation, DivisionTruncatesOnlyWhereTheSignIsKnown) {
   };
   EXPECT_EQ(divide(d - 1, 2), "unknown");  // -1/2 is 0, but -1 // 2 is -1
   EXPECT_EQ(divide(d * 4 - 4, 2), "2*D - 2");
-  EXPECT_EQ(divide(d, h), "unknown");  // H may be 0
+  EXPECT_EQ(divide(d - 4, h), "unknown");
   EXPECT_EQ(divide(-7, 2), "-3");
   EXPECT_EQ(divide(7, 0), "0");
+}
+
+// What a Div and a Mod give at run time.
+TEST(SymbolicEvaluation, DivisionByZeroGivesZero) {
+  const auto binary = [](ScalarOp op, const Expr& a, const Expr& b) {
+    return apply(DType::int64, {a, b}, [&](const auto& x) { return scalar::binary(op, x[0], x[1]); });
+  };
+  EXPECT_EQ(binary(ScalarOp::divide, d, h), "(D//max(H, 1))*min(H, 1)");
+  EXPECT_EQ(binary(ScalarOp::divide, d * h, h), "D*min(H, 1)");
+  EXPECT_EQ(binary(ScalarOp::divide, (d - 4) * h, h), ((d - 4) * min(h, 1)).to_string());
+  EXPECT_EQ(binary(ScalarOp::modulo_floor, -3, h), "(-3) % max(H, 1)");
+  EXPECT_EQ(binary(ScalarOp::modulo_truncate, d, h), "D % max(H, 1)");
+  EXPECT_EQ(binary(ScalarOp::modulo_truncate, -3, h), "unknown");
+  EXPECT_EQ(binary(ScalarOp::modulo_floor, 3, d - h), "unknown");
 }
 
 TEST(SymbolicEvaluation, ConstantsWrapAsTheyDoAtRunTime) {

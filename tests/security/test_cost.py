@@ -126,6 +126,34 @@ def merged_rows(count: int) -> onnx.ModelProto:
     return built
 
 
+def windows(count: int, *, size: bool = False) -> onnx.ModelProto:
+    """Sizes that are padded to windows of other sizes, halved, cut and joined with other sizes, until expressions of
+    them are too large and a run computes the rest. The last one is a number, or the length of the output."""
+    constants = {f"c{n}": np.array([n]) for n in (2, 3, 5, 7, 11)}
+    nodes = [helper.make_node("Shape", [name], [f"n{name}"]) for name in "xabc"]
+    last = "nx"
+    for i in range(count):
+        window, other, further = f"c{(3, 5, 7, 11)[i % 4]}", f"n{'abc'[i % 3]}", f"n{'abc'[(i + 1) % 3]}"
+        nodes += [
+            helper.make_node("Min", [last, other], [f"m{i}"]),
+            helper.make_node("Sub", [last, further], [f"d{i}"]),
+            helper.make_node("Max", [f"d{i}", other], [f"l{i}"]),
+            helper.make_node("Add", [f"m{i}", f"l{i}"], [f"s{i}"]),
+            helper.make_node("Mod", [f"s{i}", window], [f"r{i}"]),
+            helper.make_node("Add", [f"s{i}", f"r{i}"], [f"p{i}"]),
+            helper.make_node("Div", [f"p{i}", f"c{2 + i % 2}"], [f"h{i}"]),
+        ]
+        last = f"h{i}"
+    if size:
+        nodes += [helper.make_node("ConstantOfShape", [last], ["zeros"]), helper.make_node("Neg", ["zeros"], ["y"])]
+    else:
+        nodes.append(helper.make_node("Cast", [last], ["f"], to=TensorProto.FLOAT))
+        nodes.append(helper.make_node("Add", ["x", "f"], ["y"]))
+    built = model(nodes, ["N"], constants)
+    built.graph.input.extend(helper.make_tensor_value_info(n, TensorProto.FLOAT, [n.upper()]) for n in "abc")
+    return built
+
+
 # What comes first, an option or what the error says; the model; and the exit codes that are right.
 CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, bytes]] = {
     "relu": (lambda: chain("Relu", 10_000), ("--dump-shapes",), 0, b""),
@@ -145,6 +173,8 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, byte
     "broadcasts": (lambda: broadcasts(100), ("--emit", "ir", "-o", "out"), 0, b""),
     "attentions": (lambda: attentions(24), ("--emit", "ir", "-o", "out"), 0, b""),
     "merged rows": (lambda: merged_rows(12), ("--emit", "ir", "-o", "out"), 0, b""),
+    "windows": (lambda: windows(40), ("--emit", "ir", "-o", "out"), 0, b""),
+    "size of windows": (lambda: windows(40, size=True), ("--emit", "ir", "-o", "out"), 0, b""),
     "auto_pad": (lambda: model([helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="A" * 3_000_000)], [1, 1, 4],
                                {"w": np.ones((1, 1, 1), np.float32)}), ("-o", "out"), 1, b"auto_pad 'AAA"),
     "perm": (

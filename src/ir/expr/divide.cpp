@@ -8,6 +8,7 @@
 // b may be symbolic, a monomial or a sum. Sound, not complete: there is no search over ways to split a dividend.
 #include <algorithm>
 
+#include "ir/expr/effort.h"
 #include "ir/expr/expr.h"
 #include "ir/expr/indicator.h"
 #include "ir/expr/terms.h"
@@ -35,7 +36,7 @@ std::optional<QuotientAndRest> divide_polynomial(Expr a, const Expr& b) {
   constexpr int max_steps = 100;
   QuotientAndRest result;
   for (int step = 0; !a.is_constant(0); ++step) {
-    if (step == max_steps) return std::nullopt;
+    if (step == max_steps || Effort::is_spent()) return std::nullopt;
     Term leading = a.terms()[0];
     if (auto ratio = divide_exactly(leading, b.terms()[0])) {
       result.quotient += as_expr(*ratio);
@@ -154,7 +155,7 @@ Reduction reduce(const Expr& a, const Expr& b) {
       r.dividend = 0;
       break;
     }
-  } while (cancel_common_factor(r, scope));
+  } while (!Effort::is_spent() && cancel_common_factor(r, scope));
   return r;
 }
 
@@ -226,6 +227,7 @@ void check_divisor(const Expr& a, const Expr& b) {
 }  // namespace
 
 std::optional<Expr> exact_quotient(const Expr& a, const Expr& b) {
+  const Effort effort;
   if (b.is_constant(0)) return std::nullopt;
   if (b.terms().size() == 1) {
     auto [quotient, rest] = divide_terms(a, b.terms()[0]);
@@ -237,6 +239,7 @@ std::optional<Expr> exact_quotient(const Expr& a, const Expr& b) {
 }
 
 Expr floor_div(const Expr& a, const Expr& b) {
+  const Effort effort;
   check_divisor(a, b);
   if (better_negated(b)) return floor_div(-a, -b);
   Reduction r = reduce(a, b);
@@ -250,6 +253,7 @@ Expr ceil_div(const Expr& a, const Expr& b) {
 }
 
 Expr mod(const Expr& a, const Expr& b) {
+  const Effort effort;
   check_divisor(a, b);
   if (better_negated(b)) return -mod(-a, -b);
   Reduction r = reduce(without_inner_remainders(a, b), b);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/expr/bounds.h"
+#include "ir/expr/effort.h"
 #include "ir/expr/indicator.h"
 #include "ir/expr/join.h"
 #include "ir/expr/terms.h"
@@ -37,6 +38,8 @@ std::vector<Term> combine_like_terms(std::vector<Term> sorted) {
 void sort_terms(std::vector<Term>& terms) { std::ranges::sort(terms, term_before); }
 
 std::vector<Term> normal_form(std::vector<Term> sorted) {
+  const Effort effort;
+  Effort::spend(std::ssize(sorted));
   std::vector<Term> terms = combine_like_terms(std::move(sorted));
   // Each join leaves fewer remainders or fewer terms; the limit is for what no model has.
   for (int64_t joins = 0; joins < max_joins && join_terms(terms); ++joins) {
@@ -173,6 +176,7 @@ std::strong_ordering compare_atoms(const Atom& a, const Atom& b) {
   if (a == b) return std::strong_ordering::equal;
   if (a->kind != b->kind) return a->kind <=> b->kind;
   if (a->kind == AtomKind::symbol) return *a->symbol <=> *b->symbol;
+  Effort::spend(1);
   return a->operands <=> b->operands;
 }
 
@@ -248,7 +252,9 @@ Expr::Expr(const Symbol& symbol)
 }
 
 Expr Expr::from_terms(std::vector<Term> terms) {
+  const Effort effort;
   for (Term& term : terms) {
+    Effort::spend(std::ssize(term.factors));
     join_indicators(term);
     std::ranges::sort(term.factors, [](const Atom& a, const Atom& b) { return compare_atoms(a, b) < 0; });
   }
@@ -334,6 +340,8 @@ Expr operator*(const Expr& a, const Expr& b) {
     return checked_multiply(*left, *right);
   user_check(std::ssize(a.terms_) * std::ssize(b.terms_) <= max_terms,
              "the expression of a size has more than {} terms", max_terms);
+  const Effort effort;
+  Effort::spend(std::ssize(a.terms_) * std::ssize(b.terms_));
   std::vector<Term> terms;
   for (const Term& x : a.terms_) {
     for (const Term& y : b.terms_) {

@@ -1,6 +1,7 @@
 // Minimum and maximum of expressions: flattened, sorted, without operands that another one is proven to dominate.
 #include <algorithm>
 
+#include "ir/expr/effort.h"
 #include "ir/expr/expr.h"
 #include "ir/expr/indicator.h"
 #include "ir/expr/terms.h"
@@ -35,6 +36,7 @@ void add_operand(AtomKind kind, std::vector<Expr>& operands, const Expr& added) 
 }
 
 Expr extremum(AtomKind kind, const Expr& a, const Expr& b) {
+  const Effort effort;
   std::vector<Expr> operands = operands_of(kind, a);
   for (const Expr& operand : operands_of(kind, b)) add_operand(kind, operands, operand);
   if (kind == AtomKind::min) {

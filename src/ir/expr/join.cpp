@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/expr/effort.h"
 #include "ir/expr/terms.h"
 #include "support/checked.h"
 
@@ -23,8 +24,9 @@ int64_t size_of(const Expr& expr) {
   return size;
 }
 
-// One way to write an atom: atom = kept - present, where `present` is looked for in the sum.
+// One way to write an atom: atom = kept - sign*present, where sign*present is looked for in the sum.
 struct Identity {
+  int sign;
   Expr present;
   Expr kept;
 };
@@ -44,9 +46,9 @@ class Joiner {
   }
 
  private:
-  // How many times others*expr lie in the sum, at most as often as the atom does, and with the sign of its coefficient;
-  // 0 for none. A constant of `expr` does not count.
-  int64_t share_of(const Expr& expr) const {
+  // How many times sign*others*expr lie in the sum, at most as often as the atom does, and with the sign of its
+  // coefficient; 0 for none. A constant of `expr` does not count.
+  int64_t share_of(int sign, const Expr& expr) const {
     int64_t share = terms_[index_].coefficient;
     bool has_symbols = false;
     for (const Term& term : expr.terms()) {
@@ -54,7 +56,7 @@ class Joiner {
       has_symbols = true;
       const Term* found = find(term.factors);
       if (found == nullptr || found->coefficient == Bounds::minus_infinity) return 0;
-      const int64_t times = found->coefficient / term.coefficient;
+      const int64_t times = sign * (found->coefficient / term.coefficient);
       if ((times < 0) != (share < 0)) return 0;
       share = share < 0 ? std::max(share, times) : std::min(share, times);
     }
@@ -66,18 +68,21 @@ class Joiner {
     std::vector<Atom> wanted;
     std::ranges::merge(others_.factors, factors, std::back_inserter(wanted),
                        [](const Atom& a, const Atom& b) { return compare_atoms(a, b) < 0; });
-    const auto before = [](const std::vector<Atom>& a, const std::vector<Atom>& b) { return compare_factors(a, b) < 0; };
+    const auto before = [](const std::vector<Atom>& a, const std::vector<Atom>& b) {
+      return compare_factors(a, b) < 0;
+    };
     const auto found = std::ranges::lower_bound(terms_, wanted, before, &Term::factors);
     return found != terms_.end() && compare_factors(found->factors, wanted) == 0 ? &*found : nullptr;
   }
 
   // Replaces the atom where it is joined to what is present.
   bool replace(const Identity& identity) {
-    const int64_t share = share_of(identity.present);
+    const int64_t share = share_of(identity.sign, identity.present);
     if (share == 0) return false;
     // Not as one sum, in whose normal form they could be joined to the atom again.
     const auto added = unless_overflow([&] {
-      return std::pair(share * (as_expr(others_) * identity.kept), -share * (as_expr(others_) * identity.present));
+      return std::pair(share * (as_expr(others_) * identity.kept),
+                       -identity.sign * share * (as_expr(others_) * identity.present));
     });
     if (!added) return false;
     terms_[index_].coefficient -= share;
@@ -90,13 +95,13 @@ class Joiner {
     const Expr& a = atom_->operands[0];
     const Expr& b = atom_->operands[1];
     const auto has_quotient = [](const Term& term) { return has_factor(term, AtomKind::floor_div); };
-    const bool leaves_quotient = share_of(-a) != 0;
+    const bool leaves_quotient = share_of(-1, a) != 0;
     if (leaves_quotient || std::ranges::any_of(terms_, has_quotient)) {
       const Expr multiple = b * floor_div(a, b);
       if (multiple.terms().size() != 1) return false;
-      if (replace({multiple, a}) || (leaves_quotient && replace({-a, -multiple}))) return true;
+      if (replace({1, multiple, a}) || (leaves_quotient && replace({-1, a, -multiple}))) return true;
     }
-    return b.is_constant(2) && share_of(a) != 0 && replace({a, 2 * floor_div(a + 1, 2)});
+    return b.is_constant(2) && share_of(1, a) != 0 && replace({1, a, 2 * floor_div(a + 1, 2)});
   }
 
   // For an operand p, p - max(p, q) = min(0, p - q). The constant of p stays outside, so that x - max(x - 7, 0) becomes
@@ -106,7 +111,8 @@ class Joiner {
       const Expr p = operand - constant_part(operand);
       if (!vanishes(p)) continue;
       const std::optional<Expr> rest = unless_overflow([&] { return rest_below(p); });
-      if (rest && size_of(*rest) <= atom_->size + std::ssize(atom_->operands) + 1 && replace({-p, -*rest})) return true;
+      if (rest && size_of(*rest) <= atom_->size + std::ssize(atom_->operands) + 1 && replace({-1, p, -*rest}))
+        return true;
     }
     return false;
   }
@@ -119,7 +125,8 @@ class Joiner {
       has_symbols = true;
       const Term* found = find(term.factors);
       int64_t taken;
-      if (found == nullptr || __builtin_mul_overflow(terms_[index_].coefficient, term.coefficient, &taken)) return false;
+      if (found == nullptr || __builtin_mul_overflow(terms_[index_].coefficient, term.coefficient, &taken))
+        return false;
       if (taken == Bounds::minus_infinity || found->coefficient != -taken) return false;
     }
     return has_symbols;
@@ -148,7 +155,7 @@ class Joiner {
       const std::vector<Expr>& q = other->factors[0]->operands;
       if (q.size() != 2) continue;
       const auto sum = unless_overflow([&] { return sum_of_extrema(p, q); });
-      if (sum && *sum && replace({as_expr(*other), **sum})) return true;
+      if (sum && *sum && replace({1, as_expr(*other), **sum})) return true;
     }
     return false;
   }
@@ -171,10 +178,11 @@ bool join_terms(std::vector<Term>& terms) {
   // A product of many such atoms is left as it is: each would be tried beside the product of the others.
   constexpr auto most_in_product = 3;
   const auto joins = [](const Atom& atom) { return atom->kind == AtomKind::mod || is_extremum(atom->kind); };
-  for (size_t i = 0; i < terms.size(); ++i) {
-    const std::vector<Atom> factors = terms[i].factors;
-    const auto count = std::ranges::count_if(factors, joins);
+  if (terms.size() < 2) return false;
+  for (size_t i = 0; i < terms.size() && !Effort::is_spent(); ++i) {
+    const auto count = std::ranges::count_if(terms[i].factors, joins);
     if (count == 0 || count > most_in_product) continue;
+    const std::vector<Atom> factors = terms[i].factors;
     for (const Atom& atom : factors)
       if (joins(atom) && Joiner(terms, i, atom).join()) return true;
   }

@@ -6,10 +6,12 @@
 //   x % b:       0 <= x%b <= b - 1, or x - b*(x//b)
 //   x // b:      x - b + 1 <= b*(x//b) <= x
 //   min, max:    one of the operands, or each of them
-// Every step is sound wherever it stops; a budget of steps bounds the time. What is not proven may still be true.
+// Every step is sound wherever it stops; a budget of steps bounds the time, and Effort that of proofs within proofs.
+// What is not proven may still be true.
 #include <algorithm>
 #include <numeric>
 
+#include "ir/expr/effort.h"
 #include "ir/expr/expr.h"
 #include "ir/expr/terms.h"
 
@@ -20,7 +22,8 @@ class Prover {
  public:
   bool nonnegative(const Expr& d) {
     if (d.bounds().minimum >= 0) return true;
-    if (d.bounds().maximum < 0 || std::ssize(d.terms()) > longest || --steps_left_ < 0) return false;
+    if (d.bounds().maximum < 0 || std::ssize(d.terms()) > longest) return false;
+    if (--steps_left_ < 0 || Effort::is_spent()) return false;
     std::optional<Choice> choice = choose(d);
     return choice && relax(*choice);
   }
@@ -177,6 +180,12 @@ class Prover {
 
 bool nonnegative(const Expr& d) { return Prover().nonnegative(d); }
 
+// a - b >= least
+bool differs_by(const Expr& a, const Expr& b, int64_t least) {
+  const Effort effort;
+  return !Effort::is_spent() && unless_overflow([&] { return nonnegative(a - b - least); }).value_or(false);
+}
+
 // d and k*x have the same remainder by g: 2*D + 1 is never 0.
 bool never_zero_by_divisor(const Expr& d) {
   int64_t divisor = 0;
@@ -211,12 +220,12 @@ bool proven_positive(const Expr& b, const Expr& scope) {
 
 bool proven_at_least(const Expr& a, const Expr& b) {
   if (a.bounds().minimum >= b.bounds().maximum) return true;
-  return unless_overflow([&] { return nonnegative(a - b); }).value_or(false);
+  return differs_by(a, b, 0);
 }
 
 bool proven_less(const Expr& a, const Expr& b) {
   if (a.bounds().maximum < b.bounds().minimum) return true;
-  return unless_overflow([&] { return nonnegative(b - a - 1); }).value_or(false);
+  return differs_by(b, a, 1);
 }
 
 bool proven_equal(const Expr& a, const Expr& b) { return a == b || (proven_at_least(a, b) && proven_at_least(b, a)); }

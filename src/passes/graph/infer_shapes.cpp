@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/expr/terms.h"
 #include "ir/interpreter/symbolic_evaluation.h"
 #include "ops/algebra/product_spec.h"
 #include "ops/control/control_flow.h"
@@ -86,13 +87,16 @@ void infer_elements(const Node& node, RealElements& reals) {
   std::vector<std::optional<SymbolicElements>> inputs;
   for (const Value* input : distinct_inputs(node)) inputs.push_back(known_elements(*input, reals));
   if (std::none_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.has_value(); })) return;
-  auto results = evaluate_symbolically(define_node(node), inputs);
+  // Where an expression grows too large, a run computes the elements.
+  const auto results = unless_overflow([&] { return evaluate_symbolically(define_node(node), inputs); });
+  if (!results) return;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!results[i]) continue;
+    const std::optional<SymbolicElements>& elements = (*results)[i];
+    if (!elements) continue;
     if (is_whole_number(*outputs[i]))
-      outputs[i]->elements = integers(*results[i]);
+      outputs[i]->elements = integers(*elements);
     else
-      reals.emplace(outputs[i], *results[i]);
+      reals.emplace(outputs[i], *elements);
   }
 }
 

@@ -1,34 +1,126 @@
 """Writes models by the thousand for the fuzzer to begin from: python -m tests.fuzz.make_models FOLDER.
 
-Each test of ONNX's suite that is one node, once more with free dims, and the random networks and loops of tests/random,
-one by one. None is larger than 16 KiB: the fuzzer tries small inputs more often. The files are the same each time.
+Each test of ONNX's suite that is one node, also with free dims; some cases of each table in tests/ops, with free dims and
+on constants, which are folded, in turn; the random networks and loops of tests/random one by one, some quantised, some as PyTorch's
+exporter writes them, some with weights in another file. None is larger than 16 KiB: the fuzzer tries small inputs more
+often. The files are the same each time.
 """
 
+import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.onnx_suite.suite import collect
+from tests.ops.case import Case, build_model
 from tests.random import random_graphs, random_loops
 
 LARGEST = 16 << 10
+CASES_OF_A_TABLE = 60
 NETWORKS = 1_000
 LOOPS = 300
+TESTS = Path(__file__).parents[1]
+# The file that harnesses.cpp puts beside a model.
+WEIGHTS_FILE, WEIGHTS_BYTES = "weights", 65_536
 
 
-def free(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with each dim of its inputs open, dims of one size by one name."""
-    result = onnx.ModelProto()
-    result.CopyFrom(model)
-    for value in result.graph.input:
+def with_free_dims(model: onnx.ModelProto) -> None:
+    """Dims of one size by one name."""
+    for value in model.graph.input:
         for dim in value.type.tensor_type.shape.dim:
             if dim.HasField("dim_value"):
                 dim.dim_param = f"N{dim.dim_value}"
-    for value in result.graph.output:
+    for value in model.graph.output:
         value.ClearField("type")
+
+
+def quantized(model: onnx.ModelProto) -> None:
+    """What products read goes through bytes, as quantisers write it."""
+    scale = numpy_helper.from_array(np.array(0.5, np.float32), "scale")
+    zeros = [numpy_helper.from_array(np.array(3, kind), f"zero{i}") for i, kind in enumerate((np.uint8, np.int8))]
+    model.graph.initializer.extend([scale, *zeros])
+    nodes = []
+    for place, node in enumerate(model.graph.node):
+        if node.op_type in ("Conv", "MatMul", "Gemm", "ConvTranspose"):
+            for i in range(2):
+                read, small, name = node.input[i], f"q{place}_{i}", f"d{place}_{i}"
+                nodes.append(helper.make_node("QuantizeLinear", [read, "scale", f"zero{i}"], [small]))
+                nodes.append(helper.make_node("DequantizeLinear", [small, "scale", f"zero{i}"], [name]))
+                node.input[i] = name
+        nodes.append(node)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def exported(model: onnx.ModelProto) -> None:
+    """What PyTorch's exporters say of a node's place in the program."""
+    for place, node in enumerate(model.graph.node):
+        node.name = f"/block.{place % 3}/block.{place % 3}.0/{node.op_type}"
+        trace = f'File "/home/user/net/model.py", line {place}, in forward\n    x = self.block(x)\n'
+        trace += f'File "/usr/lib/torch/nn/modules/conv.py", line {place}, in forward\n    return y\n'
+        scopes = f"['', 'block', 'block.{place % 3}', '{node.op_type}']"
+        for key, text in (("stack_trace", trace), ("name_scopes", scopes)):
+            node.metadata_props.add(key=f"pkg.torch.onnx.{key}", value=text)
+
+
+def with_weights_outside(model: onnx.ModelProto) -> None:
+    offset = 0
+    for tensor in model.graph.initializer:
+        length = len(tensor.raw_data)
+        if length == 0 or tensor.data_type == TensorProto.INT64 or offset + length > WEIGHTS_BYTES:
+            continue
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        for key, text in (("location", WEIGHTS_FILE), ("offset", str(offset)), ("length", str(length))):
+            tensor.external_data.add(key=key, value=text)
+        offset += length
+
+
+def in_typed_fields(model: onnx.ModelProto) -> None:
+    """Elements as lists of numbers, which older exporters write."""
+    for tensor in model.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if tensor.data_type in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.DOUBLE, TensorProto.INT32):
+            tensor.CopyFrom(helper.make_tensor(tensor.name, tensor.data_type, array.shape, array.flatten().tolist()))
+
+
+CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
+    "free": with_free_dims,
+    "quantized": quantized,
+    "exported": exported,
+    "outside": with_weights_outside,
+    "typed": in_typed_fields,
+}
+
+
+def changed(model: onnx.ModelProto, change: str) -> onnx.ModelProto:
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    CHANGES[change](result)
     return result
+
+
+def tables() -> Iterator[tuple[str, Case]]:
+    """Cases from the whole length of each table of tests/ops, by its module and their places in it."""
+    for file in sorted((TESTS / "ops").rglob("test_*.py")):
+        name = ".".join(("tests", *file.relative_to(TESTS).with_suffix("").parts))
+        cases = getattr(importlib.import_module(name), "CASES", ())
+        for place in range(0, len(cases), max(1, len(cases) // CASES_OF_A_TABLE)):
+            if isinstance(cases, list) and isinstance(cases[place], Case):
+                yield f"{file.stem}{place}", cases[place]
+
+
+def model_of(one: Case) -> onnx.ModelProto:
+    """Without the types of its outputs, which only a run of the oracle would tell."""
+    model = build_model([one], {one: [np.zeros((), np.float32)] * len(one.outputs)})
+    for value in model.graph.output:
+        value.ClearField("type")
+    return model
 
 
 def models() -> Iterator[tuple[str, onnx.ModelProto]]:
@@ -36,10 +128,20 @@ def models() -> Iterator[tuple[str, onnx.ModelProto]]:
         if test.group == "node":
             model, _ = test.load()
             yield test.name, model
-            yield f"{test.name}_free", free(model)
+            yield f"{test.name}_free", changed(model, "free")
+    for turn, (name, one) in enumerate(tables()):
+        if turn % 3 == 0:
+            yield name, model_of(one)
+        elif turn % 3 == 1:
+            yield f"{name}_free", changed(model_of(one), "free")
+        else:
+            yield f"{name}_folded", model_of(replace(one, inputs={}, constants={**one.constants, **one.inputs}))
     for seed in range(NETWORKS):
         opset = random_graphs.opset_of(seed)
-        yield f"network{seed}", random_graphs.build_model([random_graphs.random_graph(seed, opset)], opset)
+        model = random_graphs.build_model([random_graphs.random_graph(seed, opset)], opset)
+        yield f"network{seed}", model
+        change = list(CHANGES)[seed % len(CHANGES)]
+        yield f"network{seed}_{change}", changed(model, change)
     for seed in range(LOOPS):
         yield f"loops{seed}", random_loops.build_model([random_loops.random_loops(seed)])
 

@@ -9,11 +9,18 @@ namespace {
 // volumes.
 constexpr int64_t largest_expanded = 3;
 
+// Of square matrices: the number of their rows and of their columns, a number where one of both is.
+Expr matrix_size(const NodeReader& c) {
+  const Shape& x = c.shape(0);
+  return x.back().constant() ? x.back() : x[x.size() - 2];
+}
+
 void infer_det(InferContext& c) {
   expect_type(c, 0, Types::floating);
   const Shape& x = c.shape(0);
   c.check(x.size() >= 2, "matrices are expected, found a tensor of shape {}", to_string(x));
-  const Expr size = c.same(x[x.size() - 2], x.back(), "the rows and the columns of a square matrix");
+  c.same(x[x.size() - 2], x.back(), "the rows and the columns of a square matrix");
+  const Expr size = matrix_size(c);
   if (!size.constant() || *size.constant() > largest_expanded)
     c.run_time_symbol(fmt::format("{}_column", c.node().outputs[0]->name), {0, Bounds::infinity},
                       "the column that is eliminated");
@@ -35,7 +42,10 @@ Scalar expanded(const std::function<Scalar(int64_t row, int64_t column)>& elemen
 }
 
 void define_expanded(DefineContext& c, int64_t size) {
-  const Operand x = c.in(0), y = c.out(0);
+  const Operand y = c.out(0);
+  Shape matrices = y.shape;
+  matrices.insert(matrices.end(), 2, size);
+  const Operand x = c.reshaped(c.in(0), matrices);
   std::vector<int64_t> columns;
   for (int64_t i = 0; i < size; ++i) columns.push_back(i);
   c.elementwise([&](const std::vector<Expr>& out) {
@@ -52,9 +62,9 @@ void define_expanded(DefineContext& c, int64_t size) {
 // for each exchange of rows. A round eliminates one column.
 class Elimination {
  public:
-  Elimination(DefineContext& c, const Operand& x, const Expr& column) : c_(c), column_(column) {
+  Elimination(DefineContext& c, const Operand& x, const Expr& size, const Expr& column) : c_(c), column_(column) {
     const Shape batch(x.shape.begin(), x.shape.end() - 2);
-    const Operand flat = c.reshaped(x, {product(batch), x.shape.back(), x.shape.back()});
+    const Operand flat = c.reshaped(x, {product(batch), size, size});
     matrices_ = c.temporary("matrices", info(x.dtype).compute, flat.shape);
     NestBuilder copy("matrices");
     const std::vector<Expr> at = copy.parallel(flat.shape);
@@ -118,10 +128,10 @@ class Elimination {
 
 void define_det(DefineContext& c) {
   const Operand x = c.in(0), y = c.out(0);
-  const Expr& size = x.shape.back();
+  const Expr size = matrix_size(c);
   if (size.constant() && *size.constant() <= largest_expanded) return define_expanded(c, *size.constant());
   const Symbol column = *c.node().bound_symbols.begin();
-  Elimination elimination(c, x, column);
+  Elimination elimination(c, x, size, column);
   c.emit(LoopBegin{column, size, -1, {elimination.matrices().buffer, elimination.determinants().buffer}});
   elimination.emit_round();
   c.emit(LoopEnd{});

@@ -1,7 +1,12 @@
 """Det against numpy's determinant in float64."""
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import onnx
+import pytest
+
+from tests import onnxc_commands
 from tests.models.tensor_files import Array
 from tests.ops.case import Case, case, random, small_integers, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
@@ -37,3 +42,20 @@ def cases() -> list[Case]:
 CASES = cases()
 test_determinant = table_test("determinant", CASES, EVERYWHERE)
 test_unknown_dims = table_test("determinant_unknown_dims", [with_unknown_dims(one) for one in CASES], ["default"])
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("size", [3, 5])
+def test_columns_that_only_a_run_counts(size: int, tmp_path: Path) -> None:
+    """Rows alone are a number."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": 22]> g (float[2, {size}, W] x) => (float[2] y) '
+        "<int64[1] one = {1}, int64[1] end = {100}, int64[1] last = {-1}> { t = Slice(x, one, end, last) y = Det(t) }"
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    shared_object = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+    x = random(2, size, size + 1)
+    y = onnxc_commands.run_arrays(shared_object, {"x": x}, ["y"], tmp_path / "run")["y"]
+    np.testing.assert_allclose(y, np.linalg.det(x[..., 1:].astype(np.float64)), rtol=1e-4)
+    with pytest.raises(onnxc_commands.CommandFailure, match="the rows and the columns of a square matrix"):
+        onnxc_commands.run_arrays(shared_object, {"x": random(2, size, size)}, ["y"], tmp_path / "run")

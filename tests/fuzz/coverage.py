@@ -1,8 +1,8 @@
 """How much of the frontend, the IR and the passes the fuzzer's inputs reach: python -m tests.fuzz.coverage.
 
-Each input once through its harness: the seeds, the models of make_models, and what `make fuzz` kept in
-build-fuzz/corpus. Ends with status 1 where a part of the source has less than LEAST percent of its regions reached. A
-region is what lies between two branches, as clang's coverage counts it.
+Each input once through its harness: the seeds, those of make_inputs, and what `make fuzz` kept in build-fuzz/corpus.
+Ends with status 1 where a part of the source has less than LEAST percent of its regions reached. A region is what lies
+between two branches, as clang's coverage counts it.
 """
 
 import json
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.fuzz.make_models import write_models
+from tests.fuzz.make_inputs import write_inputs
 
 LEAST = 85
 PARTS = ("frontend", "ir", "passes")
@@ -44,12 +44,11 @@ def percentages(profile: Path, part: str) -> tuple[float, float, float]:
 
 
 def main() -> int:
-    models = BUILD / "models"
-    write_models(models)
+    write_inputs(BUILD / "inputs")
     profiles = []
     for harness, inputs in INPUTS.items():
-        folders = [REPOSITORY / "tests" / "fuzz" / "corpus" / inputs, REPOSITORY / "build-fuzz" / "corpus" / inputs]
-        folders += [models] if inputs == "model" else []
+        sources = (REPOSITORY / "tests" / "fuzz" / "corpus", REPOSITORY / "build-fuzz" / "corpus", BUILD / "inputs")
+        folders = [source / inputs for source in sources]
         profiles.append(replay(harness, [folder for folder in folders if folder.is_dir()]))
     merged = BUILD / "inputs.profdata"
     subprocess.run(["llvm-profdata-19", "merge", "-sparse", *profiles, "-o", merged], check=True)

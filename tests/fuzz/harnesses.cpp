@@ -103,12 +103,22 @@ Program lawful_program(std::string_view text) {
   }
 }
 
+// Of a lawful program each pass makes a lawful one, whatever its target grants.
+void run_passes(Program program) {
+  const Target target = text_target();
+  for (const ProgramPass& pass : program_passes()) {
+    pass.run(program, target);
+    verify(program);
+  }
+}
+
 bool run_program(std::string_view text) {
   return accepts([&] {
     const std::string printed = to_string(lawful_program(text));
     if (!std::ranges::all_of(text, is_shown_as_it_is)) return;
     const Program again = parse_program(printed);
     internal_check(to_string(again) == printed, "a program reads back as what it was");
+    run_passes(parse_program(text));
   });
 }
 
@@ -116,11 +126,7 @@ bool run_program(std::string_view text) {
 void lower_by_definitions(const Graph& graph) {
   Program program = lower(graph, {});
   verify(program);
-  const Target target = text_target();
-  for (const ProgramPass& pass : program_passes()) {
-    pass.run(program, target);
-    verify(program);
-  }
+  run_passes(std::move(program));
 }
 
 // What a small input may cost.
@@ -131,12 +137,24 @@ Limits small_limits() {
   return limits;
 }
 
+// The name of a model beside which lies the file that models with external data name (make_inputs.py), 64 KiB.
+const std::filesystem::path& model_file() {
+  static const TemporaryFolder folder("fuzz");
+  static const std::filesystem::path file = [] {
+    std::string weights;
+    for (int i = 0; i < 16'384; ++i) weights.append({static_cast<char>(i), static_cast<char>(i / 3), 0, 63});
+    write_file(folder.path() / "weights", weights);
+    return folder.path() / "model.onnx";
+  }();
+  return file;
+}
+
 bool run_model(std::string_view bytes) {
   return accepts([&] {
     ImportOptions options;
     options.model_bytes = bytes;
     options.limits = small_limits();
-    const ImportedModel model = import_model("/nonexistent/model.onnx", options);
+    const ImportedModel model = import_model(model_file(), options);
     Graph& graph = *model.graph;
     for (const auto passes : {shape_passes(), graph_passes()})
       for (const GraphPass& pass : passes) {
@@ -181,10 +199,9 @@ Options options_for(std::string_view bytes) {
 
 // The compile of a command, without the compilers behind it.
 bool run_source(std::string_view bytes) {
-  static const TemporaryFolder folder("fuzz");
   Options options = options_for(bytes);
-  options.model = "/nonexistent/model.onnx";
-  options.output = folder.path() / "model.cpp";
+  options.model = model_file();
+  options.output = model_file().parent_path() / "model.cpp";
   options.emit = Emit::source;
   options.limits = small_limits();
   const Outcome outcome = compile({options, bytes});

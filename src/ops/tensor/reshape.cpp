@@ -141,7 +141,8 @@ void define_unsqueeze(DefineContext& c) {
 // Each axis that a run names must be 1: all of them where as many different ones are named as there are.
 void guard_ones(InferContext& c, const std::vector<Expr>& axes) {
   const Shape& shape = c.shape(0);
-  const std::vector<Expr> listed = axes.size() == shape.size() ? Shape(shape.size(), 1) : listed_axes(axes, shape.size());
+  const std::vector<Expr> listed =
+      axes.size() == shape.size() ? Shape(shape.size(), 1) : listed_axes(axes, shape.size());
   for (size_t axis = 0; axis < shape.size(); ++axis)
     c.same(listed[axis] * (shape[axis] - 1), 0, "an axis that is squeezed must be 1");
 }

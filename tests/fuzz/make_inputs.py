@@ -1,12 +1,14 @@
-"""Writes models by the thousand for the fuzzer to begin from: python -m tests.fuzz.make_models FOLDER.
+"""Writes inputs by the thousand for the fuzzer to begin from: python -m tests.fuzz.make_inputs FOLDER.
 
-Each test of ONNX's suite that is one node, also with free dims; some cases of each table in tests/ops, with free dims and
-on constants, which are folded, in turn; the random networks and loops of tests/random one by one, some quantised, some as PyTorch's
-exporter writes them, some with weights in another file. None is larger than 16 KiB: the fuzzer tries small inputs more
-often. The files are the same each time.
+FOLDER/model: each test of ONNX's suite that is one node, also with free dims; some cases of each table in tests/ops,
+with free dims and on constants, which are folded, in turn; the random networks and loops of tests/random one by one,
+some quantised, some as PyTorch's exporter writes them, some with weights in another file. None is larger than 16 KiB:
+the fuzzer tries small inputs more often. FOLDER/program: the programs in the C++ tests. The files are the same each
+time.
 """
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -146,13 +148,23 @@ def models() -> Iterator[tuple[str, onnx.ModelProto]]:
         yield f"loops{seed}", random_loops.build_model([random_loops.random_loops(seed)])
 
 
-def write_models(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, model in models():
-        content = model.SerializeToString()
-        if len(content) <= LARGEST:
-            (folder / name).write_bytes(content)
+def programs() -> Iterator[tuple[str, str]]:
+    for file in sorted(TESTS.rglob("*_test.cpp")):
+        for place, text in enumerate(re.findall(r'R"\((b0 .*?)\)"', file.read_text(), re.DOTALL)):
+            yield f"{file.stem}{place}", text
+
+
+def write_inputs(folder: Path) -> None:
+    everything = {
+        "model": ((name, model.SerializeToString()) for name, model in models()),
+        "program": ((name, text.encode()) for name, text in programs()),
+    }
+    for kind, inputs in everything.items():
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        for name, content in inputs:
+            if len(content) <= LARGEST:
+                (folder / kind / name).write_bytes(content)
 
 
 if __name__ == "__main__":
-    write_models(Path(sys.argv[1]))
+    write_inputs(Path(sys.argv[1]))

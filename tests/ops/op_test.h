@@ -14,6 +14,7 @@
 #include "ir/interpreter/interpreter.h"
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
+#include "passes/lowering/guard_accesses.h"
 
 namespace onnxc {
 
@@ -86,6 +87,7 @@ class OneNode {
   std::vector<Tensor> run_all(const std::map<Symbol, int64_t>& dims = {}) {
     infer();
     Program program = define_node(*node_);
+    guard_accesses(program);
     verify(program);
     return interpret(program, dims, data_);
   }

@@ -6,13 +6,16 @@
 //   x % b:       0 <= x%b <= b - 1, or x - b*(x//b)
 //   x // b:      x - b + 1 <= b*(x//b) <= x
 //   min, max:    one of the operands, or each of them
+// Where facts are given, each of which is known to be at least 0, d >= 0 also follows from d - fact >= 0.
 // Every step is sound wherever it stops; a budget of steps bounds the time, and Effort that of proofs within proofs.
 // What is not proven may still be true.
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "ir/expr/effort.h"
 #include "ir/expr/expr.h"
+#include "ir/expr/facts.h"
 #include "ir/expr/terms.h"
 
 namespace onnxc {
@@ -20,12 +23,22 @@ namespace {
 
 class Prover {
  public:
+  Prover() = default;
+  enum class First { divisions, axes };
+  Prover(std::span<const Expr> facts, First first)
+      : facts_(facts), rank_of_axis_(first == First::axes ? 0 : usual_rank_of_axis), steps_left_(80) {}
+
   bool nonnegative(const Expr& d) {
     if (d.bounds().minimum >= 0) return true;
     if (d.bounds().maximum < 0 || std::ssize(d.terms()) > longest) return false;
     if (--steps_left_ < 0 || Effort::is_spent()) return false;
+    const auto settles = [&](const Expr& fact) {
+      const int64_t times = times_in(fact, d);
+      return times > 0 && (d - times * fact).bounds().minimum >= 0;
+    };
+    if (std::ranges::any_of(facts_, settles)) return true;
     std::optional<Choice> choice = choose(d);
-    return choice && relax(*choice);
+    return (choice && relax(*choice)) || follows_from_facts(d);
   }
 
  private:
@@ -39,6 +52,30 @@ class Prover {
   };
 
   enum class SignBy { bounds, proof };
+
+  // How many times the fact may be taken from d so that a term of both becomes less in d; 0 where they have none.
+  static int64_t times_in(const Expr& fact, const Expr& d) {
+    for (const Term& term : d.terms())
+      for (const Term& other : fact.terms())
+        if (!term.factors.empty() && term.coefficient != Bounds::minus_infinity &&
+            (other.coefficient < 0) == (term.coefficient < 0) && compare_factors(other.factors, term.factors) == 0)
+          return std::max<int64_t>(term.coefficient / other.coefficient, 1);
+    return 0;
+  }
+
+  // Two facts at most are taken together.
+  bool follows_from_facts(const Expr& d) {
+    if (facts_taken_ == 2) return false;
+    ++facts_taken_;
+    const bool follows = std::ranges::any_of(facts_, [&](const Expr& fact) {
+      const int64_t times = times_in(fact, d);
+      if (times == 0) return false;
+      const Expr rest = d - times * fact;
+      return rest.terms().size() <= d.terms().size() && nonnegative(rest);
+    });
+    --facts_taken_;
+    return follows;
+  }
 
   // The atom to replace: exact case distinctions first, then what loses least; dims come last.
   std::optional<Choice> choose(const Expr& d) {
@@ -93,7 +130,7 @@ class Prover {
 
   static constexpr int unusable = 100;
 
-  static int rank(const Choice& choice) {
+  int rank(const Choice& choice) const {
     const AtomNode& atom = *choice.atom;
     switch (atom.kind) {
       case AtomKind::min:
@@ -106,17 +143,19 @@ class Prover {
       case AtomKind::symbol:
         break;
     }
-    if (atom.symbol->info().extent) return 2;
+    if (atom.symbol->info().extent) return rank_of_axis_;
     bool finite = choice.factor_nonnegative ? atom.bounds.minimum != Bounds::minus_infinity
                                             : atom.bounds.maximum != Bounds::infinity;
     return finite ? 3 : unusable;
   }
 
+  static bool is_axis(const Choice& choice) { return choice.atom->symbol && choice.atom->symbol->info().extent; }
+
   // Of the same rank: an axis made later may have an extent that names an earlier one, and what replaces the deeper of
   // two atoms may cancel with the other.
   static bool goes_first(const Choice& a, const Choice& b) {
     if (a.rank != b.rank) return false;
-    if (a.rank == 2) return a.atom->symbol->info().serial > b.atom->symbol->info().serial;
+    if (is_axis(a) && is_axis(b)) return a.atom->symbol->info().serial > b.atom->symbol->info().serial;
     return a.atom->depth > b.atom->depth;
   }
 
@@ -175,7 +214,11 @@ class Prover {
   }
 
   static constexpr int64_t longest = 50;  // terms: longer sums are left to their bounds
+  static constexpr int usual_rank_of_axis = 2;
+  std::span<const Expr> facts_ = {};
+  int rank_of_axis_ = usual_rank_of_axis;
   int steps_left_ = 40;
+  int facts_taken_ = 0;
 };
 
 bool nonnegative(const Expr& d) { return Prover().nonnegative(d); }
@@ -226,6 +269,13 @@ bool proven_at_least(const Expr& a, const Expr& b) {
 bool proven_less(const Expr& a, const Expr& b) {
   if (a.bounds().maximum < b.bounds().minimum) return true;
   return differs_by(b, a, 1);
+}
+
+bool proven_at_least(const Expr& a, const Expr& b, std::span<const Expr> facts) {
+  const auto proves = [&](const Expr& d) {
+    return Prover(facts, Prover::First::divisions).nonnegative(d) || Prover(facts, Prover::First::axes).nonnegative(d);
+  };
+  return unless_overflow([&] { return proves(a - b); }).value_or(false);
 }
 
 bool proven_equal(const Expr& a, const Expr& b) { return a == b || (proven_at_least(a, b) && proven_at_least(b, a)); }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/loops/text.h"
+#include "ir/program/bounds_law.h"
 #include "ir/program/memory_laws.h"
 #include "ir/program/program.h"
 #include "support/checked.h"
@@ -385,10 +386,17 @@ void check_binding(const Program& program, const SymbolBinding& binding) {
         binding.buffer, info(buffer.dtype).name);
 }
 
+std::string name_of(const Step& step) {
+  if (const auto* nest = std::get_if<LoopNest>(&step.work)) return "nest " + nest->name;
+  if (const auto* call = std::get_if<KernelCall>(&step.work)) return "kernel " + call->spec->describe();
+  return "step";
+}
+
 }  // namespace
 
 void verify(const Program& program) {
   check_loops(program);
+  const BoundsLaw bounds(program);
   const std::map<Symbol, size_t> bound_by = binding_steps(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) check_buffer(program, static_cast<BufferId>(i));
   Written written(program);
@@ -406,6 +414,7 @@ void verify(const Program& program) {
       check_memory(program, *nest);
     }
     if (const auto* call = std::get_if<KernelCall>(&step.work)) CallChecker(program, *call).run();
+    if (const std::optional<std::string> fault = bounds.fault(i)) fail("{} {}", name_of(step), *fault);
     written.add_step(step);
     for (BufferId id : reads(step)) check(written.contains(id), "b{} is read before it is written", id);
   }

@@ -53,7 +53,10 @@ void infer_reduced(InferContext& c) {
     for (size_t axis = 0; axis < rank; ++axis) {
       const Expr extent =
           c.run_time_symbol(part, {0, Bounds::infinity}, fmt::format("{} extent of axis {}", part, axis));
-      if (kept.size() < rank) kept.push_back(extent);
+      if (kept.size() < rank)
+        kept.push_back(extent);
+      else  // one of both is 1
+        c.at_least(c.shape(0)[axis], kept[axis] + extent - 1, fmt::format("the extent of axis {}", axis));
     }
   if (keeps_dims(c)) return c.output(0, c.dtype(0), kept);
   output_of_rank(c, c.dtype(0), rank - given->size());

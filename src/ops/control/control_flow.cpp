@@ -263,7 +263,10 @@ void infer_loop_end(InferContext& c) {
     const size_t axis = scan_order(c, i, shape.size() + 1).axis;
     c.check(!loop.limit.is_constant(Bounds::infinity),
             "output {} collects an element a round, and no trip count says how many there can be", output);
-    if (!rounds) rounds = c.run_time_dim(output, axis);
+    if (!rounds) {
+      rounds = c.run_time_dim(output, axis);
+      c.at_least(loop.limit, *rounds, "there are as many rounds as the trip count at most");
+    }
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), *rounds);
     c.output(output, c.dtype(loop.element(i)), shape);
   }

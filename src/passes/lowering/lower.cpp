@@ -5,6 +5,7 @@
 
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
+#include "passes/lowering/guard_accesses.h"
 #include "passes/lowering/sub_byte.h"
 
 namespace onnxc {
@@ -174,6 +175,7 @@ Program lower(const Graph& graph, const KernelChoices& choices) {
   context.set_condition(1);
   lower_outputs(graph, context);
   drop_unbound_guards(graph, program);
+  guard_accesses(program);
   return program;
 }
 

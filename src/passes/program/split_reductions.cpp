@@ -145,8 +145,10 @@ LoopNest cut(Program& program, LoopNest& nest, const Axis& given) {
     }
     const Let extreme{Symbol::index(fmt::format("extreme{}", i)), found};
     nest.lets.push_back(extreme);
-    accumulator.element = substitute(accumulator.element, {{whole.symbol, Expr(extreme.symbol)}});
-    accumulator.position = accumulator.position.substitute({{whole.symbol, Expr(extreme.symbol)}});
+    // It is within the axis; the clamp is for the verifier.
+    const Expr at = max(min(extreme.symbol, whole.extent - 1), 0);
+    accumulator.element = substitute(accumulator.element, {{whole.symbol, at}});
+    accumulator.position = accumulator.position.substitute({{whole.symbol, at}});
   }
   parts.axes.push_back(place);
   *std::ranges::find(nest.axes, AxisKind::reduce, &Axis::kind) = chunks;

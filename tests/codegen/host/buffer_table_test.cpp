@@ -51,7 +51,8 @@ nest end  axes i<4
 
 // A size that a step binds is known from there on, one of a round in the round.
 TEST(BufferTable, ABufferIsLaidOutAtTheLevelOfItsSize) {
-  const Program program = parse_program(R"(dim s ..
+  const Program program = parse_program(R"(dim N 1..
+dim s ..
 dim round ..
 b0 input float32 [N] "x"
 b1 input int64 [1] "k"

@@ -60,6 +60,7 @@ b1 input int32 [1] "k"
 b2 output float32 [s] "y"
 inputs b0, b1
 outputs b2
+guard N >= s "as many as x has"
 bind s = b1
 nest copy  axes i<s
   b2[i] = b0[i]

@@ -82,7 +82,9 @@ TEST_F(FaultyProgram, TemporaryWrittenInALoopAndReadBehindIt) {
         {LoopBegin{.round = Symbol::dim("round"), .count = count, .condition = -1, .carried = {}}, {}});
     built.elementwise("inside", t, [&](const auto&) { return in({0}); });
     built.program.steps.push_back({LoopEnd{}, {}});
-    built.elementwise("behind", out, [&](const auto&) { return t({0}); });
+    built.elementwise("behind", out, [&](const auto&) {
+      return scalar::select(less(0, shape[0]), t({0}), scalar::constant(DType::float32, 0));
+    });
     return built.program;
   };
   const Expr n = Symbol::dim("n");

@@ -117,13 +117,13 @@ inputs b0, b1
 outputs b3
 nest gather  axes i<4
   let j0 = b1[i]
-  b2[i] = b0[j0]
+  b2[i] = b0[max(0, min(j0, 8))]
 nest negate  axes i<4
   b3[i] = -b2[i]
 )"),
               R"(nest negate  axes i<4
   let j0 = b1[i]
-  b3[i] = -b0[j0]
+  b3[i] = -b0[max(0, min(j0, 8))]
 )");
 }
 
@@ -137,7 +137,7 @@ inputs b0, b1
 outputs b3
 nest gather  axes i<4
   let j0 = b1[i]
-  b2[i] = b0[j0]
+  b2[i] = b0[max(0, min(j0, 8))]
 )";
   const std::string padded = fmt::format(fmt::runtime(gather), 5) + R"(nest pad  axes i<5
   b3[i] = select(index(1) <= index(i), b2[i - 1], 0.0)

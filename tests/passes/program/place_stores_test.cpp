@@ -92,7 +92,7 @@ nest adding  axes i<2, j<3
   b3[i, j] += b0[i, j]
 nest dynamic  axes i<2, j<3
   let j0 = b1[0]
-  b3[i + j0, j] = b0[i, j]
+  b3[max(0, min(i + j0, 5)), j] = b0[i, j]
 )";
   EXPECT_EQ(after(program, place_stores), program);
 }

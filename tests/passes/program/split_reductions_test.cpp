@@ -110,7 +110,7 @@ nest extreme_parts  axes i_chunk<20, n<1  reduce i_place<1024
   b2[i_chunk, n] = acc0
 nest extreme  axes n<1  reduce i_chunk<20
   let extreme0 = b2[i_chunk, n]
-  acc0: int64 = argument_maximum b0[extreme0] at 2*extreme0
+  acc0: int64 = argument_maximum b0[max(0, min(extreme0, 19999))] at 2*max(0, min(extreme0, 19999))
   b1[n] = acc0
 )");
 }

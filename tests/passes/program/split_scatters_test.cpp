@@ -47,7 +47,7 @@ inputs b0, b1
 outputs b2
 nest scatter  ordered n<N, m<M
   let at = b0[n, m]
-  b2[at] += b1[n, m]
+  b2[at] += b1[n, m] if 0 <= index(at) && index(at) < 9
 )",
                     split_scatters),
               R"(b0 input int64 [N, M] "i"
@@ -65,14 +65,15 @@ nest scatter_begin  axes d0<9
   b5[d0] = 0
 nest scatter_range  ordered n<N, m<M
   let at = b0[n, m]
-  b3[at] min= b1[n, m]
-  b4[at] max= b1[n, m]
+  t0 = 0 <= index(at) && index(at) < 9
+  b3[at] min= b1[n, m] if t0
+  b4[at] max= b1[n, m] if t0
 nest scatter_scale  axes d0<9
   t0 = float64(max(b4[d0], -b3[d0]))
   b6[d0] = select(float64(0) < t0 && t0 < float64(inf), pow(float64(2), floor(float64(60) - log(t0 * float64(index(M*N))) * float64(1.4426950408889634))), float64(0))
 nest scatter_sum  ordered n<N, m<M
   let at = b0[n, m]
-  b5[at] += int64(round_even(float64(b1[n, m]) * b6[at]))
+  b5[at] += int64(round_even(float64(b1[n, m]) * b6[at])) if 0 <= index(at) && index(at) < 9
 nest scatter  axes d0<9
   b2[d0] = b2[d0] + select(float64(0) < b6[d0], float32(float64(b5[d0]) / b6[d0]), b3[d0] + b4[d0]) if !(b3[d0] == 0.0 && b4[d0] == 0.0)
 )");
@@ -91,10 +92,10 @@ nest start  axes d<9
   b4[d] = uint8(1)
 nest largest  ordered i<100
   let at = b0[i]
-  b3[at] max= b1[i]
+  b3[at] max= b1[i] if 0 <= index(at) && index(at) < 9
 nest product  ordered i<100
   let at = b0[i]
-  b4[at] *= b2[i]
+  b4[at] *= b2[i] if 0 <= index(at) && index(at) < 9
 )",
                              split_scatters)),
               R"(nest start  axes d<9
@@ -104,14 +105,14 @@ nest largest_begin  axes d0<9
   b5[d0] = float32(b3[d0])
 nest largest  ordered i<100
   let at = b0[i]
-  b5[at] max= float32(b1[i])
+  b5[at] max= float32(b1[i]) if 0 <= index(at) && index(at) < 9
 nest largest_end  axes d0<9
   b3[d0] = float16(b5[d0])
 nest product_begin  axes d0<9
   b6[d0] = int32(b4[d0])
 nest product  ordered i<100
   let at = b0[i]
-  b6[at] *= int32(b2[i])
+  b6[at] *= int32(b2[i]) if 0 <= index(at) && index(at) < 9
 nest product_end  axes d0<9
   b4[d0] = uint8(b6[d0])
 )");
@@ -131,19 +132,19 @@ inputs b0, b1, b2
 outputs b3, b4, b5, b6, b7
 nest sums  ordered i<100
   let at = b0[i]
-  b3[at] += b0[i]
+  b3[at] += b0[i] if 0 <= index(at) && index(at) < 9
 nest products  ordered i<100
   let at = b0[i]
-  b4[at] *= b1[i]
+  b4[at] *= b1[i] if 0 <= index(at) && index(at) < 9
 nest exact_sums  ordered i<100
   let at = b0[i]
-  b5[at] += b2[i]
+  b5[at] += b2[i] if 0 <= index(at) && index(at) < 9
 nest short  ordered i<63
   let at = b0[i]
-  b6[at] = b1[i]
+  b6[at] = b1[i] if 0 <= index(at) && index(at) < 9
 nest read  ordered i<100
   let at = b0[i]
-  b7[at] = b7[at] - b1[i]
+  b7[at] = b7[at] - b1[i] if 0 <= index(at) && index(at) < 9
 )";
   EXPECT_EQ(after(text, split_scatters), text);
 }

@@ -192,7 +192,7 @@ TEST(NestPrinter, GathersByIndicesKnownAtRunTime) {
   NestBuilder nest("gather");
   std::vector<Expr> i = nest.parallel(y.shape);
   const Expr row = nest.let(where({i[0]}));
-  nest.store(y, i, x({row, i[1]}));
+  nest.store(y, i, x({max(min(row, 8), 0), i[1]}));
   builder.add(std::move(nest));
   CompiledPrograms programs;
   programs.add(
@@ -214,7 +214,7 @@ TEST(NestPrinter, Scatters) {
       NestBuilder nest("scatter");
       const Expr i = nest.ordered(7), j = nest.parallel(13);
       const Expr row = nest.let(where({i}));
-      nest.store(y, {row, j}, updates({i, j}), kind, less(j, 12));
+      nest.store(y, {row, j}, updates({i, j}), kind, both(less(j, 12), within(row, 5)));
       builder.add(std::move(nest));
       programs.add(fmt::format("scatter {} of {}", static_cast<int>(kind), info(dtype).name), builder.program,
                    {integer_tensor(dtype, {5, 13}), integer_tensor(dtype, {7, 13}, 2),

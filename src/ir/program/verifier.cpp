@@ -418,7 +418,10 @@ void verify(const Program& program) {
     written.add_step(step);
     for (BufferId id : reads(step)) check(written.contains(id), "b{} is read before it is written", id);
   }
-  for (BufferId id : program.outputs) check(written.contains(id), "output b{} is never written", id);
+  for (BufferId id : program.outputs) {
+    check(program.buffer(id).kind == BufferKind::output, "b{} is given out and is no output", id);
+    check(written.contains(id), "output b{} is never written", id);
+  }
 }
 
 }  // namespace onnxc

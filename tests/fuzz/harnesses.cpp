@@ -19,6 +19,7 @@
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/volume/nifti.h"
 #include "pass_table.h"
+#include "passes/lowering/guard_accesses.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/text_target.h"
 #include "support/diagnostics.h"
@@ -103,11 +104,13 @@ Program lawful_program(std::string_view text) {
   }
 }
 
-// Of a lawful program each pass makes a lawful one, whatever its target grants.
+// Of a lawful program each pass makes a lawful one, whatever its target grants; as in a compile, what it moved away
+// from its proof gets a test.
 void run_passes(Program program) {
   const Target target = text_target();
   for (const ProgramPass& pass : program_passes()) {
     pass.run(program, target);
+    guard_accesses(program);
     verify(program);
   }
 }

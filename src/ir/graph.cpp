@@ -114,6 +114,8 @@ bool Graph::is_output(const Value* value) const {
   return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
 }
 
+bool Graph::is_used(const Value* value) const { return value != nullptr && (!value->uses.empty() || is_output(value)); }
+
 bool Graph::may_become_output(const Value* value) const {
   return !is_output(value) && std::find(inputs.begin(), inputs.end(), value) == inputs.end();
 }
@@ -122,19 +124,19 @@ void Graph::erase(Node* node) {
   for (size_t i = 0; i < node->inputs.size(); ++i) remove_use(node->inputs[i], node, i);
   for (Value* output : node->outputs) {
     if (output == nullptr) continue;
-    internal_check(output->uses.empty() && !is_output(output), "erasing a node whose outputs nobody uses");
+    internal_check(!is_used(output), "erasing a node whose outputs nobody uses");
     output->producer = nullptr;
   }
   nodes_.erase(node->place);
 }
 
 void Graph::erase_unused() {
-  auto unused = [&](const Value* value) { return value == nullptr || (value->uses.empty() && !is_output(value)); };
+  const auto used = [&](const Value* value) { return is_used(value); };
   // Backwards, so that one sweep removes whole chains.
   for (auto position = nodes_.end(); position != nodes_.begin();) {
     --position;
     Node* node = position->get();
-    if (!std::all_of(node->outputs.begin(), node->outputs.end(), unused)) continue;
+    if (std::ranges::any_of(node->outputs, used)) continue;
     for (size_t i = 0; i < node->inputs.size(); ++i) remove_use(node->inputs[i], node, i);
     for (Value* output : node->outputs)
       if (output != nullptr) output->producer = nullptr;

@@ -167,6 +167,8 @@ class Graph {
   void erase_unused();
 
   bool is_output(const Value* value) const;
+  // Whether a node reads it or the graph gives it out; not where it is null.
+  bool is_used(const Value* value) const;
   // Inputs and outputs keep the names that they have.
   bool may_become_output(const Value* value) const;
 

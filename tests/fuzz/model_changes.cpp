@@ -20,26 +20,9 @@ using onnx::GraphProto;
 using onnx::NodeProto;
 
 // Numbers at which code takes another way.
-constexpr std::array<int64_t, 20> edges = {-1,
-                                           0,
-                                           1,
-                                           2,
-                                           3,
-                                           4,
-                                           5,
-                                           7,
-                                           8,
-                                           13,
-                                           16,
-                                           17,
-                                           31,
-                                           32,
-                                           64,
-                                           1000,
-                                           -2,
-                                           -3,
-                                           std::numeric_limits<int64_t>::max(),
-                                           std::numeric_limits<int64_t>::min()};
+constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+constexpr std::array<int64_t, 20> edges = {-1, 0,  1,  2,  3,  4,    5,  7,  8,    13,
+                                           16, 17, 31, 32, 64, 1000, -2, -3, most, least};
 
 std::optional<onnx::ModelProto> model_of(std::string_view bytes) {
   onnx::ModelProto model;
@@ -319,8 +302,8 @@ class ModelChanger {
     NodeProto& node = *graph.add_node();
     make(node, pick_operator());
     const onnx::OpSchema* schema = schema_of(node);
-    const size_t least = schema == nullptr ? 1 : static_cast<size_t>(schema->min_input());
-    for (size_t i = 0, count = least + below(3); i < count; ++i) node.add_input(pick(known));
+    const size_t needed = schema == nullptr ? 1 : static_cast<size_t>(schema->min_input());
+    for (size_t i = 0, count = needed + below(3); i < count; ++i) node.add_input(pick(known));
     node.add_output(fresh_name());
     graph.add_output()->set_name(node.output(0));
     return true;

@@ -198,6 +198,13 @@ int64_t constant_part(const Expr& expr) {
   return !expr.terms().empty() && expr.terms().back().factors.empty() ? expr.terms().back().coefficient : 0;
 }
 
+int64_t size_of(const Expr& expr) {
+  int64_t size = std::ssize(expr.terms());
+  for (const Term& term : expr.terms())
+    for (const Atom& factor : term.factors) size += factor->size;
+  return size;
+}
+
 std::optional<Term> divide_exactly(const Term& a, const Term& b) {
   if (b.coefficient == 0 || a.factors.size() < b.factors.size()) return std::nullopt;
   if (b.coefficient == -1) {
@@ -226,13 +233,9 @@ Expr make_atom(AtomKind kind, std::vector<Expr> operands) {
   int64_t depth = 1;
   int64_t size = 1;
   for (const Expr& operand : operands) {
-    for (const Term& term : operand.terms()) {
-      for (const Atom& factor : term.factors) {
-        depth = std::max(depth, factor->depth + 1);
-        size += factor->size;
-      }
-      ++size;
-    }
+    size += size_of(operand);
+    for (const Term& term : operand.terms())
+      for (const Atom& factor : term.factors) depth = std::max(depth, factor->depth + 1);
   }
   user_check(depth <= max_atom_depth && size <= max_atom_size,
              "the expression of a size nests {} deep with {} parts; at most {} and {} are supported", depth, size,

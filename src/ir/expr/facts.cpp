@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/expr/terms.h"
+#include "support/checked.h"
 
 namespace onnxc {
 namespace {
@@ -18,13 +19,8 @@ bool is_nonnegative(const Atom& atom) { return atom->bounds.minimum >= 0; }
 // Whether it takes long to simplify anew.
 bool is_long(const Expr& expr) {
   constexpr int64_t most_atoms = 40;
-  int64_t atoms = 0;
-  for (const Term& term : expr.terms())
-    for (const Atom& atom : term.factors) atoms += atom->size;
-  return atoms > most_atoms;
+  return size_of(expr) - std::ssize(expr.terms()) > most_atoms;
 }
-
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
 }  // namespace
 
@@ -61,7 +57,7 @@ void Facts::add(const Expr& nonnegative, int depth) {
     if (term.factors.empty() || term.coefficient <= 0) continue;
     const Bounds rest = (fact - as_expr(term)).bounds();
     if (rest.maximum != Bounds::infinity && rest.maximum != Bounds::minus_infinity)
-      add_parts(term, -floor_quotient(rest.maximum, term.coefficient), depth);
+      add_parts(term, -floor_divide(rest.maximum, term.coefficient), depth);
   }
 }
 
@@ -97,9 +93,9 @@ std::map<Symbol, Expr> Facts::narrower_dims() const {
     if (!symbol || symbol->info().extent) continue;
     Bounds& range = bounds.try_emplace(*symbol, symbol->info().bounds).first->second;
     if (term.coefficient > 0)
-      range.minimum = std::max(range.minimum, -floor_quotient(constant, term.coefficient));
+      range.minimum = std::max(range.minimum, -floor_divide(constant, term.coefficient));
     else
-      range.maximum = std::min(range.maximum, floor_quotient(constant, -term.coefficient));
+      range.maximum = std::min(range.maximum, floor_divide(constant, -term.coefficient));
   }
   std::map<Symbol, Expr> result;
   for (const auto& [symbol, range] : bounds)

@@ -15,15 +15,6 @@ bool has_factor(const Term& term, AtomKind kind) {
   return std::ranges::any_of(term.factors, [&](const Atom& atom) { return atom->kind == kind; });
 }
 
-int64_t size_of(const Expr& expr) {
-  int64_t size = 0;
-  for (const Term& term : expr.terms()) {
-    ++size;
-    for (const Atom& factor : term.factors) size += factor->size;
-  }
-  return size;
-}
-
 // One way to write an atom: atom = kept - sign*present, where sign*present is looked for in the sum.
 struct Identity {
   int sign;

@@ -29,6 +29,9 @@ inline Expr as_expr(const Term& term) { return Expr::from_terms({term}); }
 // Of a minimum the maximum, and of that the minimum.
 inline AtomKind opposite(AtomKind kind) { return kind == AtomKind::min ? AtomKind::max : AtomKind::min; }
 
+// The terms and atoms of the expression when written out, those within atoms included.
+int64_t size_of(const Expr& expr);
+
 // The constant term, 0 when there is none.
 int64_t constant_part(const Expr& expr);
 

@@ -12,6 +12,7 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
+#include "ops/run_time_axes.h"
 
 namespace onnxc {
 namespace {
@@ -253,8 +254,8 @@ std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& sp
 // As a number of the model, or left out; a symbol that stands for an input of the run is none.
 bool is_number(const NodeReader& c, size_t input) {
   if (!c.has_input(input)) return true;
-  const auto elements = c.elements(input);
-  return elements && std::ranges::all_of(*elements, [](const Expr& e) { return e.constant().has_value(); });
+  const std::optional<std::vector<Expr>> elements = c.elements(input);
+  return elements && !any_unknown(*elements);
 }
 
 // The axes in their order, but one next to the last; and the order that undoes it.

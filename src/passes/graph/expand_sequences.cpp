@@ -94,10 +94,7 @@ class Rounds {
     }
   }
 
-  bool is_wanted(size_t output) const {
-    const Value* value = end_.outputs[output];
-    return value != nullptr && (!value->uses.empty() || graph_.is_output(value));
-  }
+  bool is_wanted(size_t output) const { return graph_.is_used(end_.outputs[output]); }
 
   Graph& graph_;
   Node &begin_, &end_;

@@ -19,9 +19,15 @@ class Effort {
   Effort(const Effort&) = delete;
   Effort& operator=(const Effort&) = delete;
 
-  // In terms made, or atoms compared. Outside of an operation it has no effect.
+  // What an operation may spend, in terms made or atoms compared: some hundredths of a second. Operations on the sizes
+  // of usual networks take a thousand at most.
+  static constexpr int64_t allowance = 200'000;
+
+  // Outside of an operation it has no effect.
   static void spend(int64_t work);
   static bool is_spent();
+  // What the operation under way has spent, which is more than its allowance where it ended without proofs.
+  static int64_t spent();
 };
 
 }  // namespace onnxc

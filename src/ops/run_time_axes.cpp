@@ -102,9 +102,10 @@ std::vector<Expr> symbols_of(const Node& node) {
   return {symbols.begin(), symbols.end()};
 }
 
-void output_of_rank(InferContext& c, DType dtype, size_t rank) {
+void output_of_rank(InferContext& c, DType dtype, size_t rank, const Expr& elements) {
   Shape shape;
   for (size_t i = 0; i < rank; ++i) shape.push_back(c.run_time_dim(0, i));
+  c.same(product(shape), elements, "the elements of the output");
   c.output(0, dtype, shape);
 }
 

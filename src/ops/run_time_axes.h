@@ -26,7 +26,7 @@ std::vector<Scalar> dims_with_axes(const Shape& shape, const std::vector<Expr>& 
 std::vector<Scalar> extents_where(bool is_listed, const Shape& shape, const std::vector<Expr>& listed);
 // The symbols that a node binds, in the order in which its rule made them.
 std::vector<Expr> symbols_of(const Node& node);
-// Sets output 0 to that many dims, which only a run knows; the definition binds them.
-void output_of_rank(InferContext& c, DType dtype, size_t rank);
+// Sets output 0 to that many dims, which only a run knows; the definition binds them. A guard says how many elements.
+void output_of_rank(InferContext& c, DType dtype, size_t rank, const Expr& elements);
 
 }  // namespace onnxc

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -25,14 +24,11 @@ bool names_any(const Scalar& scalar, const std::set<Symbol>& symbols) {
   return found;
 }
 
-// What holds at a step, of what says something of these symbols.
-using FactsOfStep = std::function<const Facts&(const std::set<Symbol>&)>;
-
-// The accesses of a nest, or of an epilogue over the axes of one.
+// The accesses of a nest that stands at a step, or of an epilogue over the axes of one.
 class AccessChecker {
  public:
-  AccessChecker(const Program& program, const LoopNest& nest, FactsOfStep facts)
-      : program_(program), nest_(nest), facts_of_step_(std::move(facts)) {}
+  AccessChecker(const Program& program, const LoopNest& nest, const StepFacts& facts, size_t step)
+      : program_(program), nest_(nest), facts_of_steps_(facts), step_(step) {}
 
   UndecidedAccesses find_in_epilogue(const Scalar& value) {
     check(value, all_axes(), {}, "an epilogue");
@@ -183,7 +179,7 @@ class AccessChecker {
     for (const Axis& axis : nest_.axes) symbols.merge(axis.extent.symbols());
     auto [known, is_new] = facts_.try_emplace({axes, std::move(symbols)});
     if (!is_new) return known->second;
-    Facts facts = facts_of_step_(known->first.second);
+    Facts facts = facts_of_steps_.at(step_, known->first.second);
     std::vector<Symbol> in_order;
     for (const Axis& axis : nest_.axes) {
       in_order.push_back(axis.symbol);
@@ -196,7 +192,8 @@ class AccessChecker {
 
   const Program& program_;
   const LoopNest& nest_;
-  const FactsOfStep facts_of_step_;
+  const StepFacts& facts_of_steps_;
+  const size_t step_;
   std::map<std::pair<Axes, std::set<Symbol>>, Facts> facts_;
   std::unordered_set<const ScalarNode*> doubtful_;
   std::set<std::pair<const ScalarNode*, std::vector<std::pair<const ScalarNode*, bool>>>> seen_;
@@ -205,22 +202,8 @@ class AccessChecker {
 
 }  // namespace
 
-BoundsLaw::BoundsLaw(const Program& program) : program_(program), bound_by_(binding_steps(program)) {
-  std::vector<size_t> open;
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    if (std::holds_alternative<LoopEnd>(program.steps[i].work)) open.pop_back();
-    loops_.push_back(open);
-    if (std::holds_alternative<LoopBegin>(program.steps[i].work)) open.push_back(i);
-  }
-  for (const Guard& guard : program.guards) {
-    symbols_of_guards_.push_back((guard.left - guard.right).symbols());
-    symbols_of_guards_.back().merge(guard.condition.symbols());
-  }
-}
-
 UndecidedAccesses BoundsLaw::undecided(size_t step, const LoopNest& nest) const {
-  return AccessChecker(program_, nest, [&](const auto& symbols) -> const Facts& { return facts_at(step, symbols); })
-      .find();
+  return AccessChecker(program_, nest, facts_, step).find();
 }
 
 std::optional<std::string> BoundsLaw::fault(size_t step) const {
@@ -235,53 +218,10 @@ std::optional<std::string> BoundsLaw::fault(size_t step) const {
     if (!epilogue->value) continue;
     LoopNest nest;
     nest.axes = epilogue->axes;
-    AccessChecker checker(program_, nest, [&](const auto& symbols) -> const Facts& { return facts_at(step, symbols); });
-    if (auto fault = text_of(checker.find_in_epilogue(epilogue->value))) return fault;
+    if (auto fault = text_of(AccessChecker(program_, nest, facts_, step).find_in_epilogue(epilogue->value)))
+      return fault;
   }
   return std::nullopt;
-}
-
-// The loops that the step runs in, its condition, and the guards that are checked before it runs.
-const Facts& BoundsLaw::facts_at(size_t step, const std::set<Symbol>& symbols) const {
-  const Expr& condition = program_.steps[step].condition;
-  auto [known, is_new] = facts_.try_emplace({loops_[step], condition, guards_of(step, symbols)});
-  Facts& facts = known->second;
-  if (!is_new) return facts;
-  for (const size_t at : loops_[step]) {
-    const auto& loop = std::get<LoopBegin>(program_.steps[at].work);
-    facts.at_least(loop.round, 0);
-    facts.at_least(loop.count, Expr(loop.round) + 1);
-  }
-  if (condition.bounds().minimum >= 0) facts.at_least(condition, 1);
-  for (const size_t i : std::get<2>(known->first)) {
-    const Guard& guard = program_.guards[i];
-    if (!facts.prove_at_least(guard.condition, 1)) continue;
-    if (guard.kind == Guard::Kind::equal)
-      facts.equal(guard.left, guard.right);
-    else
-      facts.at_least(guard.left, guard.right);
-  }
-  return facts;
-}
-
-// Those that are checked before the step and name one of the symbols, or of the symbols of such a guard.
-std::vector<size_t> BoundsLaw::guards_of(size_t step, std::set<Symbol> symbols) const {
-  const auto is_bound = [&](const Symbol& symbol) {
-    const auto binding = bound_by_.find(symbol);
-    return binding == bound_by_.end() || binding->second < step;
-  };
-  std::set<size_t> guards;
-  for (int round = 0; round < 2; ++round) {
-    const std::set<Symbol> wanted = symbols;
-    for (size_t i = 0; i < symbols_of_guards_.size(); ++i) {
-      const std::set<Symbol>& of_guard = symbols_of_guards_[i];
-      const auto is_wanted = [&](const Symbol& symbol) { return wanted.contains(symbol); };
-      if (!std::ranges::any_of(of_guard, is_wanted) || !std::ranges::all_of(of_guard, is_bound)) continue;
-      guards.insert(i);
-      symbols.insert(of_guard.begin(), of_guard.end());
-    }
-  }
-  return {guards.begin(), guards.end()};
 }
 
 }  // namespace onnxc

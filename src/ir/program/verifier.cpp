@@ -7,6 +7,7 @@
 #include "ir/loops/text.h"
 #include "ir/program/bounds_law.h"
 #include "ir/program/memory_laws.h"
+#include "ir/program/operand_law.h"
 #include "ir/program/program.h"
 #include "support/checked.h"
 #include "support/diagnostics.h"
@@ -73,8 +74,6 @@ void check_buffer(const Program& program, BufferId id) {
     const Buffer& parent = program.buffer(buffer.alias->parent);
     check(parent.dtype == buffer.dtype && parent.layout.is_row_major() && buffer.layout.is_row_major(),
           "b{} and its parent b{} are not both row-major of one dtype", id, buffer.alias->parent);
-    check(!proven_different(product(parent.shape), product(buffer.shape)), "b{} and b{} differ in size", id,
-          buffer.alias->parent);
   }
 }
 
@@ -216,10 +215,6 @@ class CallChecker {
           expected.is_packed ? "not " : "");
     if (!expected.layouts.empty() && std::ranges::find(expected.layouts, buffer.layout) == expected.layouts.end())
       fail("kernel {}: b{} has layout {}", name_, id, buffer.layout.to_string());
-    for (const auto& [axis, extent] : expected.extents)
-      if (axis >= buffer.shape.size() || proven_different(buffer.shape[axis], extent))
-        fail("kernel {}: b{} has shape {}, where axis {} is {}", name_, id, to_string(buffer.shape), axis,
-             extent.to_string());
     check(call_.spec->accepts_views() || is_whole(program_, id), "kernel {}: b{} is a part of a buffer", name_, id);
     check(has_strides(id), "kernel {}: b{} is a part of a buffer under another shape", name_, id);
   }
@@ -242,11 +237,6 @@ class CallChecker {
     const Buffer& output = program_.buffer(call_.output);
     check(epilogue.value.dtype() == output.dtype, "kernel {}: the epilogue gives {}, but b{} is {}", name_,
           info(epilogue.value.dtype()).name, call_.output, info(output.dtype).name);
-    bool fits = epilogue.axes.size() == output.shape.size();
-    for (size_t i = 0; fits && i < epilogue.axes.size(); ++i)
-      fits = !proven_different(output.shape[i], epilogue.axes[i].extent);
-    check(fits || !call_.spec->fills_output(), "kernel {}: the epilogue is of another shape than b{}", name_,
-          call_.output);
   }
 
   // As the value of a nest over its axes, in which the kernel's result is the accumulator.
@@ -397,6 +387,7 @@ std::string name_of(const Step& step) {
 void verify(const Program& program) {
   check_loops(program);
   const BoundsLaw bounds(program);
+  const OperandLaw operands(program);
   const std::map<Symbol, size_t> bound_by = binding_steps(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) check_buffer(program, static_cast<BufferId>(i));
   Written written(program);
@@ -415,6 +406,7 @@ void verify(const Program& program) {
     }
     if (const auto* call = std::get_if<KernelCall>(&step.work)) CallChecker(program, *call).run();
     if (const std::optional<std::string> fault = bounds.fault(i)) fail("{} {}", name_of(step), *fault);
+    if (const std::optional<std::string> fault = operands.fault(i)) fail("{} {}", name_of(step), *fault);
     written.add_step(step);
     for (BufferId id : reads(step)) check(written.contains(id), "b{} is read before it is written", id);
   }

@@ -59,7 +59,7 @@ void infer_reduced(InferContext& c) {
         c.at_least(c.shape(0)[axis], kept[axis] + extent - 1, fmt::format("the extent of axis {}", axis));
     }
   if (keeps_dims(c)) return c.output(0, c.dtype(0), kept);
-  output_of_rank(c, c.dtype(0), rank - given->size());
+  output_of_rank(c, c.dtype(0), rank - given->size(), product(kept));
 }
 
 // Binds what infer_reduced left to the run.

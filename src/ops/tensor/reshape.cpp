@@ -155,7 +155,7 @@ void infer_squeeze(InferContext& c) {
     c.check(given->size() <= from.size(), "{} axes are named for a tensor of rank {}", given->size(), from.size());
     guard_axes(c, *given, from.size());
     guard_ones(c, *given);
-    return output_of_rank(c, c.dtype(0), from.size() - given->size());
+    return output_of_rank(c, c.dtype(0), from.size() - given->size(), product(from));
   }
   if (given) {
     axes = c.axes(*given, from.size());
@@ -178,7 +178,7 @@ void infer_unsqueeze(InferContext& c) {
   c.check(given->size() <= most_axes, "{} axes are added; a tensor may have {}", given->size(), most_axes);
   if (any_unknown(*given)) {
     guard_axes(c, *given, from.size() + given->size());
-    return output_of_rank(c, c.dtype(0), from.size() + given->size());
+    return output_of_rank(c, c.dtype(0), from.size() + given->size(), product(from));
   }
   std::vector<size_t> axes = c.axes(*given, from.size() + given->size());
   Shape shape;

@@ -121,7 +121,16 @@ TEST_F(KernelCallLaws, OperandsOfTheLayoutThatItWasMadeFor) {
 
 TEST_F(KernelCallLaws, OfTheShape) {
   call.inputs[0] = builder.input(DType::float32, {4, 7}).buffer;
-  EXPECT_THAT(fault(), HasSubstr("kernel matrix: b4 has shape [4, 7], where axis 1 is 8"));
+  EXPECT_THAT(fault(), HasSubstr("kernel matrix is given b4 of shape [4, 7], where axis 1 is not shown to be 8"));
+}
+
+TEST_F(KernelCallLaws, OfWhichEachSizeIsKnownToBeThat) {
+  const Expr columns = Symbol::dim("N");
+  call.inputs[0] = builder.input(DType::float32, {4, columns}).buffer;
+  EXPECT_THAT(fault(), HasSubstr("b4 of shape [4, N], where axis 1 is not shown to be 8"));
+  builder.program.guards.push_back(
+      {.kind = Guard::Kind::equal, .left = columns, .right = 8, .reason = "eight columns"});
+  EXPECT_EQ(fault(), "");
 }
 
 TEST_F(KernelCallLaws, PackedWhereItPacks) {
@@ -155,7 +164,7 @@ TEST_F(KernelCallLaws, NoPartUnderAnotherShape) {
 
 TEST_F(KernelCallLaws, TheEpilogueIsOfTheOutputsShapeAndType) {
   call.epilogue.axes[1].extent = 7;
-  EXPECT_THAT(fault(), HasSubstr("kernel matrix: the epilogue is of another shape than b3"));
+  EXPECT_THAT(fault(), HasSubstr("kernel matrix has an epilogue that is not shown to be of the shape [4, 8] of b3"));
   call.epilogue.axes[1].extent = 8;
   call.epilogue.value = scalar::cast(DType::float16, result);
   EXPECT_THAT(fault(), HasSubstr("kernel matrix: the epilogue gives float16, but b3 is float32"));

@@ -1,0 +1,34 @@
+// Whether the memory that a step is given is of the size that the step takes it for. The verifier asks after each pass.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ir/program/program.h"
+#include "ir/program/step_facts.h"
+
+namespace onnxc {
+
+// For all sizes with which the step runs (ir/program/step_facts.h), of each buffer that it reads or writes: a view lies
+// within its parent unless it is empty, an alias has as many elements as its parent, what a kernel is called with has
+// the extents that the kernel was made for, and the epilogue of a kernel that fills its output is of the output's
+// shape. Not proven different is not enough.
+class OperandLaw {
+ public:
+  explicit OperandLaw(const Program& program) : program_(program), facts_(program) {}
+
+  // What breaks the law at the step, as text; nothing where nothing does.
+  std::optional<std::string> fault(size_t step) const;
+
+ private:
+  std::optional<std::string> fault_of_buffer(size_t step, BufferId id) const;
+  std::optional<std::string> fault_of_operand(size_t step, BufferId id, const KernelOperand& expected) const;
+  std::optional<std::string> fault_of_call(size_t step, const KernelCall& call) const;
+  bool is_within_parent(size_t step, const Buffer& view) const;
+  bool is_equal(size_t step, const Expr& a, const Expr& b) const;
+
+  const Program& program_;
+  const StepFacts facts_;
+};
+
+}  // namespace onnxc

@@ -1,0 +1,76 @@
+// The law of operands, of views and aliases: kernels have theirs in kernel_call_laws_test.cpp.
+#include "ir/program/operand_law.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/program/parser.h"
+
+namespace onnxc {
+namespace {
+
+using testing::HasSubstr;
+
+// The verifier's message; empty where it finds nothing.
+std::string fault(const std::string& program) {
+  try {
+    verify(parse_program(program));
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// Of x[N, 9] and y[4, 5]: y is a copy of the part of x that b2 is.
+std::string fault_of_part(const std::string& part, const std::string& guards = "", const std::string& condition = "") {
+  return fault(R"(dim N ..
+b0 input float32 [N, 9] "x"
+b1 output float32 [4, 5] "y"
+b2 temporary float32 [4, 5] )" +
+               part + R"( "part"
+inputs b0
+outputs b1
+)" + guards + R"(nest fill  axes i<4, j<5
+  b1[i, j] = 0.0
+nest copy  axes i<4, j<5)" +
+               condition + R"(
+  b1[i, j] = b2[i, j]
+)");
+}
+
+TEST(OperandLaw, AViewLiesWithinItsParent) {
+  const std::string enough = "guard N >= 6 \"six rows\"\n";
+  EXPECT_EQ(fault_of_part("view b0 [2, 4]", enough), "");
+  EXPECT_THAT(
+      fault_of_part("view b0 [2, 5]", enough),
+      HasSubstr("nest copy takes b2 of shape [4, 5] from [2, 5] on of b0 of shape [N, 9], which is not shown to "
+                "hold it"));
+  EXPECT_THAT(fault_of_part("view b0 [3, 4]", enough), HasSubstr("from [3, 4] on"));
+  EXPECT_THAT(fault_of_part("view b0 [-1, 4]", enough), HasSubstr("from [-1, 4] on"));
+}
+
+TEST(OperandLaw, OfAFreeSizeWithoutAGuardNothingIsKnown) {
+  EXPECT_THAT(fault_of_part("view b0 [0, 0]"), HasSubstr("from [0, 0] on"));
+}
+
+TEST(OperandLaw, AnAliasHasAsManyElements) {
+  const auto reshape = [](const std::string& guards) {
+    return fault(R"(dim N ..
+dim M ..
+b0 input float32 [N, M] "x"
+b1 output float32 [3, 4] "y"
+b2 temporary float32 [3, 4] alias b0 "flat"
+inputs b0
+outputs b1
+)" + guards + R"(nest copy  axes i<3, j<4
+  b1[i, j] = b2[i, j]
+)");
+  };
+  EXPECT_EQ(reshape("guard N*M == 12 \"twelve elements\"\n"), "");
+  EXPECT_THAT(reshape(""), HasSubstr("nest copy takes b2 of shape [3, 4] for b0 of shape [N, M], which is not shown to "
+                                     "hold as many elements"));
+  EXPECT_NE(reshape("guard N*M >= 12 \"twelve elements\"\n"), "");
+}
+
+}  // namespace
+}  // namespace onnxc

@@ -1,8 +1,9 @@
 """How much of the frontend, the IR and the passes the fuzzer's inputs reach: python -m tests.fuzz.coverage.
 
 Each input once through its harness: the seeds, those of make_inputs, and what `make fuzz` kept in build-fuzz/corpus;
-then changes of them, the same in each run, which alone reach most of what refuses a model. Ends with status 1 where a part of the source has less than LEAST percent of its regions reached. A region is what lies
-between two branches, as clang's coverage counts it.
+then changes of them, the same in each run, which alone reach most of what refuses a model. Ends with status 1 where a
+part of the source has less than LEAST percent of its regions reached. A region is what lies between two branches, as
+clang's coverage counts it.
 """
 
 import json

@@ -61,9 +61,12 @@ bool OperandLaw::is_within_parent(size_t step, const Buffer& view) const {
 
 bool OperandLaw::is_equal(size_t step, const Expr& a, const Expr& b) const {
   if (proven_equal(a, b)) return true;
-  Facts facts = facts_.at(step, symbols_of({a, b}));
+  const auto prove = [&](const Facts& facts) { return facts.prove_at_least(a, b) && facts.prove_at_least(b, a); };
+  const Facts& stated = facts_.at(step, symbols_of({a, b}));
+  if (prove(stated)) return true;  // mostly by a guard, word by word
+  Facts facts = stated;
   facts.narrow_symbols({});
-  return facts.prove_at_least(a, b) && facts.prove_at_least(b, a);
+  return prove(facts);
 }
 
 std::optional<std::string> OperandLaw::fault_of_call(size_t step, const KernelCall& call) const {

@@ -1,10 +1,10 @@
 """Writes inputs by the thousand for the fuzzer to begin from: python -m tests.fuzz.make_inputs FOLDER.
 
 FOLDER/model: each test of ONNX's suite that is one node, also with free dims; some cases of each table in tests/ops,
-with free dims and on constants, which are folded, in turn; the random networks and loops of tests/random one by one,
-some quantised, some as PyTorch's exporter writes them, some with weights in another file. None is larger than 16 KiB:
-the fuzzer tries small inputs more often. FOLDER/program: the programs in the C++ tests. The files are the same each
-time.
+with free dims and on constants, which are folded, in turn; the models that tests hold as text; the random networks and
+loops of tests/random one by one, some quantised, some as PyTorch's exporter writes them, some with weights in another
+file. None is larger than 16 KiB: the fuzzer tries small inputs more often. FOLDER/program: the programs in the C++
+tests. The files are the same each time.
 """
 
 import importlib
@@ -20,6 +20,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.onnx_suite.suite import collect
 from tests.ops.case import Case, build_model
+from tests.ops.control import test_sequence
+from tests.ops.control.test_control_flow import parse
 from tests.random import random_graphs, random_loops
 
 LARGEST = 16 << 10
@@ -42,16 +44,24 @@ def with_free_dims(model: onnx.ModelProto) -> None:
 
 
 def quantized(model: onnx.ModelProto) -> None:
-    """What products read goes through bytes, as quantisers write it."""
+    """What products read goes through bytes, and their weights are bytes, as quantisers write it."""
     scale = numpy_helper.from_array(np.array(0.5, np.float32), "scale")
-    zeros = [numpy_helper.from_array(np.array(3, kind), f"zero{i}") for i, kind in enumerate((np.uint8, np.int8))]
+    zeros = [
+        numpy_helper.from_array(np.array(3, np.uint8), "zero0"),
+        numpy_helper.from_array(np.array(0, np.int8), "zero1"),
+    ]
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     model.graph.initializer.extend([scale, *zeros])
     nodes = []
     for place, node in enumerate(model.graph.node):
         if node.op_type in ("Conv", "MatMul", "Gemm", "ConvTranspose"):
             for i in range(2):
                 read, small, name = node.input[i], f"q{place}_{i}", f"d{place}_{i}"
-                nodes.append(helper.make_node("QuantizeLinear", [read, "scale", f"zero{i}"], [small]))
+                if i == 1 and read in weights:
+                    numbers = np.clip(np.rint(weights[read].astype(np.float32) / 0.5), -128, 127)
+                    model.graph.initializer.append(numpy_helper.from_array(numbers.astype(np.int8), small))
+                else:
+                    nodes.append(helper.make_node("QuantizeLinear", [read, "scale", f"zero{i}"], [small]))
                 nodes.append(helper.make_node("DequantizeLinear", [small, "scale", f"zero{i}"], [name]))
                 node.input[i] = name
         nodes.append(node)
@@ -138,6 +148,7 @@ def models() -> Iterator[tuple[str, onnx.ModelProto]]:
             yield f"{name}_free", changed(model_of(one), "free")
         else:
             yield f"{name}_folded", model_of(replace(one, inputs={}, constants={**one.constants, **one.inputs}))
+    yield from models_as_text()
     for seed in range(NETWORKS):
         opset = random_graphs.opset_of(seed)
         model = random_graphs.build_model([random_graphs.random_graph(seed, opset)], opset)
@@ -146,6 +157,15 @@ def models() -> Iterator[tuple[str, onnx.ModelProto]]:
         yield f"network{seed}_{change}", changed(model, change)
     for seed in range(LOOPS):
         yield f"loops{seed}", random_loops.build_model([random_loops.random_loops(seed)])
+
+
+def models_as_text() -> Iterator[tuple[str, onnx.ModelProto]]:
+    for file in sorted(TESTS.rglob("test_*.py")):
+        for place, text in enumerate(re.findall(r'"{3}\s*(model \(.*?)"{3}', file.read_text(), re.DOTALL)):
+            if "{{" not in text:  # to be filled in
+                yield f"{file.stem}_text{place}", parse(text)
+    for place, (graph, _) in enumerate(test_sequence.REFUSED.values()):
+        yield f"sequence_refused{place}", parse(f"model {graph}")
 
 
 def programs() -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ struct UndecidedAccesses {
 // 64 bits is not seen.
 class BoundsLaw {
  public:
-  explicit BoundsLaw(const Program& program) : program_(program), facts_(program) {}
+  BoundsLaw(const Program& program, const StepFacts& facts) : program_(program), facts_(facts) {}
 
   // What breaks the law in a nest that stands at the step.
   UndecidedAccesses undecided(size_t step, const LoopNest& nest) const;
@@ -34,7 +34,7 @@ class BoundsLaw {
 
  private:
   const Program& program_;
-  const StepFacts facts_;
+  const StepFacts& facts_;
 };
 
 }  // namespace onnxc

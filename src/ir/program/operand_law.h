@@ -15,7 +15,7 @@ namespace onnxc {
 // shape. Not proven different is not enough.
 class OperandLaw {
  public:
-  explicit OperandLaw(const Program& program) : program_(program), facts_(program) {}
+  OperandLaw(const Program& program, const StepFacts& facts) : program_(program), facts_(facts) {}
 
   // What breaks the law at the step, as text; nothing where nothing does.
   std::optional<std::string> fault(size_t step) const;
@@ -28,7 +28,7 @@ class OperandLaw {
   bool is_equal(size_t step, const Expr& a, const Expr& b) const;
 
   const Program& program_;
-  const StepFacts facts_;
+  const StepFacts& facts_;
 };
 
 }  // namespace onnxc

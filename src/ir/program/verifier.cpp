@@ -386,8 +386,9 @@ std::string name_of(const Step& step) {
 
 void verify(const Program& program) {
   check_loops(program);
-  const BoundsLaw bounds(program);
-  const OperandLaw operands(program);
+  const StepFacts facts(program);
+  const BoundsLaw bounds(program, facts);
+  const OperandLaw operands(program, facts);
   const std::map<Symbol, size_t> bound_by = binding_steps(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) check_buffer(program, static_cast<BufferId>(i));
   Written written(program);

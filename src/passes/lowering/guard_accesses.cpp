@@ -36,7 +36,8 @@ void guard(const Program& program, LoopNest& nest, const UndecidedAccesses& unde
 }  // namespace
 
 void guard_accesses(Program& program) {
-  const BoundsLaw law(program);
+  const StepFacts facts(program);
+  const BoundsLaw law(program, facts);
   for (size_t i = 0; i < program.steps.size(); ++i) {
     auto* nest = std::get_if<LoopNest>(&program.steps[i].work);
     if (nest == nullptr) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <set>
 #include <vector>
 
@@ -99,23 +100,23 @@ struct Words {
 
     app.add_option("--target", options.target,
                    "what to compile for: cpu (default), hip (a GPU alone) or cpu,hip (both)")
-        ->check(CLI::IsMember({"cpu", "hip", "cpu,hip"}))
+        ->check(one_of({"cpu", "hip", "cpu,hip"}))
         ->option_text("NAME");
     app.add_option(
            "--gpu-arch", options.gpus,
            "GPU architectures of --target hip: gfx942 (default), gfx90a, gfx950, gfx1100; one or several, with commas")
-        ->check(CLI::IsMember(gpu_names()))
+        ->check(one_of(gpu_names()))
         ->delimiter(',')
         ->allow_extra_args(false)
         ->option_text("A,B");
     app.add_option(
            "--fp32", options.fp32,
            "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa) or bf16x3 (16)")
-        ->check(CLI::IsMember({"ieee", "xf32", "bf16x3"}))
+        ->check(one_of({"ieee", "xf32", "bf16x3"}))
         ->option_text("KIND");
     app.add_option("--precision", options.precision,
                    "store values between nodes as bfloat16 or float16 (float32: as the model says; the default)")
-        ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+        ->check(one_of({"float32", "bfloat16", "float16"}))
         ->option_text("TYPE");
     app.add_option("--keep-float32", options.keep_float32,
                    "with --precision: nodes that stay float32, by name or pattern ('/encoder/*'); may be repeated")
@@ -141,7 +142,7 @@ struct Words {
         ->allow_extra_args(false)
         ->option_text("A,B");
     app.add_option("--emit", emit, "kind of file to write: so (default), source, obj or ir")
-        ->check(CLI::IsMember(emits))
+        ->check(one_of({std::views::keys(emits).begin(), std::views::keys(emits).end()}))
         ->option_text("KIND");
     app.add_option("-O", options.optimization,
                    "optimisation: 0 none (plain loops, nothing fused); 1 to 3 (default) all")
@@ -149,7 +150,7 @@ struct Words {
         ->option_text("LEVEL");
     app.add_option("--skip-pass", options.skipped_passes,
                    "leave out a pass that optimises, to find which one is at fault; may be repeated")
-        ->check(CLI::IsMember(optional_passes()))
+        ->check(one_of(optional_passes()))
         ->allow_extra_args(false)
         ->option_text("PASS");
     app.add_option("-j,--jobs", options.jobs, "number of clang processes at a time (default: one per core)")
@@ -209,7 +210,7 @@ struct Words {
                    "print how each operator of ONNX is compiled; takes no MODEL")
         ->expected(0, 1)
         ->default_str("table")
-        ->check(CLI::IsMember({"table", "json"}))
+        ->check(one_of({"table", "json"}))
         ->option_text("[=json]")
         ->group(reports);
     app.add_option(
@@ -274,8 +275,8 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   try {
     const std::vector<std::string> given(argv + 1, argv + std::max(argc, 1));
     parse_words(app, given, optional_values);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
   }
   words.check();
   return std::nullopt;
@@ -288,8 +289,8 @@ CommandLine parse_command_line(std::span<const std::string> given) {
   words.add_to(app);
   try {
     parse_words(app, given, optional_values);
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
+  } catch (const CLI::Success& asked) {
+    throw UsageError(asked.what());
   }
   words.check();
   return command;

@@ -15,8 +15,8 @@ struct CommandLine {
   bool quiet = false;
 };
 
-// Of main. Prints --help, --version and mistakes, and returns the exit code where the command ends with them. Throws
-// UsageError for what is well-formed and makes no sense.
+// Of main. Prints --help and --version, and returns the exit code where the command ends with them; every mistake is a
+// UsageError.
 std::optional<int> parse_command_line(int argc, const char* const* argv, CommandLine& command);
 
 // Of a library: the words after the command's name. Prints nothing; every mistake is a UsageError.

@@ -1,6 +1,7 @@
 #include "command_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -58,6 +59,14 @@ std::vector<std::string> with_default_values(std::span<const std::string> words,
 
 }  // namespace
 
+CLI::Validator one_of(std::vector<std::string> words) {
+  const auto fault = [words = std::move(words)](const std::string& word) {
+    const bool is_known = std::ranges::find(words, word) != words.end();
+    return is_known ? "" : fmt::format("{} is none of: {}", quote(word), fmt::join(words, " "));
+  };
+  return {fault, ""};
+}
+
 std::string nearest_word(std::string_view word, std::span<const std::string> known) {
   std::string nearest;
   size_t least = word.size() / 3 + 2;  // more than a third of it is another word
@@ -77,7 +86,13 @@ void parse_words(CLI::App& app, std::span<const std::string> words, std::span<co
   std::vector<std::string> given = with_default_values(words, optional_values);
   std::ranges::reverse(given);  // CLI11 takes the last word first
   app.allow_extras();
-  app.parse(std::move(given));
+  try {
+    app.parse(std::move(given));
+  } catch (const CLI::Success&) {
+    throw;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
   std::vector<std::string> remaining = app.remaining();
   std::erase(remaining, "--");  // which CLI11 keeps
   if (!remaining.empty()) refuse(app, remaining);

@@ -18,8 +18,11 @@ struct OptionalValue {
   bool takes_number = false;
 };
 
-// Parses the words after the command's name. Throws CLI::ParseError as CLI11 does (--help and --version too), and
-// UsageError for what is no option: it names the nearest one.
+// The value of an option that takes one of these words.
+CLI::Validator one_of(std::vector<std::string> words);
+
+// Parses the words after the command's name. Throws UsageError for a mistake in them, and of what is no option names
+// the nearest one; throws CLI::Success for --help and --version, as CLI11 does.
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values);
 
 // The known word that is nearest to `word` by edit distance (Levenshtein 1966); empty where none is near.

@@ -140,7 +140,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
       "MODEL.onnx: compile this model with -O0, compare every tensor, and print the first node that differs");
   app.add_option("--verify-with", options.verify_with,
                  "who computes the tensors of --verify: onnxc (default, with -O0) or onnxruntime, through python3")
-      ->check(CLI::IsMember({"onnxc", "onnxruntime"}))
+      ->check(one_of({"onnxc", "onnxruntime"}))
       ->option_text("NAME");
   app.add_option("--trace", options.trace,
                  "DIR: write every intermediate tensor, and print its minimum, maximum, mean, NaN and infinities");
@@ -171,8 +171,8 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   try {
     const std::vector<std::string> given(argv + 1, argv + std::max(argc, 1));
     parse_words(app, given, optional_values);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
   }
   for (const std::string& text : dims) parse_dim(text, options.dims);
   for (const std::string& text : shapes) parse_shapes(text, options.shapes);

@@ -6,8 +6,7 @@
 
 namespace onnxc {
 
-// The options; or an exit code when the command ends here (--help, --version, a mistake). UsageError where the parts of
-// an option make no sense.
+// The options; or an exit code where the command ends with --help or --version. Every mistake is a UsageError.
 std::variant<RunOptions, int> parse_command_line(int argc, char** argv);
 
 // Texts of options, separately for their tests. UsageError names the option.

@@ -17,6 +17,7 @@ namespace {
 void reject_other_kinds(std::string_view bytes) {
   user_check(!bytes.starts_with("version https://git-lfs"),
              "it is a Git LFS pointer, not the model itself; fetch it with: git lfs pull");
+  user_check(!bytes.starts_with("\x1f\x8b"), "it is compressed by gzip; unpack it with: gunzip");
   user_check(!bytes.starts_with("PK\x03\x04"),
              "it is a zip archive (PyTorch's .pt and .pth files are), not an ONNX model; export the model with "
              "torch.onnx.export, or unpack the archive");

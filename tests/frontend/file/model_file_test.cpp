@@ -46,6 +46,7 @@ TEST(ModelFile, OtherKindsOfFilesAreNamed) {
   EXPECT_THAT(folder.error_of_bytes("version https://git-lfs.github.com/spec/v1\noid sha256:0"),
               HasSubstr("it is a Git LFS pointer"));
   EXPECT_THAT(folder.error_of_bytes(std::string("PK\x03\x04rest")), HasSubstr("it is a zip archive"));
+  EXPECT_THAT(folder.error_of_bytes(std::string("\x1f\x8b\x08rest")), HasSubstr("it is compressed by gzip"));
   // A message with no field that we know.
   EXPECT_EQ(folder.error_of_bytes("\xfa\x3e\x01x"), "it is not an ONNX model, or is cut short: it holds no graph");
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 
+#include "command_words.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -97,14 +98,14 @@ std::function<void()> add_volume_options(CLI::App& app, VolumeOptions& options) 
                  "FILE...: scans, .nii, .nii.gz or .npy, or raw with --raw; --output is then a file, or a folder");
   app.add_option("--window", texts->window, "SIZES: of the window, such as 96x96x96; 0: the volume's own");
   app.add_option("--preset", options.preset, "whose windows, Gaussian and order of axes (x,y,z or z,y,x)")
-      ->check(CLI::IsMember({"monai", "nnunet"}))
+      ->check(one_of({"monai", "nnunet"}))
       ->capture_default_str();
   app.add_option("--overlap", options.overlap, "of neighbouring windows, preset monai (default 0.25)");
   app.add_option("--step", options.step, "between windows, in windows, preset nnunet (default 0.5)");
   app.add_option("--blend", options.importance, "the importance of a window's voxels (default: the preset's)")
-      ->check(CLI::IsMember({"constant", "gaussian"}));
+      ->check(one_of({"constant", "gaussian"}));
   app.add_option("--padding", options.padding, "around a volume that is smaller than the window")
-      ->check(CLI::IsMember({"constant", "reflect", "replicate", "circular"}))
+      ->check(one_of({"constant", "reflect", "replicate", "circular"}))
       ->capture_default_str();
   app.add_option("--padding-value", options.padding_value, "of constant padding, as the model sees it");
   app.add_option("--windows-per-run", options.batch, "windows that the model runs at once")->check(CLI::Range(1, 4096));

@@ -158,6 +158,26 @@ def test_reshape_by_sizes_that_are_zero(tmp_path: Path, options: Sequence[str]) 
     check_runs(model, tmp_path, [{"x": numbers(2, 3, 0)}, {"x": numbers(2, 3, 4)}, {"x": numbers(5, 1, 0)}], options)
 
 
+@pytest.mark.parametrize("options", LEVELS)
+def test_reshape_by_a_product_of_sizes_that_is_zero(tmp_path: Path, options: Sequence[str]) -> None:
+    """What -1 stands for stays short: SwinUNETR's windows were refused as too long an expression."""
+    model = build(
+        [
+            node("sizes = Shape(x)"),
+            node("a b c = Split(sizes, ones)"),
+            node("bc = Mul(b, c)"),
+            node("shape = Concat(rest, bc, one)", axis=0),
+            node("y = Reshape(x, shape)"),
+        ],
+        {"x": ("f", ["A", "B", "C"])},
+        ["y"],
+        {"ones": ints(1, 1, 1), "rest": ints(-1), "one": ints(1)},
+    )
+    check_runs(model, tmp_path, [{"x": numbers(2, 3, 4)}, {"x": numbers(2, 3, 0)}, {"x": numbers(0, 3, 1)}], options)
+    [y] = onnxc_commands.dump_shapes(tmp_path / "model.onnx", tmp_path / "shapes.json")["outputs"]
+    assert y["dims"][0] == "A*min(B, C, 1)"
+
+
 def test_sizes_that_are_zero_and_cannot_be_copied(tmp_path: Path) -> None:
     """Where 64 features shall stay 64, or the copy is 0 itself, the run is refused."""
     model = build(

@@ -51,14 +51,20 @@ bool is_zero_with(const Expr& from, const Expr& dim) {
   return (factor && proven_at_least(*factor, 1)) || exact_quotient(from, dim).has_value();
 }
 
-// The dims of a new shape that has one -1, in whose place is 1, once those that a run may find to be 0 copy the input's
-// dim then. A run that would have to is refused where the dim of the -1 is a constant by the sizes' algebra,
-// [T, B, 64] by [T*B, -1]: what follows, a matrix product with weights, needs that constant, and no other run has it.
-// Without a -1 nothing is done: the dim that was copied would have to be 0 as well.
+Expr quotient(const Expr& total, const Expr& known) {
+  return exact_quotient(total, known).value_or(floor_div(total, known));
+}
+
+// Sets the dim that stands for -1, in whose place is 1. Dims that a run may find to be 0 copy the input's dim then. A
+// run that would have to is refused where the dim of the -1 is a constant by the sizes' algebra, [T, B, 64] by [T*B,
+// -1]: what follows, a matrix product with weights, needs that constant, and no other run has it. Without a -1 nothing
+// is done: the dim that was copied would have to be 0 as well.
 Shape with_zeros_copied(InferContext& c, const Shape& from, Shape shape, size_t inferred) {
-  const std::optional<Expr> rest = exact_quotient(product(from), product(shape));
+  const Expr total = product(from);
+  const std::optional<Expr> rest = exact_quotient(total, product(shape));
   const bool refuses = rest && rest->constant();
   bool copies = false;
+  Expr is_full = 1;  // 0 where a dim copies
   for (size_t i = 0; i < shape.size(); ++i) {
     if (i == inferred || proven_at_least(shape[i], 1)) continue;
     const Expr copied = i < from.size() ? from[i] : Expr(0);
@@ -66,10 +72,16 @@ Shape with_zeros_copied(InferContext& c, const Shape& from, Shape shape, size_t 
     if (refuses || i >= from.size())
       c.at_least(shape[i] + 1 - min(copied, 1), 1,
                  fmt::format("dim {} of the new shape would be 0, which means a copy of the input's", i));
-    else
-      shape[i] += copied * (1 - min(shape[i], 1)), copies = true;
+    else {
+      const Expr is_set = min(shape[i], 1);
+      shape[i] += copied * (1 - is_set);
+      is_full *= is_set;
+      copies = true;
+    }
   }
   if (copies) c.at_least(product(shape), 1, "what -1 stands for does not follow where another dim is 0");
+  // Where a dim copies, the input is empty if the new shape, with that dim as it was, divides it.
+  shape[inferred] = rest ? *rest * is_full : quotient(total, product(shape));
   return shape;
 }
 
@@ -102,11 +114,13 @@ void infer_reshape(InferContext& c) {
     c.check(!proven_less(dim, 0), "the new shape {} holds a negative dim", to_string(*wanted));
     shape.push_back(dim);
   }
-  if (inferred && !zero_is_zero) shape = with_zeros_copied(c, from, std::move(shape), *inferred);
-  const Expr total = product(from), known = product(shape);
+  const Expr total = product(from);
   if (inferred) {
-    c.check(!known.is_constant(0), "the new shape {} holds both -1 and 0", to_string(*wanted));
-    shape[*inferred] = exact_quotient(total, known).value_or(floor_div(total, known));
+    c.check(!product(shape).is_constant(0), "the new shape {} holds both -1 and 0", to_string(*wanted));
+    if (zero_is_zero)
+      shape[*inferred] = quotient(total, product(shape));
+    else
+      shape = with_zeros_copied(c, from, std::move(shape), *inferred);
   }
   c.same(total, product(shape),
          fmt::format("{} elements of the input {} cannot take the shape {}", total.to_string(), to_string(from),

@@ -237,9 +237,11 @@ Expr make_atom(AtomKind kind, std::vector<Expr> operands) {
     for (const Term& term : operand.terms())
       for (const Atom& factor : term.factors) depth = std::max(depth, factor->depth + 1);
   }
-  user_check(depth <= max_atom_depth && size <= max_atom_size,
-             "the expression of a size nests {} deep with {} parts; at most {} and {} are supported", depth, size,
-             max_atom_depth, max_atom_size);
+  user_check(
+      depth <= max_atom_depth && size <= max_atom_size,
+      "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter where the "
+      "inputs' dims have values or ranges (--dim N=4, --dim N=1..8)",
+      depth, size, max_atom_depth, max_atom_size);
   Bounds bounds = atom_bounds(kind, operands);
   return as_expr(
       std::make_shared<const AtomNode>(AtomNode{kind, std::nullopt, std::move(operands), bounds, depth, size}));

@@ -1,5 +1,6 @@
 #include "ir/expr/expr.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/checked.h"
@@ -237,6 +238,18 @@ TEST_F(ExprTest, LongSumsAreFast) {
   EXPECT_EQ(sum.terms().size(), 2000u);
   EXPECT_EQ(floor_div(2 * sum + 1, 2), sum);
   EXPECT_FALSE(proven_equal(sum, D));
+}
+
+// Its reader may choose what the dims are.
+TEST_F(ExprTest, WhatIsTooLargeSaysWhatWouldMakeItShorter) {
+  Expr nested = D;
+  try {
+    for (int k = 0; k < 300; ++k) nested = floor_div(nested + E, P);
+    FAIL() << nested.to_string().size();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("nests 201 deep"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("(--dim N=4, --dim N=1..8)"));
+  }
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ Expr quotient(const Expr& total, const Expr& known) {
   return exact_quotient(total, known).value_or(floor_div(total, known));
 }
 
-// Sets the dim that stands for -1, in whose place is 1. Dims that a run may find to be 0 copy the input's dim then. A
-// run that would have to is refused where the dim of the -1 is a constant by the sizes' algebra, [T, B, 64] by [T*B,
-// -1]: what follows, a matrix product with weights, needs that constant, and no other run has it. Without a -1 nothing
-// is done: the dim that was copied would have to be 0 as well.
+// Sets the dim that stands for -1, in whose place is 1. Dims that a run may find to be 0 copy the input's dim then.
+// Where the -1 stands for a constant by the sizes' algebra, [T, B, 64] by [T*B, -1], a run that would have to copy is
+// refused: what follows, a matrix product with weights, needs that constant, and no other run has it. Without a -1
+// nothing is done: the dim that was copied would have to be 0 as well.
 Shape with_zeros_copied(InferContext& c, const Shape& from, Shape shape, size_t inferred) {
   const Expr total = product(from);
   const std::optional<Expr> rest = exact_quotient(total, product(shape));
@@ -80,7 +80,8 @@ Shape with_zeros_copied(InferContext& c, const Shape& from, Shape shape, size_t 
     }
   }
   if (copies) c.at_least(product(shape), 1, "what -1 stands for does not follow where another dim is 0");
-  // Where a dim copies, the input is empty if the new shape, with that dim as it was, divides it.
+  // `rest` times the dims that were asked for is the input's size: where one of them is 0 the input is empty, and so is
+  // the output.
   shape[inferred] = rest ? *rest * is_full : quotient(total, product(shape));
   return shape;
 }

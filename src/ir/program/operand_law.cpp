@@ -41,6 +41,10 @@ std::optional<std::string> OperandLaw::fault_of_buffer(size_t step, BufferId id)
   }
 }
 
+const Facts& OperandLaw::facts_at(size_t step, const std::set<Symbol>& symbols) const {
+  return facts_.at(step, symbols, StepFacts::Branches::any);
+}
+
 bool OperandLaw::is_within_parent(size_t step, const Buffer& view) const {
   const std::vector<Expr>& shift = view.view->shift;
   const Shape& parent = program_.buffer(view.view->parent).shape;
@@ -53,7 +57,7 @@ bool OperandLaw::is_within_parent(size_t step, const Buffer& view) const {
   std::set<Symbol> symbols = symbols_of(view.shape);
   symbols.merge(symbols_of(shift));
   symbols.merge(symbols_of(parent));
-  Facts facts = facts_.at(step, symbols);
+  Facts facts = facts_at(step, symbols);
   for (const Expr& extent : view.shape) facts.at_least(extent, 1);
   facts.narrow_symbols({});
   return all_are_within([&](const Expr& a, const Expr& b) { return facts.prove_at_least(a, b); });
@@ -62,7 +66,7 @@ bool OperandLaw::is_within_parent(size_t step, const Buffer& view) const {
 bool OperandLaw::is_equal(size_t step, const Expr& a, const Expr& b) const {
   if (proven_equal(a, b)) return true;
   const auto prove = [&](const Facts& facts) { return facts.prove_at_least(a, b) && facts.prove_at_least(b, a); };
-  const Facts& stated = facts_.at(step, symbols_of({a, b}));
+  const Facts& stated = facts_at(step, symbols_of({a, b}));
   if (prove(stated)) return true;  // mostly by a guard, word by word
   Facts facts = stated;
   facts.narrow_symbols({});

@@ -13,6 +13,9 @@ namespace onnxc {
 // within its parent unless it is empty, an alias has as many elements as its parent, what a kernel is called with has
 // the extents that the kernel was made for, and the epilogue of a kernel that fills its output is of the output's
 // shape. Not proven different is not enough.
+//
+// Limit: the guards of a branch count as if it were taken. What a branch computes may be loaded by a nest that runs
+// always, behind the branch's condition, and the law does not look into selects.
 class OperandLaw {
  public:
   OperandLaw(const Program& program, const StepFacts& facts) : program_(program), facts_(facts) {}
@@ -26,6 +29,7 @@ class OperandLaw {
   std::optional<std::string> fault_of_call(size_t step, const KernelCall& call) const;
   bool is_within_parent(size_t step, const Buffer& view) const;
   bool is_equal(size_t step, const Expr& a, const Expr& b) const;
+  const Facts& facts_at(size_t step, const std::set<Symbol>& symbols) const;
 
   const Program& program_;
   const StepFacts& facts_;

@@ -18,9 +18,9 @@ StepFacts::StepFacts(const Program& program) : program_(program), bound_by_(bind
   }
 }
 
-const Facts& StepFacts::at(size_t step, const std::set<Symbol>& symbols) const {
+const Facts& StepFacts::at(size_t step, const std::set<Symbol>& symbols, Branches branches) const {
   const Expr& condition = program_.steps[step].condition;
-  auto [known, is_new] = facts_.try_emplace({loops_[step], condition, guards_of(step, symbols)});
+  auto [known, is_new] = facts_.try_emplace({loops_[step], condition, guards_of(step, symbols), branches});
   Facts& facts = known->second;
   if (!is_new) return facts;
   for (const size_t at : loops_[step]) {
@@ -28,10 +28,10 @@ const Facts& StepFacts::at(size_t step, const std::set<Symbol>& symbols) const {
     facts.at_least(loop.round, 0);
     facts.at_least(loop.count, Expr(loop.round) + 1);
   }
-  if (condition.bounds().minimum >= 0) facts.at_least(condition, 1);
+  if (proven_at_least(condition, 0)) facts.at_least(condition, 1);
   for (const size_t i : std::get<2>(known->first)) {
     const Guard& guard = program_.guards[i];
-    if (!facts.prove_at_least(guard.condition, 1)) continue;
+    if (branches == Branches::taken && !facts.prove_at_least(guard.condition, 1)) continue;
     if (guard.kind == Guard::Kind::equal)
       facts.equal(guard.left, guard.right);
     else

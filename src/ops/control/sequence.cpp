@@ -72,7 +72,10 @@ Value* choose(ExpandContext& c, const Position& position, int64_t limit, Value* 
 // ONNX SequenceConstruct 11.
 void expand_construct(ExpandContext& c) {
   Tensors tensors;
-  for (size_t i = 0; i < c.input_count(); ++i) tensors.push_back(c.in(i));
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    c.check(c.has_input(i), "input {} is missing", i);
+    tensors.push_back(c.in(i));
+  }
   give_sequence(c, std::move(tensors));
 }
 

@@ -22,8 +22,10 @@ std::string fault(const std::string& program) {
 }
 
 // Of x[N, 9] and y[4, 5]: y is a copy of the part of x that b2 is.
-std::string fault_of_part(const std::string& part, const std::string& guards = "", const std::string& condition = "") {
+std::string fault_of_part(const std::string& part, const std::string& guards = "") {
   return fault(R"(dim N ..
+dim c 0..1
+dim d 0..1
 b0 input float32 [N, 9] "x"
 b1 output float32 [4, 5] "y"
 b2 temporary float32 [4, 5] )" +
@@ -32,8 +34,7 @@ inputs b0
 outputs b1
 )" + guards + R"(nest fill  axes i<4, j<5
   b1[i, j] = 0.0
-nest copy  axes i<4, j<5)" +
-               condition + R"(
+nest copy  axes i<4, j<5
   b1[i, j] = b2[i, j]
 )");
 }
@@ -51,6 +52,13 @@ TEST(OperandLaw, AViewLiesWithinItsParent) {
 
 TEST(OperandLaw, OfAFreeSizeWithoutAGuardNothingIsKnown) {
   EXPECT_THAT(fault_of_part("view b0 [0, 0]"), HasSubstr("from [0, 0] on"));
+}
+
+// A branch within a branch: its condition is a sum of products, (1 - c)*d.
+TEST(OperandLaw, GuardsOfABranchCount) {
+  const std::string of_branch = "guard N >= 6 \"six rows\" when d - c*d\n";
+  EXPECT_EQ(fault_of_part("view b0 [2, 4]", of_branch), "");
+  EXPECT_NE(fault_of_part("view b0 [3, 4]", of_branch), "");
 }
 
 TEST(OperandLaw, AnAliasHasAsManyElements) {

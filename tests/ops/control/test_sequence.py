@@ -306,6 +306,10 @@ REFUSED = {
         "(float[2] x) => (y) { s = SequenceEmpty() y = ConcatFromSequence <axis = 0> (s) }",
         r"\(ConcatFromSequence\): the sequence 's' is empty",
     ),
+    "a sequence with a gap": (
+        '(float[2] x) => (y) { s = SequenceConstruct(x, "", x) y = ConcatFromSequence <axis = 0> (s) }',
+        r"\(SequenceConstruct\): input 1 is missing",
+    ),
     "another type": (
         "(float[2] x, int64[2] i) => (y) { s = SequenceConstruct(x) t = SequenceInsert(s, i) "
         "y = ConcatFromSequence <axis = 0> (t) }",

@@ -160,8 +160,9 @@ def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     with subprocess.Popen(
-        [ONNXC, str(model), "-o", str(tmp_path / "out.so"), "-q"], env={**os.environ, "TMPDIR": str(temporary)}
-    ) as process:
+        [ONNXC, str(model), "-o", str(tmp_path / "out.so"), "-q"], env={**os.environ, "TMPDIR": str(temporary)},
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup around the tests would ignore SIGHUP
+    ) as process:  # fmt: skip
         while process.poll() is None and not list(temporary.glob("*/model.cpp")):
             time.sleep(0.001)
         process.send_signal(number)

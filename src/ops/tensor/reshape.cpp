@@ -59,11 +59,10 @@ Expr quotient(const Expr& total, const Expr& known) {
 // Where the -1 stands for a constant by the sizes' algebra, [T, B, 64] by [T*B, -1], a run that would have to copy is
 // refused: what follows, a matrix product with weights, needs that constant, and no other run has it. Without a -1
 // nothing is done: the dim that was copied would have to be 0 as well.
-Shape with_zeros_copied(InferContext& c, const Shape& from, Shape shape, size_t inferred) {
+Shape with_inferred_dim(InferContext& c, const Shape& from, Shape shape, size_t inferred) {
   const Expr total = product(from);
   const std::optional<Expr> rest = exact_quotient(total, product(shape));
   const bool refuses = rest && rest->constant();
-  bool copies = false;
   Expr is_full = 1;  // 0 where a dim copies
   for (size_t i = 0; i < shape.size(); ++i) {
     if (i == inferred || proven_at_least(shape[i], 1)) continue;
@@ -76,10 +75,10 @@ Shape with_zeros_copied(InferContext& c, const Shape& from, Shape shape, size_t 
       const Expr is_set = min(shape[i], 1);
       shape[i] += copied * (1 - is_set);
       is_full *= is_set;
-      copies = true;
     }
   }
-  if (copies) c.at_least(product(shape), 1, "what -1 stands for does not follow where another dim is 0");
+  if (!is_full.is_constant(1))
+    c.at_least(product(shape), 1, "what -1 stands for does not follow where another dim is 0");
   // `rest` times the dims that were asked for is the input's size: where one of them is 0 the input is empty, and so is
   // the output.
   shape[inferred] = rest ? *rest * is_full : quotient(total, product(shape));
@@ -121,7 +120,7 @@ void infer_reshape(InferContext& c) {
     if (zero_is_zero)
       shape[*inferred] = quotient(total, product(shape));
     else
-      shape = with_zeros_copied(c, from, std::move(shape), *inferred);
+      shape = with_inferred_dim(c, from, std::move(shape), *inferred);
   }
   c.same(total, product(shape),
          fmt::format("{} elements of the input {} cannot take the shape {}", total.to_string(), to_string(from),

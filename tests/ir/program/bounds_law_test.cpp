@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/program/parser.h"
+#include "ir/program/verifier_message.h"
 #include "ir/program_builder.h"
 
 namespace onnxc {
@@ -13,19 +14,9 @@ namespace {
 
 using testing::HasSubstr;
 
-// The verifier's message; empty where it finds nothing.
-std::string fault_of(const Program& program) {
-  try {
-    verify(program);
-  } catch (const InternalError& error) {
-    return error.what();
-  }
-  return {};
-}
-
 // x[9], an index[4], y[4] and a flag, then what is given. Before it, lines of dims and guards.
 std::string fault(const std::string& steps, const std::string& before = "") {
-  return fault_of(parse_program(before + R"(b0 input float32 [9] "x"
+  return verifier_message(parse_program(before + R"(b0 input float32 [9] "x"
 b1 input int64 [4] "index"
 b2 output float32 [4] "y"
 inputs b0, b1
@@ -104,14 +95,14 @@ TEST(BoundsLaw, AConditionOfAStore) {
 // Axes with extents that depend on a dim of which nothing is known.
 TEST(BoundsLaw, ALoopThatRunsHasElements) {
   const auto free = [](const std::string& steps, const std::string& guard = "") {
-    return fault_of(parse_program(R"(b0 input float32 [N] "x"
+    return verifier_message(parse_program(R"(b0 input float32 [N] "x"
 b1 input int64 [N] "index"
 b2 output float32 [N] "y"
 b3 output float32 [4] "z"
 inputs b0, b1
 outputs b2, b3
 )" + guard + "nest y  axes i<N\n  b2[i] = 1.0\n" +
-                                  steps));
+                                          steps));
   };
   EXPECT_EQ(free("nest n  axes i<4, k<N\n  b3[i] = b0[0]\n"), "");
   EXPECT_THAT(free("nest n  axes i<4\n  b3[i] = b0[0]\n"), HasSubstr("loads b0 at 0 of axis 0"));
@@ -135,7 +126,7 @@ TEST(BoundsLaw, WhatNeverRunsIsLawful) {
 // A guard on a size that only a run knows is checked when that is bound: not before.
 TEST(BoundsLaw, AGuardCountsWhereItHasBeenChecked) {
   const auto bound = [](const std::string& first, const std::string& second) {
-    return fault_of(parse_program(R"(dim s 0..
+    return verifier_message(parse_program(R"(dim s 0..
 b0 input float32 [N] "x"
 b1 input int64 [1] "s"
 b2 output float32 [4] "y"
@@ -151,7 +142,7 @@ guard N >= s + 1 "as many as x has"
 
 TEST(BoundsLaw, AGuardOfABranchCountsInThatBranch) {
   const auto in_branch = [](const std::string& when) {
-    return fault_of(parse_program(R"(dim c 0..1
+    return verifier_message(parse_program(R"(dim c 0..1
 b0 input float32 [N] "x"
 b1 input int64 [1] "c"
 b2 output float32 [4] "y"
@@ -167,7 +158,7 @@ bind c = b1
 
 TEST(BoundsLaw, TheRoundsOfALoop) {
   const auto in_loop = [](const std::string& place) {
-    return fault_of(parse_program(R"(dim round ..
+    return verifier_message(parse_program(R"(dim round ..
 b0 input float32 [N, 4] "x"
 b1 output float32 [4] "y"
 inputs b0
@@ -187,7 +178,7 @@ end loop
 
 TEST(BoundsLaw, EpiloguesOfKernels) {
   const auto epilogue = [](const std::string& value) {
-    return fault_of(parse_program(R"(b0 input float32 [2, 8, 5] "x"
+    return verifier_message(parse_program(R"(b0 input float32 [2, 8, 5] "x"
 b1 input float32 [8] "bias"
 b2 output float32 [2, 8, 5] "y"
 inputs b0, b1

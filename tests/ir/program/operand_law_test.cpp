@@ -5,21 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "ir/program/parser.h"
+#include "ir/program/verifier_message.h"
 
 namespace onnxc {
 namespace {
 
 using testing::HasSubstr;
 
-// The verifier's message; empty where it finds nothing.
-std::string fault(const std::string& program) {
-  try {
-    verify(parse_program(program));
-  } catch (const InternalError& error) {
-    return error.what();
-  }
-  return {};
-}
+std::string fault(const std::string& program) { return verifier_message(parse_program(program)); }
 
 // Of x[N, 9] and y[4, 5]: y is a copy of the part of x that b2 is.
 std::string fault_of_part(const std::string& part, const std::string& guards = "") {

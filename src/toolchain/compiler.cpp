@@ -123,12 +123,12 @@ Compiler find_compiler(const CompilerRequest& request) {
   if (request.glibc.empty())
     if (const std::optional<Compiler> found = find_clang()) return *found;
   if (const std::optional<fs::path> found = find_zig()) return zig(found->string(), request.glibc);
-  user_check(request.glibc.empty(), "--glibc {} is compiled by zig, which is not there: pip install 'onnxc[compiler]'",
+  user_check(request.glibc.empty(), "--glibc {} is compiled by zig, which is not there: pip install ziglang",
              request.glibc);
   user_error(
       "no C++ compiler is found. onnxc compiles with clang 19 or newer and its lld on the PATH (Debian: apt-get "
       "install "
-      "clang-19 lld-19), or with zig: pip install 'onnxc[compiler]'");
+      "clang-19 lld-19), or with zig: pip install ziglang");
 }
 
 }  // namespace onnxc

@@ -101,7 +101,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   onnxc::keep_standard_streams();
-  onnxc::tidy_up_on_signals();
+  const std::string lacks = onnxc::tidy_up_on_signals();
   onnxc::set_up_messages();
+  if (!lacks.empty()) spdlog::warn("{}", lacks);
   return onnxc::run(argc, argv);
 }

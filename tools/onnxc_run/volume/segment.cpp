@@ -12,10 +12,12 @@
 #include <optional>
 
 #include "onnxc_run/memory.h"
+#include "onnxc_run/overwriting.h"
 #include "onnxc_run/session.h"
 #include "onnxc_run/volume/intensity.h"
 #include "onnxc_run/volume/result_file.h"
 #include "onnxc_run/volume/result_record.h"
+#include "onnxc_run/volume/result_targets.h"
 #include "onnxc_run/volume/scan.h"
 #include "support/checked.h"
 #include "support/safe_file.h"
@@ -32,47 +34,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t most_gathered_bytes = int64_t{256} << 20;
 // Of a mapped scan, what windows may have read before its pages are given back.
 constexpr int64_t most_mapped_bytes = int64_t{256} << 20;
-
-struct Targets {
-  std::vector<std::filesystem::path> files;          // of each volume
-  std::optional<std::filesystem::path> folder = {};  // that they all are in, where the user named one
-};
-
-// A result has the format that its name says, so a name of another format would lie.
-void check_format_of(const std::filesystem::path& output) {
-  if (is_nifti(output) || output.extension() == ".npy" || output.extension() == ".raw") return;
-  throw UsageError(fmt::format(
-      "--output {}: its name ends in {}, and results are written as .nii, .nii.gz, .npy or .raw (bytes without a "
-      "header): give such a name, or a folder as FOLDER/",
-      quote(output.string()), output.has_extension() ? quote(output.extension().string()) : "no extension"));
-}
-
-Targets targets_of(const RunOptions& options) {
-  const std::vector<std::filesystem::path>& volumes = options.volume.volumes;
-  if (!options.output)
-    throw UsageError("--volume: say where the result goes, as --output seg.nii.gz or --output FOLDER");
-  const std::filesystem::path& output = *options.output;
-  const bool names_folder = !output.has_filename() || std::filesystem::is_directory(output);
-  if (volumes.size() == 1 && !names_folder) {
-    check_format_of(output);
-    return {{output}};
-  }
-  if (!names_folder && output.has_extension())
-    throw UsageError(
-        fmt::format("--output {}: the results of {} volumes go to a folder, and this is the name of a file: "
-                    "give FOLDER/",
-                    quote(output.string()), volumes.size()));
-  std::vector<std::filesystem::path> targets;
-  for (const std::filesystem::path& volume : volumes) {
-    std::filesystem::path target = output / volume.filename();
-    if (!is_nifti(volume)) target.replace_extension(".npy");
-    if (std::ranges::find(targets, target) != targets.end())
-      throw UsageError(fmt::format("--volume: two volumes would be written to {}", quote(target.string())));
-    targets.push_back(target);
-  }
-  make_folder(output);
-  return {std::move(targets), output};
-}
 
 // A line on a terminal that tells how far a volume is.
 class ProgressLine {
@@ -336,7 +297,9 @@ void segment(const RunOptions& options, Session& session, ResultRecord* record, 
 bool segment_volumes(const RunOptions& options) {
   const VolumeOptions& volume = options.volume;
   if (volume.window.empty()) throw UsageError("--volume: say the window's sizes, as --window 96x96x96");
-  const Targets targets = targets_of(options);
+  const ResultTargets targets = result_targets(options);
+  check_outputs(options);
+  if (targets.folder) make_folder(*targets.folder);
   ModelLibrary library(options.model);
   const int32_t rank = spatial_rank(library.api());
   for (int32_t axis : volume.mirrored)

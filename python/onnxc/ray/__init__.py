@@ -93,7 +93,9 @@ class SegmentVolumes:
         scan = scan_file.read(path, self.rank)
         result = self._segment(scan.image)
         self.folder.mkdir(parents=True, exist_ok=True)
-        scan_file.write(target, result, scan)
+        summary = self.window.summary
+        axes = [] if summary is None else next(iter(summary.axes.values()))
+        scan_file.write(target, result, scan, axes)
         return str(target)
 
     def _segment(self, image: Array) -> Array:

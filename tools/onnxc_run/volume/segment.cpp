@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -155,11 +156,8 @@ class VolumeCall {
   // Runs, and writes the target. `before_name` is called with the finished file before that gets its name.
   void run(const std::filesystem::path& target, const std::function<void(const std::filesystem::path&)>& before_name) {
     const AxisOrder order = options_.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
-    std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
-    std::vector<int64_t*> places;
-    for (std::vector<int64_t>& place : dims) places.push_back(place.data());
-    check(session_.api().volume_output_dims(session_.instance(), &volume_, places.data()));
-    ResultFormat format{{dims[0].begin() + 1, dims[0].end()}, dims[0][0], DType::float32, order};
+    const std::vector<int64_t> dims = output_dims(volume_);
+    ResultFormat format{{dims.begin() + 1, dims.end()}, dims[0], DType::float32, order, result_axes()};
     if (options_.output_kind == "labels") {
       format.channels = 0;
       format.dtype = classes() <= 256 ? DType::uint8 : DType::uint16;
@@ -197,6 +195,30 @@ class VolumeCall {
   const onnxc_volume_result& result() const { return result_; }
 
  private:
+  // Of the first output: the channels, then the axes.
+  std::vector<int64_t> output_dims(const onnxc_volume& volume) {
+    std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
+    std::vector<int64_t*> places;
+    for (std::vector<int64_t>& place : dims) places.push_back(place.data());
+    check(session_.api().volume_output_dims(session_.instance(), &volume, places.data()));
+    return dims[0];
+  }
+  // By the formula of onnxc_volume.h. What a window becomes is what a volume of its size does.
+  std::vector<ResultAxis> result_axes() {
+    std::vector<int64_t> window = window_;
+    for (size_t i = 0; i < window.size(); ++i)
+      if (window[i] == 0) window[i] = scan_.dims[i];
+    onnxc_volume one_window = volume_;
+    one_window.dims = window.data();
+    const std::vector<int64_t> made = output_dims(one_window);
+    std::vector<ResultAxis> axes;
+    for (size_t i = 0; i < window.size(); ++i) {
+      const double zoom = static_cast<double>(made[1 + i]) / static_cast<double>(window[i]);
+      const auto padded = static_cast<double>(std::max<int64_t>(window[i] - scan_.dims[i], 0) / 2);
+      axes.push_back({1 / zoom, (std::rint(padded * zoom) + 0.5) / zoom - 0.5 - padded});
+    }
+    return axes;
+  }
   void check(onnxc_status status) const {
     if (status == ONNXC_INTERNAL_ERROR) internal_error(session_.api().last_error(session_.instance()));
     user_check(status == ONNXC_OK, "{}", printable(session_.api().last_error(session_.instance()), ONNXC_ERROR_SIZE));

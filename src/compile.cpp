@@ -365,6 +365,8 @@ Compiler choose_compiler(const CompileRequest& request) {
   const Options& options = request.options;
   if (options.output.empty() || options.emit == Emit::source || options.emit == Emit::ir) return {};
   Compiler compiler = find_compiler(options.compiler);
+  check_is_clang(compiler);
+  if (options.for_gpu()) check_compiles_hip(compiler);
   request.messages(MessageKind::detail, "compiler: " + compiler.describe());
   return compiler;
 }

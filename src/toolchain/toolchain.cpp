@@ -243,6 +243,10 @@ class Build {
                              "File size limit exceeded", "Read-only file system", "error: cannot open"})
       user_check(result.errors.find(lack) == std::string::npos, "the C++ compiler could not run: {}",
                  printable_message(result.errors));
+    for (const char* lack : {"No available targets are compatible with triple", "language not recognized: 'hip'"})
+      user_check(result.errors.find(lack) == std::string::npos,
+                 "the C++ compiler {} does not compile HIP for AMD's GPUs; take clang 19 or newer with that target: {}",
+                 quote(command.front()), usable_compilers(true));
     user_check(
         result.signal != SIGKILL,
         "the C++ compiler was killed, mostly for want of memory; give it more, or compile fewer parts at once (-j 1)");

@@ -17,6 +17,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxc
+import onnxc.nnunet.__main__
 import onnxc.quantize
 import onnxc.ray
 import onnxc.reduce
@@ -303,6 +304,36 @@ def test_a_module_refuses_an_output_that_is_an_input(
         assert contents(folder) == before
         if file != folder / source.file:
             file.rename(folder / source.file)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("read", ["plans.json", "dataset.json", "fold_0/checkpoint_final.pth"])
+def test_a_trained_folder_is_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], read: str, way: str
+) -> None:
+    folder = tmp_path / "trained"
+    (folder / "fold_0").mkdir(parents=True)
+    for name in ("plans.json", "dataset.json", "fold_0/checkpoint_final.pth"):
+        (folder / name).write_text("{}")
+    place = tmp_path / "out" / "fold0.so"
+    place.parent.mkdir()
+    if way == "hard link":
+        os.link(folder / read, place)
+    else:
+        place.symlink_to(folder / read)
+    shown = tmp_path / "out" / ".." / "out" if way == "spelling" else place.parent
+    before = contents(tmp_path)
+    assert onnxc.nnunet.__main__.main([str(folder), "-o", str(shown)]) == 1
+    said = capsys.readouterr().err
+    assert re.search(rf"-o '\S+' is the same file as FOLDER '\S+{read}', which is an input", said), said
+    assert contents(tmp_path) == before
+
+
+def test_every_module_that_writes_is_tried() -> None:
+    package = Path(onnxc.__file__).parent
+    found = {path for path in package.rglob("*.py") if '"--output"' in path.read_text()}
+    names = {str(path.relative_to(package.parent).with_suffix("")).replace("/", ".") for path in found}
+    assert names == {*MODULE_OUTPUTS, "onnxc.nnunet.__main__"}
 
 
 @pytest.mark.parametrize("way", WAYS)

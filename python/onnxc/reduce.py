@@ -17,7 +17,7 @@ import glob
 import re
 import sys
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,7 @@ from onnx import helper
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import CompileError, RunError
+from onnxc.input_files import check_outputs, files_of_model
 from onnxc.reduction import Array, Feeds, Part, Search, Test
 
 # ------------------------------------------------------------------------------------------------------- what fails
@@ -179,6 +180,20 @@ def write(model: onnx.ModelProto, feeds: Feeds, output: Path) -> None:
         np.save(f"{output}.{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.npy", value)
 
 
+def inputs_of(model: Path, values: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    """The files that the command reads."""
+    yield from files_of_model("MODEL", model)
+    for text in values:
+        yield "--input", Path(text.partition("=")[2])
+
+
+def outputs_of(output: Path) -> Iterator[tuple[str, Path]]:
+    """The files that are there and that it replaces or removes: any tensor may become an input of the small model."""
+    yield "-o", output
+    for file in output.parent.glob(f"{glob.escape(output.name)}.*.npy"):
+        yield "-o", file
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m onnxc.reduce", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("model", type=Path)
@@ -200,6 +215,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if not given.output.parent.is_dir():
             raise ValueError(f"-o {given.output}: there is no folder {str(given.output.parent)!r}")
+        check_outputs(outputs_of(given.output), inputs_of(given.model, given.input))
         model = load_model(given.model)
         feeds = random_feeds(model, given.random, sizes)
         feeds |= load_values(given.input, feeds.keys())

@@ -11,6 +11,7 @@ from typing import Any
 
 from onnxc import command
 from onnxc.errors import OnnxcError
+from onnxc.input_files import check_outputs
 from onnxc.packages import required
 from onnxc.version import VERSION
 
@@ -83,6 +84,8 @@ def _fold(model: Path, patch_size: Sequence[int], axes: Sequence[int] | None) ->
 
 def compile_fold(folder: Path, checkpoint: Path, model: Path) -> Fold:
     """Exports the network of a fold with free batch and sizes, and compiles it to `model`."""
+    files = (checkpoint, folder / "plans.json", folder / "dataset.json")
+    check_outputs([("-o", model)], (("FOLDER", file) for file in files))
     plans, dataset = _json(folder / "plans.json"), _json(folder / "dataset.json")
     content = _load(checkpoint)
     configuration = _configuration(plans, content["init_args"]["configuration"])

@@ -546,7 +546,7 @@ TEST_F(Device, TakesTheCodeOfItsArchitecture) {
 TEST_F(Device, RefusesAGpuThatIsNotThere) {
   hip.reset(-1);
   EXPECT_EQ(create(0, 3), ONNXC_UNSUPPORTED_DEVICE);
-  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; run the model on the CPU, or choose another device_index");
+  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; choose another device_index; the model also runs on the CPU");
 }
 
 // Sizes that a run binds, an If and a loop, in which the host decides by what it reads from the GPU.

@@ -25,7 +25,7 @@ def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL
     try:
         content = model.read_bytes() if isinstance(model, Path) else model
     except OSError as error:
-        raise OnnxcError(f"cannot read {model!r}: {error.strerror}") from error
+        raise OnnxcError(f"cannot read {str(model)!r}: {error.strerror}") from error
     beside = model.parent if isinstance(model, Path) else Path()
     kept = cache.folder()
     name = cache.key(content, beside, Path(_find_command()), options) if kept else None
@@ -35,14 +35,15 @@ def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="onnxc-", dir=kept if name else None) as folder:
+        file = model if isinstance(model, Path) else Path(folder) / "model.onnx"
         if isinstance(model, bytes):
-            model = Path(folder) / "model.onnx"
-            model.write_bytes(content)
-        shared_object = Path(folder) / f"{model.stem}.so"
-        execute(model, shared_object, options)
+            file.write_bytes(content)
+        shared_object = Path(folder) / f"{file.stem}.so"
+        execute(file, shared_object, options)
         if name is None or kept is None:
             return library.load(shared_object)
         shared_object = shared_object.replace(kept / f"{name}.so")
+        cache.describe(shared_object, model, options)
     cache.make_room(kept)
     return library.load(shared_object)
 

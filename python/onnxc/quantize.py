@@ -21,10 +21,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper, version_converter
-from onnxruntime import quantization
+
+from onnxc import packages
+
+try:
+    import onnx
+    from onnx import numpy_helper, version_converter
+    from onnxruntime import quantization
+except ModuleNotFoundError as error:
+    raise packages.missing(error, "onnxc.quantize", __name__ == "__main__") from None
 
 from onnxc import reference
 from onnxc.compiler import compile as compile_model

@@ -124,8 +124,8 @@ def forbidden(node: onnx.NodeProto, inputs: Sequence[Array]) -> str | None:
         return "onnxruntime takes a rank that ONNX does not allow"
     if operator == "Split" and len(inputs) == 1 and not any(each.name == "num_outputs" for each in node.attribute):
         return "nothing says into how many parts"
-    if operator in NAMES_AXES and len(inputs) > 1 and has_equal_axes(inputs[1], inputs[0].ndim):
-        return "an axis that is named twice"
+    if operator in NAMES_AXES and len(inputs) > 1 and not are_axes(inputs[1], inputs[0].ndim):
+        return "an axis that is named twice, or one of a scalar: onnxruntime takes both"
     if operator in WINDOWS and not window_fits(node, inputs):
         return "a window larger than its tensor: ONNX's sizes are rounded down, onnxruntime's to zero"
     if operator == "MeanVarianceNormalization" and not deviates(node, inputs[0]):
@@ -136,20 +136,23 @@ def forbidden(node: onnx.NodeProto, inputs: Sequence[Array]) -> str | None:
         return "a shift by as many bits as there are"
     if operator == "Pow" and (inputs[0].dtype.kind in "iu" or inputs[1].dtype.kind in "iu"):
         largest, exponent = (float(np.abs(each.astype(np.float64)).max(initial=0)) for each in inputs)
-        if (inputs[1].astype(np.float64) < 0).any() or not max(2.0, largest) ** min(exponent, 99) <= 2**31:
+        if (inputs[1].astype(np.float64) < 0).any() or not min(max(2, largest), 2**32) ** min(exponent, 31) <= 2**31:
             return "a power that the integers do not hold"
     if operator == "ReduceProd" and np.prod(np.abs(inputs[0].astype(np.float64)) + 1) > 2**30:
         return "a product beyond the integers"
     if operator in ("Cast", "CastLike") and is_float(inputs[0]):
         return forbidden_cast(node, inputs)
+    if operator == "DynamicQuantizeLinear" and not inputs[0].any():
+        return "a scale of 0 as ONNX has it; onnxruntime's is 1"
     if operator in MAKES_SIZES:
         return forbidden_size(operator, inputs)
     return None
 
 
-def has_equal_axes(axes: Array, rank: int) -> bool:
-    places = [int(axis) % max(1, rank) for axis in axes.reshape(-1)]
-    return len(set(places)) < len(places)
+def are_axes(axes: Array, rank: int) -> bool:
+    """Whether each is one of the tensor's, and no two the same."""
+    places = [int(axis) for axis in axes.reshape(-1)]
+    return all(-rank <= axis < rank for axis in places) and len({axis % rank for axis in places}) == len(places)
 
 
 def window_fits(node: onnx.NodeProto, inputs: Sequence[Array]) -> bool:

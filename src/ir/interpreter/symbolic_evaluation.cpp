@@ -82,6 +82,12 @@ class SymbolicMemory {
   std::vector<std::vector<Number>> storages_;  // by buffer id
 };
 
+// A condition that holds for all sizes, or for none.
+std::optional<bool> truth(const Number& condition) {
+  const std::optional<int64_t> known = condition ? condition->numerator.constant() : std::nullopt;
+  return known ? std::optional(*known != 0) : std::nullopt;
+}
+
 // The value of scalars at one point of a nest.
 class PointEvaluator {
  public:
@@ -143,8 +149,8 @@ class PointEvaluator {
   }
 
   Number evaluate_select(const ScalarNode& node) {
-    if (Number condition = evaluate(node.operands[0]))
-      return evaluate(node.operands[condition->numerator.is_constant(0) ? 2 : 1]);
+    if (const std::optional<bool> holds = truth(evaluate(node.operands[0])))
+      return evaluate(node.operands[*holds ? 1 : 2]);
     // Either branch will do when they agree.
     Number if_true = evaluate(node.operands[1]), if_false = evaluate(node.operands[2]);
     return if_true == if_false ? if_true : std::nullopt;
@@ -269,16 +275,22 @@ class NestEvaluator {
     for (const Store& store : nest_.stores) {
       PointEvaluator here = point();
       if (store.condition) {
-        Number condition = here.evaluate(store.condition);
-        if (!condition) return false;
-        if (condition->numerator.is_constant(0)) continue;
+        const std::optional<bool> holds = truth(here.evaluate(store.condition));
+        if (!holds) return false;
+        if (!*holds) continue;
       }
       Number* element = memory_.element(store.buffer, here.bind(store.indices));
       if (element == nullptr) return false;
       Number value = here.evaluate(store.value);
-      *element = store.kind == StoreKind::assign ? value : combine(store, *element, value);
+      *element = rounded(store, store.kind == StoreKind::assign ? value : combine(store, *element, value));
     }
     return true;
+  }
+
+  // What an element of a type that is computed in a wider one keeps.
+  static Number rounded(const Store& store, const Number& value) {
+    const DType dtype = store.value.dtype();
+    return value && is_computed_wider(dtype) ? symbolic_cast(dtype, dtype, *value) : value;
   }
 
   static Number combine(const Store& store, const Number& before, const Number& value) {

@@ -1,31 +1,193 @@
 #include "ir/interpreter/symbolic_number.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "ir/loops/scalar_ops.h"
 #include "support/checked.h"
 
 namespace onnxc {
 namespace {
 
+using Number = SymbolicNumber;
 using Result = std::optional<SymbolicNumber>;
 
-SymbolicNumber whole(Expr value) { return {std::move(value), 1}; }
-SymbolicNumber boolean(bool value) { return whole(value ? 1 : 0); }
+Number whole(Expr value) { return {std::move(value), 1}; }
+Result whole_if(const std::optional<Expr>& value) { return value ? Result(whole(*value)) : std::nullopt; }
+Number boolean(bool value) { return whole(value ? 1 : 0); }
 
-// In lowest terms.
-SymbolicNumber fraction(const Expr& numerator, int64_t denominator) {
-  int64_t divisor = denominator;
+int64_t common_divisor_of_coefficients(const Expr& numerator, int64_t divisor) {
   for (const Term& term : numerator.terms()) divisor = std::gcd(divisor, term.coefficient);
-  return divisor == 1 ? SymbolicNumber{numerator, denominator}
-                      : SymbolicNumber{floor_div(numerator, divisor), denominator / divisor};
+  return divisor;
 }
 
-// Reals whose numerator could leave the range in which floats are exact are given up.
-constexpr int64_t maximum_denominator = 1024;
+// In lowest terms.
+Number fraction(const Expr& numerator, int64_t denominator) {
+  const int64_t divisor = common_divisor_of_coefficients(numerator, denominator);
+  return divisor == 1 ? Number{numerator, denominator} : Number{floor_div(numerator, divisor), denominator / divisor};
+}
 
-// The dtypes whose arithmetic on dims does not wrap in practice.
-bool is_signed_integer(DType dtype) { return dtype == DType::int64 || dtype == DType::int32; }
+// ------------------------------------------------------------------------------------- what a type holds exactly
+
+bool is_power_of_two(int64_t value) { return std::has_single_bit(static_cast<uint64_t>(value)); }
+
+// Bits of the significand of the type that arithmetic on a floating type is done in, or that it is stored in.
+int significand_bits(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+      return 53;
+    case DType::float32:
+      return 24;
+    case DType::float16:
+      return 11;
+    case DType::bfloat16:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+double magnitude(const Expr& expr);
+
+double magnitude(const AtomNode& atom) {
+  constexpr double unbounded = std::numeric_limits<double>::infinity(), largest_size = maximum_symbolic_size;
+  const Bounds& bounds = atom.bounds;
+  if (bounds.minimum != Bounds::minus_infinity && bounds.maximum != Bounds::infinity)
+    return std::max(std::fabs(static_cast<double>(bounds.minimum)), std::fabs(static_cast<double>(bounds.maximum)));
+  double largest = 0;
+  for (const Expr& operand : atom.operands) largest = std::max(largest, magnitude(operand));
+  switch (atom.kind) {
+    case AtomKind::symbol:  // a number that a tensor holds may be any
+      if (bounds.minimum == Bounds::minus_infinity) return unbounded;
+      return atom.symbol->info().division ? largest_size / static_cast<double>(atom.symbol->info().division->divisor)
+                                          : largest_size;
+    case AtomKind::floor_div: {
+      const auto divisor = static_cast<double>(atom.operands[1].constant().value_or(1));
+      return std::ceil(magnitude(atom.operands[0]) / std::max(std::fabs(divisor), 1.0));
+    }
+    case AtomKind::mod:
+      return magnitude(atom.operands[1]);
+    case AtomKind::min:
+    case AtomKind::max:
+      return largest;
+  }
+  return unbounded;
+}
+
+// Bounds of the absolute value, where each size is at most maximum_symbolic_size.
+double magnitude(const Term& term) {
+  double product = std::fabs(static_cast<double>(term.coefficient));
+  for (const Atom& factor : term.factors) product *= magnitude(*factor);
+  return product;
+}
+
+double magnitude(const Expr& expr) {
+  double sum = 0;
+  for (const Term& term : expr.terms()) sum += magnitude(term);
+  return sum;
+}
+
+// Whether a floating type holds the number for all sizes: a power of two times an integer of few bits.
+bool is_exact(DType dtype, const Number& a) {
+  if (!is_power_of_two(a.denominator)) return false;
+  const int64_t common = common_divisor_of_coefficients(a.numerator, 0);
+  const auto factor = static_cast<double>(common == 0 ? 1 : common & -common);
+  constexpr double largest_float16 = 65504;
+  const double largest = magnitude(a.numerator);
+  if (dtype == DType::float16 && !(largest <= largest_float16)) return false;
+  return largest / factor <= std::ldexp(1.0, significand_bits(dtype));
+}
+
+// A quotient of exact numbers that is rounded once: n/d with an n that the type holds. Of two such numbers that differ,
+// the distance is 1/d or more from an integer, and the error less, so that neither its floor nor a comparison with an
+// integer tells them apart.
+bool is_quotient(DType dtype, const Number& a) {
+  return magnitude(a.numerator) <= std::ldexp(1.0, significand_bits(dtype));
+}
+
+bool has_power(const Term& term) {
+  const auto same = [](const Atom& a, const Atom& b) {
+    return Expr::from_terms({{1, {a}}}) == Expr::from_terms({{1, {b}}});
+  };
+  return std::ranges::adjacent_find(term.factors, same) != term.factors.end();
+}
+
+// Whether an integer type does not wrap. A product of different sizes counts the elements of a tensor: a model that
+// counts them in 32 bits has fewer than 2^31. A power of a size counts none.
+bool is_within_integer(DType dtype, const Number& a) {
+  const bool is_short = dtype == DType::int32;
+  const int64_t largest_factor = is_short ? int64_t{1} << 12 : int64_t{1} << 30, largest_number = int64_t{1} << 30;
+  const double largest = is_short ? 0x1p31 : 0x1p63;
+  return std::ranges::all_of(a.numerator.terms(), [&](const Term& term) {
+    const int64_t most = term.factors.empty() ? largest_number : largest_factor;
+    if (term.coefficient > most || term.coefficient < -most) return false;
+    return !has_power(term) || magnitude(term) < largest;
+  });
+}
+
+// Whether a result of arithmetic is what a run computes.
+Result if_exact(DType dtype, const Result& number) {
+  if (!number) return std::nullopt;
+  return (is_floating(dtype) ? is_exact(dtype, *number) : is_within_integer(dtype, *number)) ? number : std::nullopt;
+}
+
+// -------------------------------------------------------------------------------------------- rules of one operand
+
+Result negate(const Number& a) { return Number{-a.numerator, a.denominator}; }
+Result absolute(const Number& a) { return Number{max(a.numerator, -a.numerator), a.denominator}; }
+
+Result sign(const Number& a) {
+  if (proven_at_least(a.numerator, 1)) return whole(1);
+  if (proven_less(a.numerator, 0)) return whole(-1);
+  return proven_equal(a.numerator, 0) ? Result(whole(0)) : std::nullopt;
+}
+
+Result round_down(const Number& a) { return whole(floor_div(a.numerator, a.denominator)); }
+Result round_up(const Number& a) { return whole(ceil_div(a.numerator, a.denominator)); }
+
+Result truncate(const Number& a) {
+  if (a.denominator == 1) return a;
+  if (proven_at_least(a.numerator, 0)) return round_down(a);
+  return proven_at_least(0, a.numerator) ? round_up(a) : std::nullopt;
+}
+
+Result round_even(const Number& a) { return a.denominator == 1 ? Result(a) : std::nullopt; }
+Result is_special(const Number& /*a*/) { return boolean(false); }
+Result logical_not(const Number& a) { return whole(Expr(1) - a.numerator); }
+
+// ------------------------------------------------------------------------------------------ rules of two operands
+
+// Two numbers over one denominator.
+struct Pair {
+  Expr left, right;
+  int64_t denominator;
+};
+
+Pair over_one_denominator(const Number& a, const Number& b) {
+  const int64_t denominator = std::lcm(a.denominator, b.denominator);
+  return {a.numerator * (denominator / a.denominator), b.numerator * (denominator / b.denominator), denominator};
+}
+
+bool are_exact(DType dtype, const Number& a, const Number& b) {
+  return !is_floating(dtype) || (is_exact(dtype, a) && is_exact(dtype, b));
+}
+
+Result add(DType dtype, const Number& a, const Number& b) {
+  if (!are_exact(dtype, a, b)) return std::nullopt;
+  const auto [left, right, denominator] = over_one_denominator(a, b);
+  return if_exact(dtype, fraction(left + right, denominator));
+}
+
+Result subtract(DType dtype, const Number& a, const Number& b) { return add(dtype, a, *negate(b)); }
+
+Result multiply(DType dtype, const Number& a, const Number& b) {
+  if (!are_exact(dtype, a, b)) return std::nullopt;
+  return if_exact(dtype, fraction(a.numerator * b.numerator, checked_multiply(a.denominator, b.denominator)));
+}
 
 // The truncating quotient; 0 where b is 0, as at run time.
 std::optional<Expr> divide_integers(const Expr& a, const Expr& b) {
@@ -40,124 +202,178 @@ std::optional<Expr> divide_integers(const Expr& a, const Expr& b) {
   return quotient;
 }
 
-// The remainder with the divisor's sign; 0 where b is 0, as at run time.
-std::optional<Expr> remainder_of_integers(const Expr& a, const Expr& b) {
-  if (proven_at_least(b, 1)) return mod(a, b);
-  return proven_at_least(b, 0) ? std::optional(mod(a, max(b, 1))) : std::nullopt;
-}
-
-Result whole_if(const std::optional<Expr>& value) { return value ? Result(whole(*value)) : std::nullopt; }
-
-Result divide_reals(const SymbolicNumber& a, const SymbolicNumber& b) {
-  Expr dividend = a.numerator * b.denominator, divisor = b.numerator * a.denominator;
-  if (std::optional<int64_t> constant = divisor.constant()) {
+Result divide_reals(DType dtype, const Number& a, const Number& b) {
+  if (!are_exact(dtype, a, b)) return std::nullopt;
+  const Expr dividend = a.numerator * b.denominator, divisor = b.numerator * a.denominator;
+  if (const std::optional<int64_t> constant = divisor.constant()) {
     if (*constant == 0) return std::nullopt;
-    return *constant > 0 ? fraction(dividend, *constant) : fraction(-dividend, checked_subtract(0, *constant));
+    const Number quotient = fraction(*constant > 0 ? dividend : -dividend, std::abs(*constant));
+    if (is_power_of_two(quotient.denominator)) return if_exact(dtype, quotient);
+    return is_quotient(dtype, quotient) ? Result(quotient) : std::nullopt;
   }
   if (!proven_different(divisor, 0)) return std::nullopt;
-  Expr quotient = floor_div(dividend, divisor);
-  return proven_equal(quotient * divisor, dividend) ? Result(whole(quotient)) : std::nullopt;
+  const Expr quotient = floor_div(dividend, divisor);
+  return proven_equal(quotient * divisor, dividend) ? if_exact(dtype, whole(quotient)) : std::nullopt;
 }
 
-std::optional<bool> compare(ScalarOp op, const Expr& a, const Expr& b) {
-  switch (op) {
-    case ScalarOp::equal:
-      if (proven_equal(a, b)) return true;
-      return proven_different(a, b) ? std::optional(false) : std::nullopt;
-    case ScalarOp::less:
-      if (proven_less(a, b)) return true;
-      return proven_at_least(a, b) ? std::optional(false) : std::nullopt;
-    default:
-      if (proven_at_least(b, a)) return true;
-      return proven_less(b, a) ? std::optional(false) : std::nullopt;
-  }
+Result divide(DType dtype, const Number& a, const Number& b) {
+  return is_floating(dtype) ? divide_reals(dtype, a, b) : whole_if(divide_integers(a.numerator, b.numerator));
 }
 
-Result raise(const SymbolicNumber& base, const SymbolicNumber& exponent) {
+// The remainder with the divisor's sign; 0 where b is 0, as at run time.
+Result modulo_floor(DType dtype, const Number& a, const Number& b) {
+  if (is_floating(dtype) || !proven_at_least(b.numerator, 0)) return std::nullopt;
+  return whole(mod(a.numerator, proven_at_least(b.numerator, 1) ? b.numerator : max(b.numerator, 1)));
+}
+
+Result modulo_truncate(DType dtype, const Number& a, const Number& b) {
+  return proven_at_least(a.numerator, 0) ? modulo_floor(dtype, a, b) : std::nullopt;
+}
+
+Result raise(DType dtype, const Number& base, const Number& exponent) {
   constexpr int64_t maximum_exponent = 8;
-  std::optional<int64_t> count = exponent.denominator == 1 ? exponent.numerator.constant() : std::nullopt;
+  const std::optional<int64_t> count = exponent.denominator == 1 ? exponent.numerator.constant() : std::nullopt;
   if (!count || *count < 0 || *count > maximum_exponent) return std::nullopt;
-  SymbolicNumber power = whole(1);
-  for (int64_t i = 0; i < *count; ++i)
-    power = fraction(power.numerator * base.numerator, checked_multiply(power.denominator, base.denominator));
+  Result power = whole(1);
+  for (int64_t i = 0; i < *count && power; ++i) power = multiply(dtype, *power, base);
   return power;
 }
 
-// Operations whose operands are numbers without symbols, exactly as they are at run time.
-Result fold(BinaryFunction function, const SymbolicNumber& a, const SymbolicNumber& b) {
-  ScalarValue left{.integer = *a.numerator.constant()}, right{.integer = *b.numerator.constant()};
-  return whole(function(left, right).integer);
+Result minimum(DType dtype, const Number& a, const Number& b) {
+  if (!are_exact(dtype, a, b)) return std::nullopt;
+  const auto [left, right, denominator] = over_one_denominator(a, b);
+  return fraction(min(left, right), denominator);
 }
 
-Result integer_binary(ScalarOp op, const Expr& a, const Expr& b) {
-  switch (op) {
-    case ScalarOp::divide:
-      return whole_if(divide_integers(a, b));
-    case ScalarOp::modulo_floor:
-      return whole_if(remainder_of_integers(a, b));
-    case ScalarOp::modulo_truncate:
-      return proven_at_least(a, 0) ? whole_if(remainder_of_integers(a, b)) : std::nullopt;
-    default:
-      return std::nullopt;
-  }
+Result maximum(DType dtype, const Number& a, const Number& b) {
+  if (!are_exact(dtype, a, b)) return std::nullopt;
+  const auto [left, right, denominator] = over_one_denominator(a, b);
+  return fraction(max(left, right), denominator);
 }
 
-// What integers and reals share: operands brought to one denominator.
-Result common_binary(ScalarOp op, const SymbolicNumber& a, const SymbolicNumber& b) {
-  const int64_t denominator = std::lcm(a.denominator, b.denominator);
-  const Expr left = a.numerator * (denominator / a.denominator), right = b.numerator * (denominator / b.denominator);
-  switch (op) {
-    case ScalarOp::add:
-      return fraction(left + right, denominator);
-    case ScalarOp::subtract:
-      return fraction(left - right, denominator);
-    case ScalarOp::minimum:
-      return fraction(min(left, right), denominator);
-    case ScalarOp::maximum:
-      return fraction(max(left, right), denominator);
-    case ScalarOp::multiply:
-      return fraction(a.numerator * b.numerator, checked_multiply(a.denominator, b.denominator));
-    case ScalarOp::power:
-      return raise(a, b);
-    case ScalarOp::equal:
-    case ScalarOp::less:
-    case ScalarOp::less_or_equal: {
-      std::optional<bool> known = compare(op, left, right);
-      return known ? Result(boolean(*known)) : std::nullopt;
-    }
-    default:
-      return std::nullopt;
-  }
+// A rounded quotient may be compared with an integer.
+std::optional<Pair> comparable(DType dtype, const Number& a, const Number& b) {
+  const bool may = are_exact(dtype, a, b) || (a.denominator == 1 && is_exact(dtype, a)) ||
+                   (b.denominator == 1 && is_exact(dtype, b));
+  return may ? std::optional(over_one_denominator(a, b)) : std::nullopt;
 }
 
-Result round(ScalarOp op, const SymbolicNumber& a) {
-  if (a.denominator == 1) return a;
-  switch (op) {
-    case ScalarOp::floor:
-      return whole(floor_div(a.numerator, a.denominator));
-    case ScalarOp::ceil:
-      return whole(ceil_div(a.numerator, a.denominator));
-    case ScalarOp::truncate:
-      if (proven_at_least(a.numerator, 0)) return whole(floor_div(a.numerator, a.denominator));
-      if (proven_at_least(0, a.numerator)) return whole(ceil_div(a.numerator, a.denominator));
-      return std::nullopt;
-    case ScalarOp::round_even: {
-      std::optional<int64_t> constant = a.numerator.constant();
-      if (!constant) return std::nullopt;
-      return whole(
-          static_cast<int64_t>(std::nearbyint(static_cast<double>(*constant) / static_cast<double>(a.denominator))));
-    }
-    default:
-      return std::nullopt;
-  }
+// `holds` and `fails` are proofs.
+Result decided(bool holds, bool fails) { return holds || fails ? Result(boolean(holds)) : std::nullopt; }
+
+Result equal(DType dtype, const Number& a, const Number& b) {
+  const std::optional<Pair> pair = comparable(dtype, a, b);
+  return pair ? decided(proven_equal(pair->left, pair->right), proven_different(pair->left, pair->right))
+              : std::nullopt;
 }
 
-// Whether sums and products of such coefficients stay within 64 bits.
-bool is_moderate(const SymbolicNumber& a) {
+Result less(DType dtype, const Number& a, const Number& b) {
+  const std::optional<Pair> pair = comparable(dtype, a, b);
+  return pair ? decided(proven_less(pair->left, pair->right), proven_at_least(pair->left, pair->right)) : std::nullopt;
+}
+
+Result less_or_equal(DType dtype, const Number& a, const Number& b) {
+  const Result greater = less(dtype, b, a);
+  return greater ? logical_not(*greater) : std::nullopt;
+}
+
+// ------------------------------------------------------------------------------------------------- all operations
+
+// What is known of an operation on numbers that hold sizes. One without a rule is left to the run.
+struct Rule {
+  ScalarOp op;
+  Result (*unary)(const Number& a) = nullptr;
+  Result (*binary)(DType dtype, const Number& a, const Number& b) = nullptr;
+};
+
+constexpr std::array rules = {
+    Rule{ScalarOp::constant},
+    Rule{ScalarOp::index},
+    Rule{ScalarOp::load},
+    Rule{ScalarOp::accumulator},
+    Rule{ScalarOp::negate, negate},
+    Rule{ScalarOp::absolute, absolute},
+    Rule{ScalarOp::sign, sign},
+    Rule{ScalarOp::exponential},
+    Rule{ScalarOp::logarithm},
+    Rule{ScalarOp::square_root},
+    Rule{ScalarOp::reciprocal},
+    Rule{ScalarOp::floor, round_down},
+    Rule{ScalarOp::ceil, round_up},
+    Rule{ScalarOp::round_even, round_even},
+    Rule{ScalarOp::truncate, truncate},
+    Rule{ScalarOp::sine},
+    Rule{ScalarOp::cosine},
+    Rule{ScalarOp::tangent},
+    Rule{ScalarOp::arc_sine},
+    Rule{ScalarOp::arc_cosine},
+    Rule{ScalarOp::arc_tangent},
+    Rule{ScalarOp::hyperbolic_sine},
+    Rule{ScalarOp::hyperbolic_cosine},
+    Rule{ScalarOp::hyperbolic_tangent},
+    Rule{ScalarOp::arc_hyperbolic_sine},
+    Rule{ScalarOp::arc_hyperbolic_cosine},
+    Rule{ScalarOp::arc_hyperbolic_tangent},
+    Rule{ScalarOp::error_function},
+    Rule{ScalarOp::logical_not, logical_not},
+    Rule{ScalarOp::bitwise_not},
+    Rule{ScalarOp::is_nan, is_special},
+    Rule{ScalarOp::is_infinite, is_special},
+    Rule{ScalarOp::cast},  // symbolic_cast
+    Rule{ScalarOp::reinterpret},
+    Rule{ScalarOp::add, nullptr, add},
+    Rule{ScalarOp::subtract, nullptr, subtract},
+    Rule{ScalarOp::multiply, nullptr, multiply},
+    Rule{ScalarOp::divide, nullptr, divide},
+    Rule{ScalarOp::modulo_floor, nullptr, modulo_floor},
+    Rule{ScalarOp::modulo_truncate, nullptr, modulo_truncate},
+    Rule{ScalarOp::power, nullptr, raise},
+    Rule{ScalarOp::minimum, nullptr, minimum},
+    Rule{ScalarOp::maximum, nullptr, maximum},
+    Rule{ScalarOp::equal, nullptr, equal},
+    Rule{ScalarOp::less, nullptr, less},
+    Rule{ScalarOp::less_or_equal, nullptr, less_or_equal},
+    Rule{ScalarOp::logical_and},
+    Rule{ScalarOp::logical_or},
+    Rule{ScalarOp::logical_xor},
+    Rule{ScalarOp::bitwise_and},
+    Rule{ScalarOp::bitwise_or},
+    Rule{ScalarOp::bitwise_xor},
+    Rule{ScalarOp::shift_left},
+    Rule{ScalarOp::shift_right},
+    Rule{ScalarOp::random_bits},
+    Rule{ScalarOp::select},  // PointEvaluator
+    Rule{ScalarOp::string_function},
+};
+
+constexpr bool is_in_order() {
+  for (size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].op != static_cast<ScalarOp>(i)) return false;
+  return rules.back().op == ScalarOp::string_function;
+}
+static_assert(is_in_order(), "a row for each operation, in the order of ScalarOp");
+
+const Rule& rule(ScalarOp op) { return rules.at(static_cast<size_t>(op)); }
+
+// The types whose arithmetic on sizes has rules: the others wrap or saturate soon.
+bool has_rules(DType dtype) {
+  return dtype == DType::int64 || dtype == DType::int32 || dtype == DType::boolean || is_floating(dtype);
+}
+
+// The type that an operation on this one is computed in.
+DType computed_in(DType dtype) { return info(dtype).compute; }
+
+DType type_of_result(ScalarOp op, DType operand) {
+  return row(op).gives_boolean ? DType::boolean : computed_in(operand);
+}
+
+// Whether intermediate numbers stay within 64 bits.
+constexpr int64_t maximum_denominator = 1024;
+bool is_moderate(const Number& a) {
   constexpr int64_t largest = int64_t{1} << 30;
-  for (const Term& term : a.numerator.terms())
-    if (term.coefficient > largest || term.coefficient < -largest) return false;
-  return true;
+  return a.denominator <= maximum_denominator && std::ranges::all_of(a.numerator.terms(), [](const Term& term) {
+           return term.coefficient <= largest && term.coefficient >= -largest;
+         });
 }
 
 bool only_compares(ScalarOp op) {
@@ -165,69 +381,57 @@ bool only_compares(ScalarOp op) {
          op == ScalarOp::less_or_equal;
 }
 
-Result limited(Result number) { return number && number->denominator <= maximum_denominator ? number : std::nullopt; }
-
 }  // namespace
 
 std::optional<Expr> SymbolicNumber::integer() const {
   return denominator == 1 ? std::optional(numerator) : std::nullopt;
 }
 
+std::optional<ScalarValue> SymbolicNumber::known(DType dtype) const {
+  const std::optional<int64_t> constant = numerator.constant();
+  if (!constant || !is_power_of_two(denominator)) return std::nullopt;
+  if (is_floating(dtype))
+    return ScalarValue{.number = static_cast<double>(*constant) / static_cast<double>(denominator)};
+  return ScalarValue{.integer = *constant};
+}
+
 Result symbolic_constant(DType dtype, ScalarValue value) {
   if (!is_floating(dtype)) return whole(value.integer);
-  constexpr double largest = 1 << 24;
-  for (int64_t denominator = 1; denominator <= maximum_denominator; denominator *= 2) {
+  constexpr double largest = int64_t{1} << 53;
+  for (int64_t denominator = 1; denominator < int64_t{1} << 62; denominator *= 2) {
     const double numerator = value.number * static_cast<double>(denominator);
     if (!(std::fabs(numerator) <= largest)) return std::nullopt;  // also a NaN
-    if (numerator == std::floor(numerator)) return SymbolicNumber{static_cast<int64_t>(numerator), denominator};
+    if (numerator == std::floor(numerator)) return Number{static_cast<int64_t>(numerator), denominator};
   }
   return std::nullopt;
 }
 
 Result symbolic_unary(ScalarOp op, DType operand, const SymbolicNumber& a) {
-  if (operand == DType::boolean)
-    return op == ScalarOp::logical_not ? Result(whole(Expr(1) - a.numerator)) : std::nullopt;
-  if (!is_signed_integer(operand) && !is_floating(operand)) return std::nullopt;
-  switch (op) {
-    case ScalarOp::negate:
-      return SymbolicNumber{-a.numerator, a.denominator};
-    case ScalarOp::absolute:
-      return SymbolicNumber{max(a.numerator, -a.numerator), a.denominator};
-    case ScalarOp::sign:
-      if (proven_at_least(a.numerator, 1)) return whole(1);
-      if (proven_less(a.numerator, 0)) return whole(-1);
-      return proven_equal(a.numerator, 0) ? Result(whole(0)) : std::nullopt;
-    case ScalarOp::is_nan:
-    case ScalarOp::is_infinite:
-      return boolean(false);
-    case ScalarOp::reciprocal:
-      return limited(divide_reals(whole(1), a));
-    default:
-      return round(op, a);
-  }
+  if (const std::optional<ScalarValue> value = a.known(operand))
+    return symbolic_constant(type_of_result(op, operand), unary_function(op, operand)(*value));
+  const auto compute = rule(op).unary;
+  return compute != nullptr && has_rules(operand) ? compute(a) : std::nullopt;
 }
 
 Result symbolic_binary(ScalarOp op, DType operand, const SymbolicNumber& a, const SymbolicNumber& b) {
-  if (is_floating(operand) && !(is_moderate(a) && is_moderate(b))) return std::nullopt;
-  if (is_floating(operand)) return limited(op == ScalarOp::divide ? divide_reals(a, b) : common_binary(op, a, b));
-  if (a.numerator.constant() && b.numerator.constant()) return fold(binary_function(op, operand), a, b);
-  if (!is_signed_integer(operand)) return std::nullopt;
-  if (!only_compares(op) && !(is_moderate(a) && is_moderate(b))) return std::nullopt;
-  if (Result result = common_binary(op, a, b)) return result;
-  return integer_binary(op, a.numerator, b.numerator);
+  if (const std::optional<ScalarValue> left = a.known(operand), right = b.known(operand); left && right)
+    return symbolic_constant(type_of_result(op, operand), binary_function(op, operand)(*left, *right));
+  const auto compute = rule(op).binary;
+  if (compute == nullptr || !has_rules(operand)) return std::nullopt;
+  const bool may_be_large = only_compares(op) && !is_floating(operand);
+  if (!may_be_large && !(is_moderate(a) && is_moderate(b))) return std::nullopt;
+  const Result result = compute(computed_in(operand), a, b);
+  return result && result->denominator <= maximum_denominator ? result : std::nullopt;
 }
 
 Result symbolic_cast(DType to, DType from, const SymbolicNumber& a) {
-  if (is_floating(to)) return info(to).bits < 16 ? std::nullopt : Result(a);
-  if (to == DType::boolean) {
-    if (proven_different(a.numerator, 0)) return boolean(true);
-    return proven_equal(a.numerator, 0) ? Result(boolean(false)) : std::nullopt;
-  }
-  Result truncated = round(ScalarOp::truncate, a);
-  if (!truncated) return std::nullopt;
-  if (std::optional<int64_t> constant = truncated->numerator.constant())
-    return whole(cast_function(to, DType::int64)({.integer = *constant}).integer);
-  return is_signed_integer(to) ? truncated : std::nullopt;
+  if (const std::optional<ScalarValue> value = a.known(from))
+    return symbolic_constant(to, cast_function(to, from)(*value));
+  if (is_floating(to)) return is_exact(to, a) ? Result(a) : std::nullopt;
+  if (to == DType::boolean) return decided(proven_different(a.numerator, 0), proven_equal(a.numerator, 0));
+  const Result truncated = truncate(a);
+  if (!truncated || (to != DType::int64 && to != DType::int32)) return std::nullopt;
+  return is_within_integer(to, *truncated) ? truncated : std::nullopt;
 }
 
 }  // namespace onnxc

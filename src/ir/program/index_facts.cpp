@@ -102,6 +102,9 @@ bool compares_indices(const Scalar& condition) {
 void assume(Facts& facts, const Scalar& condition, bool holds) {
   const ScalarNode& node = *condition;
   switch (node.op) {
+    case ScalarOp::constant:  // what stands behind the other value never runs
+      if (is_truth(condition, !holds)) facts.at_least(0, 1);
+      return;
     case ScalarOp::logical_not:
       return assume(facts, node.operands[0], !holds);
     case ScalarOp::logical_and:

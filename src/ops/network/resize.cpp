@@ -62,42 +62,51 @@ AxisNumbers numbers_of(const DefineContext& c, const ResizeSpec& spec, const Res
   return result;
 }
 
-// The node binds the output of each named axis, then with antialias the reach of each.
+// Whether the run says how far the stretched kernel reaches along an axis.
+bool has_reach_of_run(const ResizeSpec& spec, const ResizeAxis& axis) {
+  return spec.antialias && axis.is_sized_by_run && !axis.scale;
+}
+
+// The node binds the output of each axis that a run sizes, then the reaches.
 void make_run_time_symbols(InferContext& c, ResizeSpec& spec) {
   for (size_t i = 0; i < spec.axes.size(); ++i)
-    if (spec.axes[i].place) spec.axes[i].output = c.run_time_dim(0, i);
+    if (spec.axes[i].is_sized_by_run) spec.axes[i].output = c.run_time_dim(0, i);
   for (size_t i = 0; i < spec.axes.size(); ++i)
-    if (spec.axes[i].place && spec.antialias)
+    if (has_reach_of_run(spec, spec.axes[i]))
       c.run_time_symbol("reach", {0, Bounds::infinity}, fmt::format("how far axis {}'s kernel reaches", i));
 }
 
-// floor(input * scale) (ONNX Resize 19); with one scale for all axes, rounded to the nearest.
+// floor(input * scale) (ONNX Resize 19); with one scale for all axes, rounded to the nearest, halves up. The product is
+// rounded to float32, so that nothing is added to it: a fused multiply-add would not round it.
 Scalar resized_extent(const ResizeSpec& spec, const ResizeAxis& axis, const Scalar& scale) {
-  Scalar scaled = real(axis.input) * scale;
-  if (!spec.common_scale_sizes.empty()) scaled = scaled + real(0.5);
-  return scalar::cast(DType::int64, scalar::unary(ScalarOp::floor, scaled));
+  const Scalar scaled = real(axis.input) * scale;
+  if (spec.common_scale_sizes.empty()) return scalar::cast(DType::int64, scalar::unary(ScalarOp::floor, scaled));
+  const Scalar halves = scalar::cast(DType::int64, scalar::unary(ScalarOp::floor, scaled * real(2.0)));
+  return (halves + scalar::integer_constant(DType::int64, 1)) / scalar::integer_constant(DType::int64, 2);
+}
+
+Scalar reach_of_run(const ResizeSpec& spec, const Scalar& scale) {
+  const Scalar stretch = scalar::binary(ScalarOp::minimum, scale, real(1.0));
+  const Scalar reach = scalar::unary(ScalarOp::ceil, real(static_cast<double>(support(spec))) / stretch);
+  // So small a scale leaves no element that would read.
+  return scalar::cast(DType::int64, scalar::binary(ScalarOp::minimum, reach, real(0x1p40)));
 }
 
 // Binds what make_run_time_symbols left to the run, and puts it into the spec and the numbers.
 void bind_run_time_symbols(DefineContext& c, ResizeSpec& spec, std::vector<AxisNumbers>& numbers) {
   const std::vector<Expr> symbols = symbols_of(c.node());
-  std::vector<Scalar> extents, reaches;
+  std::vector<Scalar> values;
   for (size_t i = 0; i < spec.axes.size(); ++i) {
-    if (!spec.axes[i].place) continue;
-    spec.axes[i].output = symbols[extents.size()];
-    extents.push_back(resized_extent(spec, spec.axes[i], numbers[i].scale));
-    const Scalar stretch = scalar::binary(ScalarOp::minimum, numbers[i].scale, real(1.0));
-    const Scalar reach = scalar::unary(ScalarOp::ceil, real(static_cast<double>(support(spec))) / stretch);
-    // So small a scale leaves no element that would read.
-    reaches.push_back(scalar::cast(DType::int64, scalar::binary(ScalarOp::minimum, reach, real(0x1p40))));
+    if (!spec.axes[i].is_sized_by_run) continue;
+    spec.axes[i].output = symbols[values.size()];
+    values.push_back(resized_extent(spec, spec.axes[i], numbers[i].scale));
   }
-  if (spec.antialias) {
-    size_t next = extents.size();
-    for (size_t i = 0; i < spec.axes.size(); ++i)
-      if (spec.axes[i].place) numbers[i].reach = symbols[next++];
-    extents.insert(extents.end(), reaches.begin(), reaches.end());
+  for (size_t i = 0; i < spec.axes.size(); ++i) {
+    if (!has_reach_of_run(spec, spec.axes[i])) continue;
+    numbers[i].reach = symbols[values.size()];
+    values.push_back(reach_of_run(spec, numbers[i].scale));
   }
-  c.bind(symbols, extents);
+  c.bind(symbols, values);
 }
 
 // ------------------------------------------------------------------------------------------------ coordinates
@@ -223,7 +232,7 @@ Scalar antialiased(NestBuilder& nest, const ResizeSpec& spec, const Operand& x, 
 void infer_resize(InferContext& c) {
   c.check(c.dtype(0) != DType::string, "strings cannot be interpolated");
   ResizeSpec spec = resolve_resize(c);
-  if (spec.is_decided_by_run()) make_run_time_symbols(c, spec);
+  make_run_time_symbols(c, spec);
   Shape shape;
   for (const ResizeAxis& axis : spec.axes) {
     c.check(!proven_less(axis.output, 0), "a size of {}", axis.output.to_string());
@@ -259,7 +268,7 @@ void define_resize(DefineContext& c) {
   Operand x = c.in(0), y = c.out(0);
   std::vector<AxisNumbers> numbers;
   for (const ResizeAxis& axis : spec.axes) numbers.push_back(numbers_of(c, spec, axis));
-  if (spec.is_decided_by_run()) bind_run_time_symbols(c, spec, numbers);
+  bind_run_time_symbols(c, spec, numbers);
   NestBuilder nest("resize");
   std::vector<Expr> out = nest.parallel(y.shape);
   bool crops = spec.coordinates == Coordinates::tf_crop_and_resize;

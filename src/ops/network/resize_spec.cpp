@@ -1,7 +1,9 @@
 #include "ops/network/resize_spec.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "ir/interpreter/symbolic_number.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -42,22 +44,38 @@ bool is_known_by_run(const NodeReader& c, size_t input, std::string_view name, s
   return true;
 }
 
-// floor(extent * scale), exactly for a symbolic extent: a float is an integer over a power of two.
-Expr scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
+// A size by a product in float32, of a known extent.
+int64_t known_size(const NodeReader& c, float rounded, int64_t extent, float scale) {
+  c.check(rounded < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", extent, scale);
+  return static_cast<int64_t>(rounded);
+}
+
+// floor(extent * scale) with the product in float32 as an expression; nothing where it may be rounded.
+std::optional<Expr> scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
   c.check(std::isfinite(scale) && scale > 0 && scale < 1e6F,
           "a scale of {}; a positive value below 1000000 is expected", scale);
-  if (std::optional<int64_t> constant = extent.constant()) {
-    const float scaled = std::floor(static_cast<float>(*constant) * scale);
-    c.check(scaled < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", *constant, scale);
-    return static_cast<int64_t>(scaled);
-  }
-  int64_t denominator = 1;
-  double numerator = scale;
-  while (numerator != std::floor(numerator) && denominator < (1LL << 40)) {
-    numerator *= 2;
-    denominator *= 2;
-  }
-  return floor_div(extent * static_cast<int64_t>(numerator), denominator);
+  if (const std::optional<int64_t> known = extent.constant())
+    return known_size(c, std::floor(static_cast<float>(*known) * scale), *known, scale);
+  if (scale == std::floor(scale)) return extent * static_cast<int64_t>(scale);
+  // Any extent is a size, whatever it was computed from.
+  const Symbol size = Symbol::dim("size", {0, std::max<int64_t>(extent.bounds().maximum, 0)});
+  const std::optional<SymbolicNumber> factor =
+      symbolic_constant(DType::float32, {.number = static_cast<double>(scale)});
+  if (!factor) return std::nullopt;
+  const auto product = symbolic_binary(ScalarOp::multiply, DType::float32, {size}, *factor);
+  const auto rounded = product ? symbolic_unary(ScalarOp::floor, DType::float32, *product) : std::nullopt;
+  return rounded ? std::optional(rounded->numerator.substitute({{size, extent}})) : std::nullopt;
+}
+
+void scale_axis(const NodeReader& c, ResizeAxis& axis, float scale) {
+  axis.scale = scale;
+  const std::optional<Expr> size = scaled_extent(c, axis.input, scale);
+  axis.is_sized_by_run = !size;
+  if (size) axis.output = *size;
+}
+
+void leave_to_run(const std::vector<size_t>& axes, ResizeSpec& spec) {
+  for (const size_t axis : axes) spec.axes[axis].is_sized_by_run = true;
 }
 
 // Sizes that keep the aspect ratio (18): one scale for all the axes, and dims rounded to the nearest.
@@ -72,7 +90,7 @@ void keep_aspect_ratio(const NodeReader& c, const std::vector<size_t>& axes, Res
     std::optional<int64_t> from = spec.axes[axis].input.constant(), to = spec.axes[axis].output.constant();
     if (!from || !to) {
       for (size_t each : axes) spec.common_scale_sizes.push_back(spec.axes[each].output);
-      return;
+      return leave_to_run(axes, spec);
     }
     c.check(*from >= 1 && *to >= 0, "an axis of {} elements cannot be resized to {}", *from, *to);
     float ratio = static_cast<float>(*to) / static_cast<float>(*from);
@@ -80,10 +98,8 @@ void keep_aspect_ratio(const NodeReader& c, const std::vector<size_t>& axes, Res
   }
   for (size_t axis : axes) {
     spec.axes[axis].scale = scale;
-    auto extent = static_cast<float>(*spec.axes[axis].input.constant());
-    const float scaled = std::floor(scale * extent + 0.5F);
-    c.check(scaled < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", extent, scale);
-    spec.axes[axis].output = static_cast<int64_t>(scaled);
+    const int64_t extent = *spec.axes[axis].input.constant();
+    spec.axes[axis].output = known_size(c, std::round(scale * static_cast<float>(extent)), extent, scale);
   }
 }
 
@@ -122,12 +138,10 @@ void read_extents(const NodeReader& c, const std::vector<size_t>& axes, ResizeSp
   std::vector<float> scales = read_floats(c, scales_input(c), "scales");
   if (is_known_by_run(c, scales_input(c), "scales", axes.size())) {
     spec.scales_input = scales_input(c);
+    leave_to_run(axes, spec);
   } else if (!scales.empty()) {
     c.check(scales.size() == axes.size(), "{} scales are given for {} axes", scales.size(), axes.size());
-    for (size_t i = 0; i < axes.size(); ++i) {
-      spec.axes[axes[i]].scale = scales[i];
-      spec.axes[axes[i]].output = scaled_extent(c, c.shape(0)[axes[i]], scales[i]);
-    }
+    for (size_t i = 0; i < axes.size(); ++i) scale_axis(c, spec.axes[axes[i]], scales[i]);
   } else {
     c.check(c.has_input(3), "neither scales nor sizes are given");
     std::vector<Expr> sizes = *c.integers_from(3, "sizes");
@@ -148,6 +162,11 @@ void read_region(const NodeReader& c, const std::vector<size_t>& axes, ResizeSpe
     spec.axes[axes[i]].roi_begin = roi[i];
     spec.axes[axes[i]].roi_end = roi[axes.size() + i];
   }
+}
+
+bool may_shrink(const ResizeAxis& axis) {
+  if (axis.is_sized_by_run) return !axis.scale || *axis.scale < 1;
+  return !proven_at_least(axis.output, axis.input);
 }
 
 }  // namespace
@@ -171,9 +190,8 @@ ResizeSpec resolve_resize(const NodeReader& c) {
 
   read_extents(c, axes, spec);
   if (spec.coordinates == Coordinates::tf_crop_and_resize) read_region(c, axes, spec);
-  bool shrinks = spec.is_decided_by_run();
-  for (const ResizeAxis& axis : spec.axes) shrinks = shrinks || !proven_at_least(axis.output, axis.input);
-  spec.antialias = c.integer("antialias", 0) != 0 && shrinks && spec.interpolation != Interpolation::nearest;
+  spec.antialias = c.integer("antialias", 0) != 0 && std::ranges::any_of(spec.axes, may_shrink) &&
+                   spec.interpolation != Interpolation::nearest;
   return spec;
 }
 

@@ -1,6 +1,10 @@
 // The attributes of Resize and Upsample, resolved once: defaults, versions and the places of inputs are gone. Shape
 // inference, the definition and every kernel read this and nothing else. Scales and a region may be known only when the
 // model runs.
+//
+// By a scale an axis gets floor(extent * scale), of the product in float32, as onnxruntime and PyTorch compute it. That
+// is an expression of a free extent if the product is not rounded for any: the scale is an integer or a power of two,
+// or the extent is bounded (--dim). Otherwise a run computes it: 10 * 0.7 is 7 in float32, and less in exact numbers.
 #pragma once
 
 #include <optional>
@@ -35,6 +39,8 @@ struct ResizeAxis {
   float roi_begin = 0, roi_end = 1;
   // Its place among the axes that are named. Absent: it is none of them.
   std::optional<int64_t> place = {};
+  // The node binds `output`: what makes it is known only in a run, or the float32 product is no expression.
+  bool is_sized_by_run = false;
 
   bool is_kept() const { return proven_equal(input, output) && (!scale || *scale == 1); }
 };
@@ -50,12 +56,10 @@ struct ResizeSpec {
   std::vector<ResizeAxis> axes;  // of the tensor, those that are kept too
 
   // What only a run knows: the inputs with the scales and with the region; one scale for all the named axes, the least
-  // or the greatest that these sizes ask for. The outputs of the named axes are then bound by the node.
+  // or the greatest that these sizes ask for.
   std::optional<size_t> scales_input, roi_input;
   std::vector<Expr> common_scale_sizes;
   bool takes_least_scale = false;
-
-  bool is_decided_by_run() const { return scales_input || !common_scale_sizes.empty(); }
 };
 
 // Fails for a mode that ONNX does not define; for scales, sizes or a region that are not as many as the axes; for a

@@ -123,22 +123,7 @@ void find_equal(const Graph& graph, Replacements& replacements, std::vector<Size
 void infer_again(Graph& graph, const Replacements& replacements) {
   for (Value* input : graph.inputs)
     for (Expr& dim : *input->shape) dim = dim.substitute(replacements);
-  for (const auto& node : graph.nodes()) {
-    node->bound_symbols.clear();
-    for (Value* output : node->outputs) {
-      if (output == nullptr) continue;
-      output->shape.reset();
-      output->elements.reset();
-      output->elements_at_run_time = false;
-    }
-  }
-  for (Value* input : graph.inputs) {
-    input->elements.reset();
-    input->elements_at_run_time = false;
-  }
-  graph.run_time_symbols.clear();
-  graph.guards.clear();
-  infer_shapes(graph);
+  infer_shapes_again(graph);
 }
 
 // A later rule on the same dim says more than an earlier one.

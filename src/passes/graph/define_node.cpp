@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/interpreter/interpreter.h"
+#include "ir/loops/scalar_arithmetic.h"
 #include "ops/op.h"
 
 namespace onnxc {
@@ -81,15 +82,24 @@ Program define_node(const Node& node) {
   return program;
 }
 
-std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, int64_t maximum_steps,
-                                                            int64_t& steps_left) {
-  if (node.random_stream) return std::nullopt;
-  std::vector<Tensor> inputs;
-  for (const Value* input : distinct_inputs(node)) {
-    if (!input->constant) return std::nullopt;
-    inputs.push_back(*input->constant);
+std::optional<Tensor> known_tensor(const Value& value) {
+  if (value.constant) return value.constant;
+  if (!value.elements || !has_constant_shape(&value)) return std::nullopt;
+  Tensor tensor = Tensor::zeros(value.dtype, *constant_dims(*value.shape));
+  internal_check(tensor.size() == static_cast<int64_t>(value.elements->size()), "as many elements as the shape says");
+  const StoreFunction store = store_function(value.dtype);
+  std::byte* to = tensor.mutable_bytes();
+  for (const Expr& element : *value.elements) {
+    if (!element.constant()) return std::nullopt;
+    store(to, {.integer = *element.constant()});
+    to += element_size(value.dtype);
   }
-  if (node.op->define == nullptr) return std::nullopt;
+  return tensor;
+}
+
+std::optional<std::vector<Tensor>> compute_outputs(const Node& node, const std::vector<Tensor>& inputs,
+                                                   int64_t maximum_steps, int64_t& steps_left) {
+  if (node.random_stream || node.op->define == nullptr) return std::nullopt;
   if (!std::ranges::all_of(distinct_outputs(node), has_constant_shape)) return std::nullopt;
   Program program = define_node(node);
   if (calls_string_functions(program)) return std::nullopt;

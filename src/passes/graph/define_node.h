@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "ir/graph.h"
 #include "ir/program/program.h"
@@ -20,10 +22,13 @@ void do_naming(const Node& node, const std::function<void()>& work);
 std::vector<Value*> distinct_inputs(const Node& node);
 std::vector<Value*> distinct_outputs(const Node& node);
 
-// The values of `distinct_outputs`, computed from inputs that are all constants. Nothing when one is not, a shape is
-// symbolic, the definition is not all loops or calls string functions, or the loops take more than `maximum_steps`
-// rounds or more than are left of `steps_left`, of which they are taken. Nor for a node that draws random numbers.
-std::optional<std::vector<Tensor>> compute_constant_outputs(const Node& node, int64_t maximum_steps,
-                                                            int64_t& steps_left);
+// The tensor that a value is known to be: a constant, or elements that are all numbers.
+std::optional<Tensor> known_tensor(const Value& value);
+
+// The values of `distinct_outputs`, computed from those of `distinct_inputs`. Nothing when a shape is symbolic, the
+// definition is not all loops or calls string functions, or the loops take more than `maximum_steps` rounds or more
+// than are left of `steps_left`, of which they are taken. Nor for a node that draws random numbers.
+std::optional<std::vector<Tensor>> compute_outputs(const Node& node, const std::vector<Tensor>& inputs,
+                                                   int64_t maximum_steps, int64_t& steps_left);
 
 }  // namespace onnxc

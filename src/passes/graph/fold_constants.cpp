@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/loops/scalar_arithmetic.h"
+#include "passes/graph/apply_size_rules.h"
 #include "passes/graph/define_node.h"
+#include "passes/graph/infer_shapes.h"
 #include "support/checked.h"
 
 namespace onnxc {
@@ -31,25 +32,30 @@ bool is_worth_folding(const Node& node, const FoldLimits& limits) {
   return to <= limits.maximum_bytes && to / limits.maximum_growth <= from;
 }
 
-// The tensor that the elements of a value are, when all are numbers.
-std::optional<Tensor> elements_as_tensor(const Value& value) {
-  std::optional<std::vector<int64_t>> dims = constant_dims(*value.shape);
-  if (!value.elements || !dims) return std::nullopt;
-  Tensor tensor = Tensor::zeros(value.dtype, *dims);
-  internal_check(tensor.size() == static_cast<int64_t>(value.elements->size()), "as many elements as the shape says");
-  const StoreFunction store = store_function(value.dtype);
-  std::byte* to = tensor.mutable_bytes();
-  for (const Expr& element : *value.elements) {
-    if (!element.constant()) return std::nullopt;
-    store(to, {.integer = *element.constant()});
-    to += element_size(value.dtype);
-  }
-  return tensor;
+// Whether shape inference left sizes to the run that this value decides.
+bool decides_sizes(const Value& value) {
+  return value.elements_at_run_time ||
+         std::ranges::any_of(value.uses, [](const Use& use) { return !use.node->bound_symbols.empty(); });
 }
 
-void replace_by_constant(Graph& graph, Value* value, Tensor tensor) {
-  graph.replace_uses(value, graph.add_constant(value->name, std::move(tensor)));
-}
+// Puts constants in the place of values.
+class Replacer {
+ public:
+  explicit Replacer(Graph& graph) : graph_(graph) {}
+
+  void replace(Value* value, Tensor tensor) {
+    decides_sizes_ |= decides_sizes(*value);
+    // The branches that ask it name it, not its uses.
+    if (value->elements_at_run_time) value->constant = tensor;
+    graph_.replace_uses(value, graph_.add_constant(value->name, std::move(tensor)));
+  }
+
+  bool has_decided_sizes() const { return decides_sizes_; }
+
+ private:
+  Graph& graph_;
+  bool decides_sizes_ = false;
+};
 
 int64_t bytes_of_constants(const Graph& graph) {
   int64_t sum = 0;
@@ -74,24 +80,37 @@ void take_bytes_of_results(const Node& node, const FoldLimits& limits, Left& lef
   left.bytes -= bytes;
 }
 
-void fold_node(Graph& graph, const Node& node, const FoldLimits& limits, Left& left) {
+void fold_node(const Node& node, const FoldLimits& limits, Left& left, Replacer& replacer) {
   std::vector<Value*> outputs = distinct_outputs(node);
   if (is_worth_folding(node, limits)) {
     take_bytes_of_results(node, limits, left);
-    if (std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, limits.maximum_steps, left.steps)) {
-      for (size_t i = 0; i < outputs.size(); ++i) replace_by_constant(graph, outputs[i], (*results)[i]);
+    std::vector<Tensor> inputs;
+    for (const Value* input : distinct_inputs(node)) inputs.push_back(*input->constant);
+    if (std::optional<std::vector<Tensor>> results = compute_outputs(node, inputs, limits.maximum_steps, left.steps)) {
+      for (size_t i = 0; i < outputs.size(); ++i) replacer.replace(outputs[i], (*results)[i]);
       return;
     }
   }
   for (Value* output : outputs)
-    if (std::optional<Tensor> tensor = elements_as_tensor(*output)) replace_by_constant(graph, output, *tensor);
+    if (std::optional<Tensor> tensor = known_tensor(*output)) replacer.replace(output, *tensor);
+}
+
+// Whether a value became a constant that decides sizes.
+bool fold_nodes(Graph& graph, const FoldLimits& limits, Left& left) {
+  Replacer replacer(graph);
+  for (const auto& node : graph.nodes()) fold_node(*node, limits, left, replacer);
+  return replacer.has_decided_sizes();
 }
 
 }  // namespace
 
 void fold_constants(Graph& graph, const FoldLimits& limits) {
   Left left{limits.total_steps, limits.all_constants_bytes - bytes_of_constants(graph)};
-  for (const auto& node : graph.nodes()) fold_node(graph, *node, limits, left);
+  while (fold_nodes(graph, limits, left)) {
+    infer_shapes_again(graph);
+    apply_size_rules(graph);
+    graph.erase_unused();
+  }
   graph.erase_unused();
 }
 

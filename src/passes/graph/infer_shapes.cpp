@@ -31,22 +31,6 @@ bool dequantizes_weights(const Node& node) {
          });
 }
 
-// Small outputs of constant inputs become constants: shapes may depend on their values, whatever their type.
-void fold_small(Graph& graph, const Node& node, int64_t& steps_left) {
-  constexpr int64_t maximum_steps = 1 << 20;
-  if (dequantizes_weights(node)) return;
-  std::vector<Value*> outputs = distinct_outputs(node);
-  if (!std::all_of(outputs.begin(), outputs.end(), [](const Value* value) { return is_small(*value); })) return;
-  std::optional<std::vector<Tensor>> results = compute_constant_outputs(node, maximum_steps, steps_left);
-  if (!results) return;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Value* folded = graph.add_constant(outputs[i]->name, (*results)[i]);
-    outputs[i]->elements = folded->elements;
-    // The value itself stays where the model gives it out.
-    for (const Use& use : std::vector<Use>(outputs[i]->uses)) graph.set_input(use.node, use.index, folded);
-  }
-}
-
 // Elements of values that are no integers, on their way between nodes: exporters scale sizes in floats
 // (Cast -> Mul -> Floor -> Cast in front of a Resize).
 using RealElements = std::unordered_map<const Value*, SymbolicElements>;
@@ -56,6 +40,47 @@ struct Inference {
   RealElements reals;
   int64_t steps_left = 1 << 27;  // of the loops that are run to learn small constants
 };
+
+// The tensor that a value is known to be, also where shape arithmetic gave its reals.
+std::optional<Tensor> known_tensor(const Value& value, const RealElements& reals) {
+  if (std::optional<Tensor> known = known_tensor(value)) return known;
+  const auto found = reals.find(&value);
+  if (found == reals.end()) return std::nullopt;
+  Tensor tensor = Tensor::zeros(value.dtype, *constant_dims(*value.shape));
+  const StoreFunction store = store_function(value.dtype);
+  std::byte* to = tensor.mutable_bytes();
+  for (const SymbolicNumber& element : found->second) {
+    const std::optional<ScalarValue> number = element.known(value.dtype);
+    if (!number) return std::nullopt;
+    store(to, *number);
+    to += element_size(value.dtype);
+  }
+  return tensor;
+}
+
+// Small outputs of known inputs become constants: shapes may depend on their values, whatever their type. Returns
+// whether they did.
+bool fold_small(Graph& graph, const Node& node, Inference& inference) {
+  constexpr int64_t maximum_steps = 1 << 20;
+  if (dequantizes_weights(node)) return false;
+  std::vector<Value*> outputs = distinct_outputs(node);
+  if (!std::all_of(outputs.begin(), outputs.end(), [](const Value* value) { return is_small(*value); })) return false;
+  std::vector<Tensor> inputs;
+  for (const Value* input : distinct_inputs(node)) {
+    std::optional<Tensor> known = known_tensor(*input, inference.reals);
+    if (!known) return false;
+    inputs.push_back(*std::move(known));
+  }
+  std::optional<std::vector<Tensor>> results = compute_outputs(node, inputs, maximum_steps, inference.steps_left);
+  if (!results) return false;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Value* folded = graph.add_constant(outputs[i]->name, (*results)[i]);
+    outputs[i]->elements = folded->elements;
+    // The value itself stays where the model gives it out.
+    for (const Use& use : std::vector<Use>(outputs[i]->uses)) graph.set_input(use.node, use.index, folded);
+  }
+  return true;
+}
 
 std::optional<SymbolicElements> known_elements(const Value& value, const RealElements& reals) {
   if (value.elements) {
@@ -116,8 +141,7 @@ void infer_node(Graph& graph, Node& node, Inference& inference) {
                "its output has {} axes; at most {} are allowed", output->shape->size(), Limits::max_rank);
     check_bytes(*output);
   }
-  fold_small(graph, node, inference.steps_left);
-  infer_elements(node, inference.reals);
+  if (!fold_small(graph, node, inference)) infer_elements(node, inference.reals);
 }
 
 // Whether a node runs, as a product of 0 or 1 for each branch around it. Branches that are certainly taken are dropped:
@@ -262,6 +286,25 @@ class ShapeInference {
 }  // namespace
 
 void infer_shapes(Graph& graph) { ShapeInference(graph).run(); }
+
+void infer_shapes_again(Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    node->bound_symbols.clear();
+    for (Value* output : node->outputs) {
+      if (output == nullptr) continue;
+      output->shape.reset();
+      output->elements.reset();
+      output->elements_at_run_time = false;
+    }
+  }
+  for (Value* input : graph.inputs) {
+    input->elements.reset();
+    input->elements_at_run_time = false;
+  }
+  graph.run_time_symbols.clear();
+  graph.guards.clear();
+  infer_shapes(graph);
+}
 
 std::string ShapeFaults::text_of(const std::vector<Fault>& faults) {
   constexpr size_t most = 20;

@@ -100,6 +100,30 @@ TEST(SymbolicEvaluation, SelectsOnProvenConditions) {
   EXPECT_EQ(choose(d - 4), "unknown");
 }
 
+// A condition that a run decides is known as a symbol of 0 or 1.
+TEST(SymbolicEvaluation, AConditionOfTheRunSelectsNothing) {
+  ProgramBuilder builder;
+  Operand condition = builder.input(DType::boolean, {1}), y = builder.output(DType::int64, {1});
+  builder.elementwise("choose", y, [&](const auto& i) {
+    return scalar::select(condition(i), scalar::integer_constant(DType::int64, 3),
+                          scalar::integer_constant(DType::int64, 5));
+  });
+  EXPECT_THAT(evaluate(builder, {elements({Symbol::dim("C", {0, 1})})}), ElementsAre("unknown"));
+  EXPECT_THAT(evaluate(builder, {elements({0})}), ElementsAre("5"));
+}
+
+TEST(SymbolicEvaluation, AStoreThatARunDecidesIsNotFollowed) {
+  ProgramBuilder builder;
+  Operand condition = builder.input(DType::boolean, {1}), y = builder.output(DType::int64, {1});
+  builder.elementwise("zero", y, [](const auto&) { return scalar::integer_constant(DType::int64, 0); });
+  NestBuilder nest("maybe");
+  Expr i = nest.parallel(1);
+  nest.store(y, {i}, scalar::integer_constant(DType::int64, 7), StoreKind::assign, condition({i}));
+  builder.add(std::move(nest));
+  EXPECT_THAT(evaluate(builder, {elements({Symbol::dim("C", {0, 1})})}), ElementsAre("unknown"));
+  EXPECT_THAT(evaluate(builder, {elements({1})}), ElementsAre("7"));
+}
+
 TEST(SymbolicEvaluation, BranchesThatAgreeNeedNoCondition) {
   EXPECT_EQ(apply(DType::int64, {d, d, h},
                   [](const auto& x) {
@@ -118,13 +142,27 @@ TEST(SymbolicEvaluation, ScalesThatExportersWrite) {
   EXPECT_EQ(scaled(ScalarOp::floor, 2), "2*D");
   EXPECT_EQ(scaled(ScalarOp::floor, 0.5), "D//2");
   EXPECT_EQ(scaled(ScalarOp::ceil, 0.5), ceil_div(d, 2).to_string());
-  EXPECT_EQ(scaled(ScalarOp::floor, 1.25), floor_div(d * 5, 4).to_string());
-  // 0.7 is no short fraction, and D * 0.7f is rounded: its floor is not that of the exact product.
+  // 0.7 is no short fraction, and D * 0.7f is rounded: its floor is not that of the exact product. So is D * 1.25f
+  // where D is large.
   EXPECT_EQ(scaled(ScalarOp::floor, 0.7), "unknown");
+  EXPECT_EQ(scaled(ScalarOp::floor, 1.25), "unknown");
+}
+
+TEST(SymbolicEvaluation, ProductsOfBoundedSizesAreExact) {
+  const Expr bounded = Symbol::dim("B", {0, 512});
+  EXPECT_EQ(apply(DType::int64, {bounded},
+                  [](const auto& x) {
+                    const Scalar real = scalar::cast(DType::float32, x[0]);
+                    return scalar::cast(DType::int64, real * real * scalar::constant(DType::float32, 1.25));
+                  }),
+            floor_div(bounded * bounded * 5, 4).to_string());
 }
 
 TEST(SymbolicEvaluation, RatiosOfSizes) {
-  EXPECT_EQ(apply(DType::float32, {d * 6 + 6, d * 2 + 2}, [](const auto& x) { return x[0] / x[1]; }), "3");
+  EXPECT_EQ(apply(DType::float32, {d * 8 + 8, d * 2 + 2}, [](const auto& x) { return x[0] / x[1]; }), "4");
+  // 6*D is rounded where it is above 2^24.
+  EXPECT_EQ(apply(DType::float32, {d * 6 + 6, d * 2 + 2}, [](const auto& x) { return x[0] / x[1]; }), "unknown");
+  EXPECT_EQ(apply(DType::float64, {d * 6 + 6, d * 2 + 2}, [](const auto& x) { return x[0] / x[1]; }), "3");
   EXPECT_EQ(apply(DType::float32, {d, h}, [](const auto& x) { return x[0] / x[1]; }), "unknown");
   EXPECT_EQ(apply(DType::float32, {d, 4}, [](const auto& x) { return x[0] / x[1]; }), "D/4");
 }

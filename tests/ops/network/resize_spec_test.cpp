@@ -1,5 +1,8 @@
 #include "ops/network/resize_spec.h"
 
+#include <cmath>
+#include <tuple>
+
 #include "ops/op_test.h"
 
 namespace onnxc {
@@ -24,7 +27,7 @@ struct Resize : OneNode {
   }
 };
 struct Scaled : Resize {
-  explicit Scaled(int version = 19, std::vector<float> scales = {1, 1, 0.5F, 2.5F}) : Resize(version) {
+  explicit Scaled(int version = 19, std::vector<float> scales = {1, 1, 0.5F, 0.25F}) : Resize(version) {
     if (version >= 11) absent();
     constant(Tensor::of(DType::float32, {4}, scales));
   }
@@ -43,10 +46,47 @@ std::vector<std::string> outputs(const ResizeSpec& spec) {
 
 TEST(ResizeSpec, ScalesGiveSizes) {
   const ResizeSpec spec = resolve(Scaled());
-  EXPECT_THAT(outputs(spec), testing::ElementsAre("1", "2", "3", "(5*W)//2"));
+  EXPECT_THAT(outputs(spec), testing::ElementsAre("1", "2", "3", "W//4"));
   EXPECT_EQ(spec.axes[2].scale, 0.5F);
   EXPECT_TRUE(spec.axes[1].is_kept());
   EXPECT_FALSE(spec.axes[2].is_kept());
+}
+
+// The size of a free axis by a scale; "run" where only a run knows it.
+std::string scaled(const Expr& extent, float scale) {
+  OneNode node("Resize", 19);
+  node.input(DType::float32, {extent}).absent().constant(Tensor::of(DType::float32, {1}, std::vector<float>{scale}));
+  const ResizeAxis axis = resolve(node).axes[0];
+  return axis.is_sized_by_run ? "run" : axis.output.to_string();
+}
+
+TEST(ResizeSpec, ASizeIsAnExpressionWhereItsProductIsNeverRounded) {
+  const Expr free = Symbol::dim("W"), bounded = Symbol::dim("B", {1, 512});
+  EXPECT_EQ(scaled(free, 2), "2*W");
+  EXPECT_EQ(scaled(free, 3), "3*W");
+  EXPECT_EQ(scaled(free, 0.5F), "W//2");
+  EXPECT_EQ(scaled(2 * free + 1, 0.5F), ((2 * free + 1) - (free + 1)).to_string());
+  for (const float scale : {0.7F, 0.9F, 1.1F, 1.9F, 2.3F, 1.5F, 0.75F, 1.0F / 3, 1e-30F})
+    EXPECT_EQ(scaled(free, scale), "run") << scale;
+  EXPECT_EQ(scaled(bounded, 1.5F), "(3*B)//2");
+  EXPECT_EQ(scaled(bounded, 0.7F), "run");
+}
+
+// 1.5 is no expression for every extent: from 2^23 on a half is rounded to the nearest even integer.
+TEST(ResizeSpec, TheFloat32ProductOfALargeExtentIsRounded) {
+  constexpr int64_t extent = 5592409;
+  EXPECT_EQ(scaled(extent, 1.5F), "8388614");
+  EXPECT_EQ(extent * 3 / 2, 8388613);
+}
+
+TEST(ResizeSpec, ASizeByAScaleIsTheFloat32Product) {
+  EXPECT_EQ(scaled(10, 0.7F), "7");
+  EXPECT_EQ(scaled(20, 0.7F), "14");
+  EXPECT_EQ(scaled(10, 1.9F), "19");
+  for (const auto& [scale, numerator, denominator] :
+       {std::tuple(0.5F, 1, 2), {0.25F, 1, 4}, {1.0F, 1, 1}, {2.0F, 2, 1}})
+    for (int64_t extent = (int64_t{1} << 24) - 1; extent > (int64_t{1} << 24) - 2000; --extent)
+      ASSERT_EQ(static_cast<int64_t>(std::floor(static_cast<float>(extent) * scale)), extent * numerator / denominator);
 }
 
 TEST(ResizeSpec, SizesLeaveTheScaleToTheRun) {
@@ -110,7 +150,7 @@ TEST(ResizeSpec, ScalesAndARegionMayBeKnownToTheRunAlone) {
   node.attribute("coordinate_transformation_mode", std::string("tf_crop_and_resize"));
   three_scales.input(DType::float32, {1, 2, 6, 4}).absent().input(DType::float32, {3});
   const ResizeSpec spec = resolve(node);
-  EXPECT_TRUE(spec.is_decided_by_run());
+  EXPECT_TRUE(spec.axes[3].is_sized_by_run);
   EXPECT_EQ(spec.scales_input, 2);
   EXPECT_EQ(spec.roi_input, 1);
   EXPECT_EQ(spec.axes[3].place, 3);

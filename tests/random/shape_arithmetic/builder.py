@@ -168,7 +168,7 @@ class ShapeDrawing(Drawing):
         while not inputs[-1]:
             inputs.pop()
         drawn = attributes(self, schema, self.known[inputs[0]].rank)
-        return self.apply_all(schema.name, inputs, max(1, schema.min_output), **drawn)
+        return self.apply_all(schema.name, inputs, drawn.get("num_outputs", max(1, schema.min_output)), **drawn)
 
     def draw_input(self, number: int) -> Value:
         """From the pool, perhaps with more axes; a parameter behind the first is often a constant."""

@@ -16,11 +16,14 @@ from onnxc.subgraphs import names_read
 from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.drawing import RUNS
+from tests.random.shape_arithmetic.not_drawn import (
+    LARGEST_FLOAT,
+    LARGEST_INTEGER,
+    LARGEST_SIZE,
+    LARGEST_TENSOR,
+    reason_against,
+)
 
-LARGEST_INTEGER = 30_000  # so that products of two stay within int32
-LARGEST_FLOAT = 1e6
-LARGEST_TENSOR = 2_000  # elements
-LARGEST_SIZE = 60  # of what an operator makes a size of
 MOST_AXES = 5
 
 # Rounded correctly, or not at all.
@@ -46,25 +49,6 @@ ROUNDINGS = {np.dtype(np.float16): 2, np.dtype(np.float32): 16, np.dtype(np.floa
 LARGEST_ERROR = {np.dtype(np.float16): 2e-2, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-3}
 # How many times its error an input is moved: what stays as it is so far from it is determined.
 SAFETY = 4
-
-# An integer input of these is a size, or makes one.
-MAKES_SIZES = {
-    "AffineGrid", "BlackmanWindow", "CenterCropPad", "ConstantOfShape", "Expand", "HammingWindow", "HannWindow", "Loop",
-    "OneHot", "Pad", "Range", "Resize", "Tile", "DFT", "STFT",
-}  # fmt: skip
-
-# Of each input, where ONNX asks for one; -1 where it does not.
-RANKS = {
-    "Compress": (-1, 1), "GroupNormalization": (-1, 1, 1), "InstanceNormalization": (-1, 1, 1), "HammingWindow": (0,),
-    "HannWindow": (0,), "BlackmanWindow": (0,), "STFT": (-1, 0),
-}  # fmt: skip
-NAMES_AXES = {
-    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-    "ReduceSum", "ReduceSumSquare", "Squeeze",
-}  # fmt: skip
-WINDOWS = {"AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"}
-# What moves elements, or computes each by itself.
-TAKES_EMPTY = EXACT - {"GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax", "ReduceMin", "TopK"} | {"Shape", "Size"}
 
 
 class Unfit(Exception):
@@ -110,85 +94,7 @@ def is_integral(array: Array) -> bool:
     return bool(np.isfinite(wide).all() and (wide == np.rint(wide)).all() and np.abs(wide).max(initial=0) < 2**20)
 
 
-# -------------------------------------------------------------------------------------------------- what is not drawn
-
-
-def forbidden(node: onnx.NodeProto, inputs: Sequence[Array]) -> str | None:
-    """Why a node has no result that ONNX determines, or one that ends onnxruntime's process."""
-    operator = node.op_type
-    if operator not in TAKES_EMPTY and any(each.size == 0 for each in inputs[:1]):
-        return "onnxruntime's reductions and layers of an empty tensor do not have ONNX's shape"
-    if operator in RANKS and any(
-        each.ndim != rank for each, rank in zip(inputs, RANKS[operator], strict=False) if rank >= 0
-    ):
-        return "onnxruntime takes a rank that ONNX does not allow"
-    if operator == "Split" and len(inputs) == 1 and not any(each.name == "num_outputs" for each in node.attribute):
-        return "nothing says into how many parts"
-    if operator in NAMES_AXES and len(inputs) > 1 and not are_axes(inputs[1], inputs[0].ndim):
-        return "an axis that is named twice, or one of a scalar: onnxruntime takes both"
-    if operator in WINDOWS and not window_fits(node, inputs):
-        return "a window larger than its tensor: ONNX's sizes are rounded down, onnxruntime's to zero"
-    if operator == "MeanVarianceNormalization" and not deviates(node, inputs[0]):
-        return "numbers that are equal have no normal form; onnxruntime gives NaN"
-    if operator in ("Div", "Mod") and len(inputs) == 2 and inputs[1].dtype.kind in "iu" and (inputs[1] == 0).any():
-        return "an integer divided by 0"
-    if operator == "BitShift" and (inputs[1] >= 8 * inputs[1].dtype.itemsize).any():
-        return "a shift by as many bits as there are"
-    if operator == "Pow" and (inputs[0].dtype.kind in "iu" or inputs[1].dtype.kind in "iu"):
-        largest, exponent = (float(np.abs(each.astype(np.float64)).max(initial=0)) for each in inputs)
-        if (inputs[1].astype(np.float64) < 0).any() or not min(max(2, largest), 2**32) ** min(exponent, 31) <= 2**31:
-            return "a power that the integers do not hold"
-    if operator == "ReduceProd" and np.prod(np.abs(inputs[0].astype(np.float64)) + 1) > 2**30:
-        return "a product beyond the integers"
-    if operator in ("Cast", "CastLike") and is_float(inputs[0]):
-        return forbidden_cast(node, inputs)
-    if operator == "DynamicQuantizeLinear" and not inputs[0].any():
-        return "a scale of 0 as ONNX has it; onnxruntime's is 1"
-    if operator in MAKES_SIZES:
-        return forbidden_size(operator, inputs)
-    return None
-
-
-def are_axes(axes: Array, rank: int) -> bool:
-    """Whether each is one of the tensor's, and no two the same."""
-    places = [int(axis) for axis in axes.reshape(-1)]
-    return all(-rank <= axis < rank for axis in places) and len({axis % rank for axis in places}) == len(places)
-
-
-def window_fits(node: onnx.NodeProto, inputs: Sequence[Array]) -> bool:
-    given = next((list(each.ints) for each in node.attribute if each.name == "kernel_shape"), None)
-    sizes = given if given is not None else list(inputs[1].shape[2:])
-    return all(size <= extent for size, extent in zip(sizes, inputs[0].shape[2:], strict=False))
-
-
-def deviates(node: onnx.NodeProto, data: Array) -> bool:
-    axes = next((tuple(each.ints) for each in node.attribute if each.name == "axes"), (0, 2, 3))
-    if any(axis >= data.ndim for axis in axes):
-        return False
-    return bool((data.astype(np.float64).std(axes) > 1e-3).all())
-
-
-def forbidden_cast(node: onnx.NodeProto, inputs: Sequence[Array]) -> str | None:
-    to = inputs[1].dtype if node.op_type == "CastLike" else helper.tensor_dtype_to_np_dtype(node.attribute[0].i)
-    if to.kind not in "iu":
-        return None
-    limits = np.iinfo(to)
-    wide = np.trunc(inputs[0].astype(np.float64))
-    fits = (wide >= limits.min) & (wide <= limits.max)
-    return None if fits.all() else "a float that the integer type does not hold"
-
-
-def forbidden_size(operator: str, inputs: Sequence[Array]) -> str | None:
-    if operator == "Range":
-        start, limit, delta = (float(each.reshape(-1)[0]) if each.size == 1 else np.nan for each in inputs)
-        count = (limit - start) / delta if delta else np.nan
-        return None if count <= LARGEST_SIZE else "a long range"
-    sizes = [each for each in (inputs[1:] if len(inputs) > 1 else inputs) if each.dtype.kind in "iu"]
-    if any(np.abs(each.astype(np.float64)).max(initial=0) > LARGEST_SIZE for each in sizes):
-        return "a large size"
-    product = np.prod([float(np.prod(np.maximum(each.astype(np.float64), 1))) for each in sizes])
-    data = max((each.size for each in inputs), default=1) if operator in ("Tile",) else 1
-    return None if product * data <= 4 * LARGEST_TENSOR else "a large tensor"
+# -------------------------------------------------------------------------------------------------------- evaluating
 
 
 def check_results(of_runs: Sequence[Sequence[Array]]) -> None:
@@ -208,9 +114,6 @@ def check_results(of_runs: Sequence[Sequence[Array]]) -> None:
                 raise Unfit("too many elements")
             if finite.max(initial=0) > (LARGEST_FLOAT if is_float(array) else LARGEST_INTEGER):
                 raise Unfit("numbers too large")
-
-
-# --------------------------------------------------------------------------------------------------------- evaluating
 
 
 def model_of(node: onnx.NodeProto, inputs: Mapping[str, Value], opset: int) -> onnx.ModelProto:
@@ -236,7 +139,7 @@ class NodeSession:
             raise Unfit(str(error)) from error
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
-        reason = forbidden(self.node, [feeds[name] for name in self.node.input if name])
+        reason = reason_against(self.node, [feeds[name] for name in self.node.input if name])
         if reason is not None:
             raise Unfit(reason)
         try:

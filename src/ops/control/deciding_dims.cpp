@@ -5,6 +5,7 @@
 
 #include "ops/control/control_flow.h"
 #include "ops/op.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -55,16 +56,16 @@ std::string hint_at_deciding_dims(const Value& condition) {
     data_decides |= producer == nullptr || producer->op->domain == control_flow_domain || producer->random_stream;
     return !data_decides;
   });
-  std::string list, options;
+  std::vector<std::string> dims, options;
   for (const std::string& name : names) {
     // A size that only a run knows.
     if (!of_inputs.contains(name)) return "";
-    list += (list.empty() ? "" : ", ") + quote(name);
-    options += fmt::format(" --dim {}=VALUE", printable(name));
+    dims.push_back(quote(name));
+    options.push_back(fmt::format("--dim {}=VALUE", printable(name)));
   }
   if (data_decides || names.empty()) return "";
-  return fmt::format("; the dim{} {} decide{} it: compile for one size, with{}", names.size() == 1 ? "" : "s", list,
-                     names.size() == 1 ? "s" : "", options);
+  return fmt::format("; the dim{} {} decide{} it: compile for one size, with {}", dims.size() == 1 ? "" : "s",
+                     list_text(dims), dims.size() == 1 ? "s" : "", list_text(options, " "));
 }
 
 }  // namespace onnxc

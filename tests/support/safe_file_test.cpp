@@ -14,6 +14,7 @@
 #include "support/file_descriptor.h"
 #include "support/process_end.h"
 #include "support/temporary_folder.h"
+#include "support/text.h"
 
 namespace onnxc {
 namespace {
@@ -61,22 +62,30 @@ TEST(MapFile, NamesWhatItCannotRead) {
 }
 
 TEST(MapFile, AFileThatBecomesShorterIsAnErrorThatNamesIt) {
-  TemporaryFolder folder("test");
-  const fs::path path = folder.path() / "shrinking";
-  const auto read_cut_file = [&] {
-    static_cast<void>(tidy_up_on_signals());
+  const auto read_cut_file = [](const fs::path& path, const std::string& message_start) {
+    static_cast<void>(tidy_up_on_signals(message_start));
     put(path, std::string(100'000, 'x'));
     const auto file = map_file(path);
     fs::resize_file(path, 1);
     volatile std::byte last = file->bytes().back();
     static_cast<void>(last);
   };
-  EXPECT_EXIT(read_cut_file(), testing::ExitedWithCode(1), "shrinking' became shorter while it was read");
+  {
+    TemporaryFolder folder("test");
+    const fs::path weights = folder.path() / "weights";
+    EXPECT_EXIT(read_cut_file(weights, "onnxc: error: 'm.onnx': "), testing::ExitedWithCode(1),
+                "^onnxc: error: 'm.onnx': " + quote(weights.string()) + " became shorter while it was read");
+  }
+  TemporaryFolder folder("test");
+  const fs::path model = folder.path() / "m.onnx";
+  const std::string start = "onnxc: error: " + quote(model.string()) + ": ";
+  EXPECT_EXIT(read_cut_file(model, start), testing::ExitedWithCode(1),
+              "^" + start + "it became shorter while it was read");
 }
 
 TEST(MapFile, OtherBusErrorsEndTheProcess) {
   const auto read_past_file = [] {
-    static_cast<void>(tidy_up_on_signals());
+    static_cast<void>(tidy_up_on_signals(""));
     raise(SIGBUS);
   };
   EXPECT_EXIT(read_past_file(), testing::KilledBySignal(SIGBUS), "");

@@ -10,6 +10,7 @@
 #include "ir/expr/parser.h"
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/reports/json.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -139,9 +140,10 @@ std::pair<size_t, std::filesystem::path> split_assignment(const std::string& opt
     if (text.starts_with(names[i] + "=") && (!best || names[i].size() > names[*best].size())) best = i;
   if (best) return {*best, text.substr(names[*best].size() + 1)};
   if (names.size() == 1 && std::filesystem::exists(text)) return {0, text};
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + quote(name);
-  throw UsageError(fmt::format("{} {}: expected NAME=FILE with one of the names {}", option, printable(text), known));
+  std::vector<std::string> known;
+  for (const std::string& name : names) known.push_back(quote(name));
+  throw UsageError(
+      fmt::format("{} {}: expected NAME=FILE with one of the names {}", option, printable(text), list_text(known)));
 }
 
 std::vector<int64_t> evaluate_dims(const onnxc_value_info& info, const std::map<std::string, int64_t>& symbols) {

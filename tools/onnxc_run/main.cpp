@@ -104,7 +104,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   onnxc::keep_standard_streams();
-  const std::string lacks = onnxc::tidy_up_on_signals();
+  const std::string lacks = onnxc::tidy_up_on_signals("onnxc-run: error: ");
   onnxc::set_up_messages();
   if (!lacks.empty()) spdlog::warn("{}", lacks);
   return onnxc::run(argc, argv);

@@ -114,7 +114,7 @@ struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
     const float differences = sum_of(lds.differences, own);
     own_partial[0] = lds.means[own];
     own_partial[lanes] = differences / count;
-    own_partial[2 * lanes] = sum_of(lds.squares, own) - differences * differences / count;
+    own_partial[2 * lanes] = less_squares(sum_of(lds.squares, own), differences * differences / count);
   }
 };
 

@@ -134,10 +134,11 @@ struct CombinedMoments {
 #pragma clang loop unroll(full)
       for (int j = 0; j < at_once; ++j) {
         const Part& one = loaded[j];
-        const float counts = i + j * R::threads < count ? 1.0f : 0.0f;
+        // A product with 0 would not do: squares overflow.
+        const bool counts = i + j * R::threads < count;
         const float shift = (one.mean - reference) + one.residue, moved = static_cast<float>(one.elements) * shift;
-        differences += counts * moved;
-        squares += counts * (one.squares + moved * shift);
+        differences += counts ? moved : 0.0f;
+        squares += counts ? one.squares + moved * shift : 0.0f;
       }
     }
     const double mean_shift = sum_of_row(static_cast<double>(differences)) * share,

@@ -298,6 +298,12 @@ __device__ void add_and_normalize(Statistics& statistics, const R& row, float (&
   for (int i = 0; i < R::count; ++i) values[i] = statistics.normalized(values[i]);
 }
 
+// Squares less a part of them. Where both overflow, so does the result: infinity less infinity would be NaN.
+__device__ inline float less_squares(float squares, float part) {
+  constexpr float largest = 0x1.fffffep127f;
+  return squares - (part < largest ? part : largest);
+}
+
 // The statistics of rows of a kind, accumulated chunk after chunk.
 template <RowKind kind>
 struct RowStatistics;
@@ -379,7 +385,7 @@ struct RowStatistics<RowKind::moments> {
     const float elements = row.elements(0);
     const auto moments = row.chunk_moments(0, elements, values);
     residue = moments.differences / elements;
-    factor = 1.0f / square_root(moments.squares / elements - residue * residue + epsilon);
+    factor = 1.0f / square_root(less_squares(moments.squares / elements, residue * residue) + epsilon);
 #pragma clang loop unroll(full)
     for (int i = 0; i < R::count; ++i) values[i] = (values[i] - residue) * factor;
   }

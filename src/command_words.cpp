@@ -57,7 +57,47 @@ std::vector<std::string> with_default_values(std::span<const std::string> words,
                                nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
+// The value that was given, or by default.
+std::string value_of(const CLI::Option& option) {
+  return option.count() > 0 ? option.results().back() : option.get_default_str();
+}
+
+bool holds(const CLI::App& app, std::string_view condition) {
+  const size_t equals = condition.find('=');
+  const CLI::Option& option = *app.get_option(std::string(condition.substr(0, equals)));
+  if (equals == std::string_view::npos) return option.count() > 0;
+  const std::string values = "," + value_of(option) + ",";
+  return values.find(fmt::format(",{},", condition.substr(equals + 1))) != std::string::npos;
+}
+
+// "--preset monai" of "--preset=monai".
+std::string shown(std::string_view condition) {
+  std::string text(condition);
+  std::ranges::replace(text, '=', ' ');
+  return text;
+}
+
+std::string joined(const std::vector<std::string_view>& conditions) {
+  std::vector<std::string> texts;
+  std::ranges::transform(conditions, std::back_inserter(texts), shown);
+  if (texts.size() == 1) return texts.front();
+  return fmt::format("{} or {}", fmt::join(texts.begin(), texts.end() - 1, ", "), texts.back());
+}
+
 }  // namespace
+
+void check_effects(const CLI::App& app, std::span<const OptionEffect> effects) {
+  const auto is_true = [&](std::string_view condition) { return holds(app, condition); };
+  for (const OptionEffect& effect : effects) {
+    if (!holds(app, effect.option)) continue;
+    if (!effect.with.empty() && std::ranges::none_of(effect.with, is_true))
+      throw UsageError(fmt::format("{} has an effect only with {}; give that as well, or leave out {}", effect.option,
+                                   joined(effect.with), effect.option));
+    const auto found = std::ranges::find_if(effect.without, is_true);
+    if (found != effect.without.end())
+      throw UsageError(fmt::format("{} has no effect with {}; leave out one of them", effect.option, shown(*found)));
+  }
+}
 
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto fault = [words = std::move(words)](const std::string& word) {

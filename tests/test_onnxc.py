@@ -109,7 +109,7 @@ def test_help_names_every_option() -> None:
     ("words", "message"),
     [
         ([], "MODEL is required"),
-        (["model.onnx"], "nothing to do: give -o FILE, or --dump-shapes"),
+        (["model.onnx"], "nothing to do: give -o FILE, --dump-shapes, --report or --dump-ir"),
         (["model.onnx", "--emit", "exe"], "onnxc: error: --emit: 'exe' is none of: ir obj so source"),
         (["model.onnx", "-O", "4"], "Value 4 not in range 0 to 3"),
         (["model.onnx", "-o", "m.so", "--dim", "N"], "--dim N: NAME=4 or NAME=1..8 is expected"),

@@ -24,6 +24,7 @@
 #include "report/shape_difference.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
+#include "support/input_files.h"
 #include "support/safe_file.h"
 #include "support/text.h"
 #include "toolchain/device_commands.h"
@@ -33,6 +34,28 @@
 
 namespace onnxc {
 namespace {
+
+// The files that the command line names; those that a model names are known after its import.
+InputFiles named_inputs(const CompileRequest& request) {
+  InputFiles inputs;
+  if (!request.model_bytes) inputs.add("MODEL", request.options.model);
+  if (!request.options.against.empty()) inputs.add("--against", request.options.against);
+  return inputs;
+}
+
+void check_outputs(const Options& options, const InputFiles& inputs) {
+  if (options.dump_shapes && !options.dump_shapes->empty()) inputs.check_output("--dump-shapes", *options.dump_shapes);
+  if (options.report && !options.report->empty()) inputs.check_output("--report", *options.report);
+  if (options.output.empty()) return;
+  inputs.check_output("-o", options.output);
+  if (options.emit != Emit::source) return;
+  for (const char* suffix : source_suffixes) inputs.check_output("-o", options.output.string() + suffix);
+}
+
+void check_external_files(const Options& options, const ImportedModel& model, const char* role, InputFiles& inputs) {
+  for (const std::filesystem::path& file : model.external_files) inputs.add(role, file);
+  check_outputs(options, inputs);
+}
 
 bool only_shows_shapes(const Options& options) {
   return options.dump_shapes && options.output.empty() && !options.dump_ir && !options.report;
@@ -103,10 +126,11 @@ void infer_and_dump_shapes(const CompileRequest& request, PassRunner& passes, co
   if (!stop.empty()) throw UserError(stop);
 }
 
-void dump_difference(const CompileRequest& request, PassRunner& passes, const ImportedModel& model) {
+void dump_difference(const CompileRequest& request, PassRunner& passes, const ImportedModel& model,
+                     InputFiles& inputs) {
   const Options& options = request.options;
   const ImportedModel other = import(request, options.against, std::nullopt);
-  if (!options.dump_shapes->empty()) check_not_read(*options.dump_shapes);
+  check_external_files(options, other, "external data of --against", inputs);
   const ComparedGraph before{options.against.string(), *other.graph, infer_shapes(passes, other).stop};
   const ComparedGraph after{options.model.string(), *model.graph, infer_shapes(passes, model).stop};
   const ShapeDifference difference = compare_shapes(before, after, ShapeView(*model.graph, options.shape_request));
@@ -210,16 +234,6 @@ std::string describe(const Options& options, const std::vector<CpuMachine>& mach
   return text;
 }
 
-// Nothing that the model consists of is overwritten.
-void check_outputs(const Options& options) {
-  if (options.dump_shapes && !options.dump_shapes->empty()) check_not_read(*options.dump_shapes);
-  if (options.report && !options.report->empty()) check_not_read(*options.report);
-  if (options.output.empty()) return;
-  check_not_read(options.output);
-  if (options.emit != Emit::source) return;
-  for (const char* suffix : source_suffixes) check_not_read(options.output.string() + suffix);
-}
-
 // Which file, how large, where it runs and with which sizes: "wrote unet.so: 21.8 MB, cpu x86-64-v4 (of this machine),
 // ...".
 std::string result_line(const Options& options, const Program& program, const std::vector<CpuMachine>& machines) {
@@ -268,7 +282,6 @@ NarrowProducts narrow_products(const Options& options, const Graph& graph) {
 void compile_model(const CompileRequest& request, const Compiler& compiler, PassRunner& passes,
                    const ImportedModel& model) {
   const Options& options = request.options;
-  check_outputs(options);
   Graph& graph = *model.graph;
   Report report({options.report, options.json}, "Report of " + options.model.filename().string(), origins(graph),
                 [&](std::string_view text) { request.messages(MessageKind::output, text); });
@@ -352,17 +365,22 @@ Compiler choose_compiler(const CompileRequest& request) {
   const Options& options = request.options;
   if (options.output.empty() || options.emit == Emit::source || options.emit == Emit::ir) return {};
   Compiler compiler = find_compiler(options.compiler);
+  check_is_clang(compiler);
+  if (options.for_gpu()) check_compiles_hip(compiler);
   request.messages(MessageKind::detail, "compiler: " + compiler.describe());
   return compiler;
 }
 
 void run(const CompileRequest& request) {
   const Options& options = request.options;
+  InputFiles inputs = named_inputs(request);
+  check_outputs(options, inputs);
   const Compiler compiler = choose_compiler(request);
   PassRunner passes(options, request.messages);
   ImportedModel model;
   passes.time("import", [&] { model = import(request, options.model, request.model_bytes); });
-  if (!options.against.empty()) return dump_difference(request, passes, model);
+  check_external_files(options, model, "external data of MODEL", inputs);
+  if (!options.against.empty()) return dump_difference(request, passes, model, inputs);
   try {
     compile_model(request, compiler, passes, model);
   } catch (const UserError& error) {

@@ -29,19 +29,21 @@ void set_up_messages(const CommandLine& command) {
   spdlog::set_level(command.quiet ? spdlog::level::err : (command.verbosity > 0 ? spdlog::level::debug : usual));
 }
 
-// Also where nothing looks at the time. The compile has half a second to say which stage it was.
-void hold_to_limits(const onnxc::Limits& limits) {
+// Also where nothing looks at the time. The compile has half a second to say which stage it was. Returns what the
+// machine lacks for it.
+std::string hold_to_limits(const onnxc::Limits& limits) {
   using namespace std::chrono_literals;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(limits.max_seconds) + 500ms;
-  onnxc::end_at(end,
-                fmt::format("onnxc: error: the compile takes longer than {} s (--max-seconds)\n", limits.max_seconds));
+  std::string lacks = onnxc::end_at(
+      end, fmt::format("onnxc: error: the compile takes longer than {} s (--max-seconds)\n", limits.max_seconds));
   onnxc::limit_process_memory(limits.process_memory());
+  return lacks;
 }
 
 void print(MessageKind kind, std::string_view text) {
   switch (kind) {
     case MessageKind::output:
-      return fmt::print("{}", text);
+      return onnxc::print(text);
     case MessageKind::times:
       return onnxc::write_error(text);
     case MessageKind::detail:
@@ -72,8 +74,8 @@ std::optional<int> run(int argc, char** argv, Outcome& outcome) {
     // Before what starts threads, which would stay outside.
     if (const std::string lacks = onnxc::confine(command.options); !lacks.empty())
       print(MessageKind::detail, "no whole sandbox: " + lacks);
-    onnxc::tidy_up_on_signals();
-    hold_to_limits(command.options.limits);
+    for (const std::string& lacks : {onnxc::tidy_up_on_signals(), hold_to_limits(command.options.limits)})
+      if (!lacks.empty()) print(MessageKind::warning, lacks);
   });
   if (ended || !outcome.succeeded()) return ended;
   outcome = work(command.options);

@@ -25,8 +25,8 @@ Outcome outcome_of(const std::function<void()>& work) {
     return error(Fault::usage, thrown.what());
   } catch (const UserError& thrown) {
     return error(Fault::user, thrown.what());
-  } catch (const std::system_error& thrown) {  // fmt's, of a standard output that cannot be written
-    return error(Fault::user, fmt::format("standard output: {}", thrown.what()));
+  } catch (const std::system_error& thrown) {  // what the machine lacks
+    return error(Fault::user, thrown.what());
   } catch (const std::bad_alloc&) {
     return error(Fault::user, "out of memory");
   } catch (const std::exception& thrown) {

@@ -78,7 +78,28 @@ def test_a_pass_of_programs(tmp_path: Path) -> None:
     assert onnxc("--run-pass", "place_stores", text).stdout == BEFORE
 
 
+# D, H and W are even by its rules, which the text must say: else nothing shows that the Resize reads within its tensor.
+UP_AND_DOWN = """
+<ir_version: 10, opset_import: ["" : 20]>
+unet (float[N, 1, D, H, W] x) => (y) <float[5] scales = {1, 1, 2, 2, 2}> {
+  [down] c = MaxPool <kernel_shape = [2, 2, 2], strides = [2, 2, 2]> (x)
+  [up] d = Resize <mode = "nearest"> (c, , scales)
+  [join] y = Concat <axis = 1> (d, x)
+}
+"""
+
+
+def test_the_passes_of_a_compile_are_repeated_one_by_one_under_rules_of_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(UP_AND_DOWN), path)
+    repeat_the_passes(path, tmp_path)
+
+
 def test_the_passes_of_a_compile_are_repeated_one_by_one(model: Path, tmp_path: Path) -> None:
+    repeat_the_passes(model, tmp_path)
+
+
+def repeat_the_passes(model: Path, tmp_path: Path) -> None:
     """Each from what --dump-ir says of the pass before, with the same result: the table is the pipeline's.
 
     Not take_nests: which nests have a kernel, the target knows, and the text does not say it.

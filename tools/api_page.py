@@ -25,7 +25,8 @@ have Python's types; `Array` is a numpy array.
 FIRST = ["compile", "InferenceSession", "SlidingWindow", "Tensor", "ValueInfo"]
 # Modules that are used by their own names, and those with a command.
 MODULES = ["nnunet", "ray", "backend"]
-COMMANDS = ["cache", "quantize", "reduce"]
+COMMANDS = ["nnunet", "cache", "quantize", "reduce"]
+NOT_RUN = {"ray": "it asks for 32 CPUs of a cluster"}
 
 
 class Module:
@@ -186,6 +187,12 @@ def render_method(function: ast.FunctionDef) -> str:
     return f"**{name}**\n\n{code(head)}" + (f"\n\n{prose(docstring)}" if docstring else "")
 
 
+def marked(name: str, text: str) -> str:
+    """With the mark before the first block that tests/docs/test_pages.py cannot run."""
+    reason = NOT_RUN.get(name)
+    return re.sub(r"\n\n    ", f"\n\n<!-- not run: {reason} -->\n\n    ", text, count=1) if reason else text
+
+
 def page() -> str:
     package = Module("")
     places = package.imports()
@@ -197,10 +204,11 @@ def page() -> str:
             sections.append(render(Module(where), found, f"onnxc.{name}", 2))
     for name in MODULES:
         module = Module(name)
-        sections.append(f"## onnxc.{name}\n\n{prose(module.docstring)}\n")
+        sections.append(f"## onnxc.{name}\n\n{marked(name, prose(module.docstring))}\n")
         sections += [render(module, each, f"onnxc.{name}.{each.name}", 3) for each in module.definitions()]
     for name in COMMANDS:
-        sections.append(f"## python -m onnxc.{name}\n\n{prose(Module(name).docstring)}\n")
+        command = Module(f"{name}.__main__" if (PACKAGE / name).is_dir() else name)
+        sections.append(f"## python -m onnxc.{name}\n\n{prose(command.docstring)}\n")
     return "\n".join(sections)
 
 

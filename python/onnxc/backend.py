@@ -1,8 +1,9 @@
 """ONNX's backend interface (onnx.backend.base), so that ONNX's own test runner, and other tools of it, run models here.
 
+    import onnx
     import onnxc.backend
 
-    rep = onnxc.backend.prepare(model, "CPU")    # or "HIP", "HIP:1"
+    rep = onnxc.backend.prepare(onnx.load("model.onnx"), "CPU")    # or "HIP", "HIP:1"
     outputs = rep.run([x])
 
 Needs the package onnx, which the rest of onnxc does not.

@@ -15,9 +15,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from onnxc.input_files import external_names
+
 USUAL_BYTES = 4 << 30
-# StringStringEntryProto, as protobuf writes it: the key "location", then the value with its length.
-_LOCATION = re.compile(rb"\x0a\x08location\x12([\x01-\x7f])", re.S)
+# What is kept here, and no other file that the folder may have.
+_KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 
 def folder() -> Path | None:
@@ -35,13 +37,13 @@ def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) ->
     beside: the folder of its external data. compiler: the command's file.
     """
     digest = hashlib.sha256(content)
-    names = sorted({content[found.end() : found.end() + found[1][0]] for found in _LOCATION.finditer(content)})
-    if content.count(b"\x08location") > len(_LOCATION.findall(content)):
-        return None  # written in another order than protobuf's own, or with a long name
+    names = external_names(content)
+    if content.count(b"\x08location") > len(names):
+        return None  # written in another order than protobuf's own, or with a very long name
     parts = [str(_state(compiler)), *options, os.environ.get("ONNXC_CXX", ""), _this_cpu()]
-    for name in names:
+    for name in sorted(set(names)):
         try:
-            parts.append(f"{name!r} {_state(beside / os.fsdecode(name))}")
+            parts.append(f"{name!r} {_state(beside / name)}")
         except (OSError, ValueError):
             return None  # the compiler says what is wrong
     digest.update("\0".join(parts).encode())
@@ -87,6 +89,8 @@ def _files(where: Path) -> list[tuple[int, int, Path]]:
     """Time of the last opening, size and path; the one opened longest ago comes first."""
     found = []
     for file in where.glob("*.so") if where.is_dir() else ():
+        if not _KEPT.fullmatch(file.name):
+            continue
         try:
             status = file.stat()
         except FileNotFoundError:  # another process removed it
@@ -100,7 +104,7 @@ def clear() -> int:
     compiled ones there were."""
     where = folder()
     files = _files(where) if where else []
-    refusals = where.glob("*.refused.json") if where else ()
+    refusals = where.glob(f"{'[0-9a-f]' * 64}.refused.json") if where else ()
     for path in (*(file for _, _, file in files), *refusals):
         path.unlink(missing_ok=True)
     return len(files)

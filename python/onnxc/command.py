@@ -74,6 +74,8 @@ def version() -> str:
 def ep_path() -> str:
     """onnxc as an execution provider of onnxruntime: the library to register there.
 
+        import onnxruntime
+
         onnxruntime.register_execution_provider_library("onnxc", onnxc.ep_path())
 
     Raises OnnxcError where this installation has none.

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onnxc import command
+from onnxc.input_files import check_outputs, files_of_model
 from onnxc.session import InferenceSession
 
 
@@ -29,8 +30,10 @@ def compile(
     threads, device, hip_graph: as InferenceSession takes them. A model for "hip" runs on a GPU alone;
         options=["--target", "cpu,hip"] makes one for both.
 
-    Raises CompileError with the command's message.
+    Raises CompileError with the command's message, ArgumentError for an output that is the model or its external data.
     """
+    if output is not None:
+        check_outputs([("output", Path(output))], files_of_model("model", Path(model)))
     words = [*options] if "--target" in options else [*command.target_options(device), *options]
     if march is not None:
         words += ["--march", march]

@@ -6,6 +6,10 @@ Each file of the folder is a sample: an .npy for a model of one input, or an .np
 ranges of the activations are measured on four samples of five by onnxruntime.quantization (its quantize_static: QDQ,
 activations uint8 or with --signed int8, weights int8 with one scale an output channel). The fifth of five is held back:
 onnxc runs both models on those, and the differences are printed for each output. Needs onnx and onnxruntime.
+
+Scales for each channel are of operator set 13, so a model of an older one is converted to that first
+(onnx.version_converter). A model of float16 or bfloat16 computes in float32 around its operators of 8 bits, and keeps
+the types of its inputs and outputs. A sample with NaN or an infinity is refused: it has no range.
 """
 
 import argparse
@@ -19,10 +23,14 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
+from onnx import numpy_helper, version_converter
 from onnxruntime import quantization
 
+from onnxc import reference
 from onnxc.compiler import compile as compile_model
-from onnxc.errors import CompileError, RunError
+from onnxc.errors import OnnxcError
+from onnxc.float32 import has_narrow_types, in_float32
+from onnxc.input_files import check_outputs, files_of_model
 
 Array = NDArray[Any]
 Feeds = dict[str, Array]
@@ -30,8 +38,15 @@ Feeds = dict[str, Array]
 HELD_BACK = 5  # one sample of so many
 
 
+LEAST_OPSET = 13  # DequantizeLinear with an axis
+
+
 class SampleError(Exception):
     """A folder or file of samples does not fit the model; the message names it."""
+
+
+class ModelError(Exception):
+    """The model cannot be made one of 8 bits; the message says why."""
 
 
 class Samples(quantization.CalibrationDataReader):  # type: ignore[misc]
@@ -49,8 +64,27 @@ def input_names(model: onnx.ModelProto) -> list[str]:
     return [value.name for value in model.graph.input if value.name not in constants]
 
 
+def check_finite(where: str, feeds: Feeds) -> None:
+    """Raises SampleError, naming the sample and the input, for NaN and infinities."""
+    for name, array in feeds.items():
+        if array.dtype.kind != "f" or np.isfinite(array).all():
+            continue
+        nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
+        counts = " and ".join([*([f"{nan} NaN"] if nan else []), *([f"{infinite} infinite"] if infinite else [])])
+        raise SampleError(
+            f"{where}: the input {name!r} holds {counts} of {array.size} values, which have no range; leave the sample "
+            "out, or replace them"
+        )
+
+
 def read_sample(file: Path, names: Sequence[str]) -> Feeds:
-    """Raises SampleError where the file does not hold exactly the named inputs."""
+    """Raises SampleError where the file does not hold exactly the named inputs, or holds NaN or infinities."""
+    feeds = load_sample(file, names)
+    check_finite(str(file), feeds)
+    return feeds
+
+
+def load_sample(file: Path, names: Sequence[str]) -> Feeds:
     try:
         loaded = np.load(file)
     except (OSError, ValueError) as error:
@@ -64,9 +98,13 @@ def read_sample(file: Path, names: Sequence[str]) -> Feeds:
     return {name: loaded[name] for name in names}
 
 
+def sample_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*") if file.suffix in (".npy", ".npz"))
+
+
 def read_samples(folder: Path, names: Sequence[str]) -> list[Feeds]:
     """The samples in the order of their files' names. Raises SampleError where there are none, or one does not fit."""
-    files = sorted(file for file in folder.glob("*") if file.suffix in (".npy", ".npz"))
+    files = sample_files(folder)
     if not files:
         raise SampleError(f"{folder} has no file of the kind .npy or .npz")
     return [read_sample(file, names) for file in files]
@@ -87,20 +125,74 @@ def quantize(
     signed: bool = False,
     form: quantization.QuantFormat = quantization.QuantFormat.QDQ,
 ) -> None:
-    """Writes the model with activations and weights in 8 bits, whose ranges are those of the samples."""
-    logging.disable(logging.WARNING)  # of formats that would be faster in onnxruntime
+    """Writes the model with activations and weights in 8 bits, whose ranges are those of the samples. The output has
+    its name when it is whole.
+
+    Raises SampleError for NaN and infinities in the samples, ModelError for a model that cannot be converted or whose
+    result onnxruntime does not open, ArgumentError for an output that is the model.
+    """
+    check_outputs([("output", output)], files_of_model("model", model))
+    for number, sample in enumerate(samples):
+        check_finite(f"sample {number}", sample)
+    with tempfile.TemporaryDirectory(prefix=".onnxc-", dir=output.parent) as folder:
+        source, result = quantizable(model, Path(folder)), Path(folder) / "quantized.onnx"
+        logging.disable(logging.WARNING)  # of formats that would be faster in onnxruntime
+        try:
+            quantization.quantize_static(
+                str(source),
+                str(result),
+                Samples(samples),
+                quant_format=form,
+                activation_type=quantization.QuantType.QInt8 if signed else quantization.QuantType.QUInt8,
+                weight_type=quantization.QuantType.QInt8,
+                per_channel=True,
+            )
+            check_scales(result)
+            reference.open_session(onnx.load(result))
+        except ModelError:
+            raise
+        except Exception as error:  # onnxruntime's have no class in common
+            raise ModelError(f"{model}: onnxruntime.quantization cannot do it: {error}") from error
+        finally:
+            logging.disable(logging.NOTSET)
+        result.replace(output)
+
+
+def load_model(file: Path, with_data: bool = True) -> onnx.ModelProto:
     try:
-        quantization.quantize_static(
-            str(model),
-            str(output),
-            Samples(samples),
-            quant_format=form,
-            activation_type=quantization.QuantType.QInt8 if signed else quantization.QuantType.QUInt8,
-            weight_type=quantization.QuantType.QInt8,
-            per_channel=True,
-        )
-    finally:
-        logging.disable(logging.NOTSET)
+        return onnx.load(file, load_external_data=with_data)
+    except OSError:
+        raise
+    except Exception as error:  # protobuf's, and onnx's own of external data
+        raise ModelError(f"{file}: it is no ONNX model, or lacks its external data: {error}") from error
+
+
+def quantizable(model: Path, folder: Path) -> Path:
+    """The model as onnxruntime.quantization takes it: a file in the folder, or the model itself where it is so."""
+    loaded = load_model(model, with_data=False)
+    is_old = any(each.domain in ("", "ai.onnx") and each.version < LEAST_OPSET for each in loaded.opset_import)
+    if not is_old and not has_narrow_types(loaded):
+        return model
+    loaded = load_model(model)
+    try:
+        converted = version_converter.convert_version(loaded, LEAST_OPSET) if is_old else loaded
+    except Exception as error:  # the converter's have no class in common
+        raise ModelError(
+            f"{model}: scales for each channel need operator set {LEAST_OPSET}, and onnx.version_converter cannot "
+            f"convert the model to it: {error}"
+        ) from error
+    file = folder / "converted.onnx"
+    onnx.save(in_float32(converted), file)
+    return file
+
+
+def check_scales(quantized: Path) -> None:
+    """Raises ModelError for a scale that is no finite number: what it belongs to overflows for one of the samples."""
+    for tensor in onnx.load(quantized).graph.initializer:
+        is_scale = tensor.data_type == onnx.TensorProto.FLOAT and tensor.name.endswith("_scale")
+        if is_scale and not np.isfinite(numpy_helper.to_array(tensor)).all():
+            name = tensor.name.removesuffix("_scale")
+            raise ModelError(f"the values of {name!r} are NaN or infinite for one of the samples: no range holds them")
 
 
 def results_of(model: Path, samples: Sequence[Feeds]) -> dict[str, list[Array]]:
@@ -135,12 +227,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--samples", type=Path, required=True, metavar="FOLDER", help="of .npy or .npz files")
     parser.add_argument("--signed", action="store_true", help="activations are int8, not uint8")
     given = parser.parse_args(arguments)
+    files = sample_files(given.samples)
     try:
-        samples = read_samples(given.samples, input_names(onnx.load(given.model, load_external_data=False)))
+        inputs = (*files_of_model("MODEL", given.model), *(("--samples", file) for file in files))
+        check_outputs([("-o", given.output)], inputs)
+        samples = read_samples(given.samples, input_names(load_model(given.model, with_data=False)))
         measured, held_back = divided(samples)
         quantize(given.model, given.output, measured, given.signed)
         exact, quantized = results_of(given.model, held_back), results_of(given.output, held_back)
-    except (SampleError, CompileError, RunError) as error:
+    except (SampleError, ModelError, OnnxcError, OSError) as error:
         print(f"onnxc.quantize: {error}", file=sys.stderr)
         return 1
     which = "held back" if len(samples) >= HELD_BACK else "also the ranges' own: give five or more to hold some back"

@@ -5,39 +5,55 @@
 
 A failure is one of: onnxc refuses the model or ends otherwise, a run gives an error, a result differs from
 onnxruntime's. Nodes are left out by halves, quarters and so on (A. Zeller, R. Hildebrandt: Simplifying and isolating
-failure-inducing input, 2002). What a node that stays reads of one that is left out becomes an input, with the value
-that onnxruntime computes for it; the inputs' values are written beside the result, as small.onnx.NAME.npy. Needs onnx
-and onnxruntime.
+failure-inducing input, 2002), at last one by one, until none can be left out. What a node that stays reads of one that
+is left out becomes an input, with the value that onnxruntime computes for it and the dims that were free; or another
+tensor of that type and shape, which the lost one was computed from; or a constant. The inputs' values are written
+beside the result, as small.onnx.NAME.npy, in place of those of an earlier result. A model that onnxruntime does not run
+is reduced where onnxc refuses it. Needs onnx and onnxruntime.
 """
 
 import argparse
+import glob
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import helper
 
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import CompileError, RunError
-
-Array = NDArray[Any]
-Feeds = dict[str, Array]
-Test = Callable[[onnx.ModelProto, Feeds], str | None]
-
+from onnxc.input_files import check_outputs, files_of_model
+from onnxc.reduction import Array, Feeds, Part, Search, Test
 
 # ------------------------------------------------------------------------------------------------------- what fails
 
 
-def without_names(message: str) -> str:
-    """Messages of one kind are equal without what they quote and count."""
-    return re.sub(r"'[^']*'|\d+", "", message.splitlines()[0] if message else "")[:120]
+RUN = "run: "
+
+
+def without_names(line: str) -> str:
+    """Messages of one kind are equal without what they quote, list and count."""
+    return re.sub(r"'[^']*'|\[[^]]*\]|(?<!exit code )\d+", "", line).replace("nodes ", "node ")[:120]
+
+
+def is_same_failure(wanted: str, found: str) -> bool:
+    """Of one kind. Where a message lists nodes, what is left of a model may have fewer of them."""
+    if wanted.startswith(RUN):
+        return found.startswith(RUN)
+    first, *details = map(without_names, wanted.splitlines() or [""])
+    found_first, *found_details = map(without_names, found.splitlines() or [""])
+    return first == found_first and bool(found_details) == bool(details) and set(found_details) <= set(details)
+
+
+def shown(failure: str) -> str:
+    """In one line."""
+    text = " ".join(failure.split())
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def differs(result: Array, expected: Array, tolerance: float) -> bool:
@@ -55,123 +71,48 @@ def differs(result: Array, expected: Array, tolerance: float) -> bool:
 
 
 def failure_of(model: onnx.ModelProto, feeds: Feeds, options: Sequence[str], tolerance: float) -> str | None:
-    """What fails, in words that stay the same while the model is reduced; nothing where all is well."""
+    """What fails; nothing where all is well. ValueError where onnxruntime would have to say it, and does not run it."""
     with tempfile.TemporaryDirectory(prefix="onnxc-") as folder:
         file = Path(folder) / "model.onnx"
         onnx.save(model, file)
         try:
             session = compile_model(file, options=options)
         except CompileError as error:
-            return f"compile, exit code {error.exit_code}: {without_names(str(error).split(': ', 2)[-1])}"
+            return f"compile, exit code {error.exit_code}: {without_file(str(error), file)}"
     with session:
         try:
             expected = reference.open_session(model).run(None, feeds)
-        except Exception:  # a model that onnxruntime does not take shows nothing
-            return None
+        except Exception as error:  # onnxruntime's have no class in common
+            raise ValueError(
+                f"the model compiles, but onnxruntime does not run it, so that its right results are not known: {error}"
+            ) from error
         try:
             results = session.run(None, feeds)
-        except RunError:
-            return "run"
+        except RunError as error:
+            return f"{RUN}{error}"
     is_different = any(differs(a, b, tolerance) for a, b in zip(results, expected, strict=True))
     return "result" if is_different else None
+
+
+def without_file(message: str, file: Path) -> str:
+    """A message of the command, without its warnings, and the command's name and the file's in front of it."""
+    start = re.search(r"^onnxc: (?=(internal )?error: )", message, re.MULTILINE)
+    text = message[start.end() :] if start else message
+    return text.removeprefix("error: ").removeprefix(f"{str(file)!r}: ")
 
 
 # --------------------------------------------------------------------------------------------------------- reducing
 
 
-def names_read(node: onnx.NodeProto) -> set[str]:
-    """Those of the graph around it that a node reads, in its subgraphs too."""
-    read = {name for name in node.input if name}
-    for attribute in node.attribute:
-        for graph in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
-            made = {value.name for value in (*graph.input, *graph.initializer)}
-            for inner in graph.node:
-                read |= names_read(inner) - made
-                made |= set(inner.output)
-            read |= {value.name for value in graph.output} - made
-    return read
-
-
-class Reduction:
-    """A model, its inputs' values and those of every tensor of the graph."""
-
-    def __init__(self, model: onnx.ModelProto, feeds: Feeds) -> None:
-        self.model = model
-        self.feeds = feeds
-        self.initializers = {each.name: each for each in model.graph.initializer}
-        self.inputs = {each.name: each for each in model.graph.input}
-        self.outputs = {each.name: each for each in model.graph.output}
-        self.values = self._values()
-
-    def _values(self) -> Feeds:
-        made = [name for node in self.model.graph.node for name in node.output]
-        every = reference.with_outputs(self.model, [*made, *self.outputs])
-        return {**self.feeds, **reference.compute(reference.open_session(every), self.feeds)}
-
-    def _value_info(self, name: str) -> onnx.ValueInfoProto:
-        value = self.values[name]
-        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-
-    def part(self, kept: Iterable[int]) -> tuple[onnx.ModelProto, Feeds]:
-        """The model of these nodes alone."""
-        nodes = [self.model.graph.node[i] for i in sorted(kept)]
-        made = {name for node in nodes for name in node.output}
-        read = [name for node in nodes for name in sorted(names_read(node))]
-        given = [name for name in dict.fromkeys(read) if name not in made]
-        constants = [self.initializers[name] for name in given if name in self.initializers]
-        inputs = [self.inputs.get(name) or self._value_info(name) for name in given if name not in self.initializers]
-        results = [
-            name for node in nodes for name in node.output if name and (name in self.outputs or name not in read)
-        ]
-        outputs = [self.outputs.get(name) or self._value_info(name) for name in results if name in self.values]
-        graph = helper.make_graph(nodes, "reduced", inputs, outputs, constants)
-        model = helper.make_model(
-            graph,
-            opset_imports=self.model.opset_import,
-            ir_version=self.model.ir_version,
-            functions=self.model.functions,
-        )
-        return model, {each.name: self.values[each.name] for each in inputs}
-
-
 def reduce_model(model: onnx.ModelProto, feeds: Feeds, failure: Test) -> tuple[onnx.ModelProto, Feeds, str]:
-    """The least part found that fails as the whole does, its inputs and the failure.
-
-    ValueError where nothing fails, or where onnxruntime does not know what the values within the model are.
-    """
+    """The least part found that fails as the whole does, its inputs and the failure. ValueError where nothing fails."""
     wanted = failure(model, feeds)
     if wanted is None:
         raise ValueError("nothing fails: there is nothing to reduce")
-    try:
-        reduction = Reduction(model, feeds)
-    except Exception as error:
-        raise ValueError(
-            f"onnxruntime does not run the model, so that the values in it are not known: {error}"
-        ) from error
-
-    def still_fails(kept: Sequence[int]) -> bool:
-        try:
-            return bool(kept) and failure(*reduction.part(kept)) == wanted
-        except Exception:  # a part that is no model
-            return False
-
-    kept = list(range(len(model.graph.node)))
-    if not still_fails(kept):
-        return model, feeds, wanted
-    size = max(1, len(kept) // 2)
-    while True:
-        before = len(kept)
-        for start in range(0, len(kept), size):
-            fewer = [*kept[:start], *kept[start + size :]]
-            if still_fails(fewer):
-                kept = fewer
-                break
-        if len(kept) == before:
-            if size == 1:
-                break
-            size = max(1, size // 2)
-        size = max(1, min(size, len(kept) // 2))
-    return *reduction.part(kept), wanted
+    search = Search(failure, lambda found: is_same_failure(wanted, found))
+    search.last = wanted
+    part = search.least(Part(model, feeds))
+    return part.model, part.feeds, search.last
 
 
 # ---------------------------------------------------------------------------------------------------------- command
@@ -192,6 +133,67 @@ def random_feeds(model: onnx.ModelProto, seed: int, dims: Mapping[str, int]) -> 
     return feeds
 
 
+def load_model(file: Path) -> onnx.ModelProto:
+    """ValueError, which names the file, where it is none."""
+    try:
+        return onnx.load(file)
+    except OSError as error:
+        raise ValueError(f"{str(file)!r}: {error.strerror}") from error
+    except Exception as error:  # protobuf's, and onnx's own of external data
+        raise ValueError(f"{str(file)!r} is not an ONNX model, or lacks its external data: {error}") from error
+
+
+def load_values(texts: Sequence[str], known: Collection[str]) -> Feeds:
+    """Of inputs that are given as NAME=FILE.npy. ValueError, which names what is wrong."""
+    values = {}
+    for text in texts:
+        name, _, file = text.partition("=")
+        if name not in known:
+            names = ", ".join(repr(each) for each in known)
+            raise ValueError(f"--input {text}: the model has no input {name!r}; it has {names or 'none'}")
+        try:
+            values[name] = np.load(file)
+        except OSError as error:
+            raise ValueError(f"--input {text}: {file!r}: {error.strerror or error}") from error
+        except ValueError as error:
+            raise ValueError(f"--input {text}: {file!r} is not an .npy file: {error}") from error
+    return values
+
+
+def sizes_of(texts: Sequence[str]) -> dict[str, int]:
+    """Of dims that are given as NAME=SIZE. ValueError for another form."""
+    sizes = {}
+    for text in texts:
+        name, _, size = text.partition("=")
+        if not name or not size.isdecimal():
+            raise ValueError(f"--dim {text}: give it as NAME=SIZE, such as --dim N=2")
+        sizes[name] = int(size)
+    return sizes
+
+
+def write(model: onnx.ModelProto, feeds: Feeds, output: Path) -> None:
+    """The model, and its inputs' values beside it in place of those of an earlier result."""
+    onnx.save(model, output)
+    for file in output.parent.glob(f"{glob.escape(output.name)}.*.npy"):
+        file.unlink()
+    for name, value in feeds.items():
+        np.save(f"{output}.{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.npy", value)
+
+
+def inputs_of(model: Path, values: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    """The files that the command reads."""
+    yield from files_of_model("MODEL", model)
+    for text in values:
+        yield "--input", Path(text.partition("=")[2])
+
+
+def outputs_of(output: Path) -> Iterator[tuple[str, Path]]:
+    """The files that are there and that it replaces or removes: any tensor may become an input of the small model."""
+    yield "-o", output
+    for file in output.parent.glob(f"{glob.escape(output.name)}.*.npy"):
+        yield "-o", file
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m onnxc.reduce", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("model", type=Path)
@@ -202,26 +204,28 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--option", action="append", default=[], help="of onnxc, such as --option=-O0")
     parser.add_argument("--tolerance", type=float, default=1e-3, help="over the largest magnitude (default: 1e-3)")
     given = parser.parse_args(arguments)
-    model = onnx.load(given.model)
-    feeds = random_feeds(
-        model, given.random, {name: int(size) for name, _, size in (d.partition("=") for d in given.dim)}
-    )
-    for text in given.input:
-        name, _, file = text.partition("=")
-        feeds[name] = np.load(file)
+    try:
+        sizes = sizes_of(given.dim)
+    except ValueError as error:
+        parser.error(str(error))
 
     def failure(part: onnx.ModelProto, inputs: Feeds) -> str | None:
         return failure_of(part, inputs, given.option, given.tolerance)
 
     try:
-        small, inputs, kind = reduce_model(model, feeds, failure)
+        if not given.output.parent.is_dir():
+            raise ValueError(f"-o {given.output}: there is no folder {str(given.output.parent)!r}")
+        check_outputs(outputs_of(given.output), inputs_of(given.model, given.input))
+        model = load_model(given.model)
+        feeds = random_feeds(model, given.random, sizes)
+        feeds |= load_values(given.input, feeds.keys())
+        small, inputs, found = reduce_model(model, feeds, failure)
     except ValueError as error:
         print(f"onnxc.reduce: {error}", file=sys.stderr)
         return 1
-    onnx.save(small, given.output)
-    for name, value in inputs.items():
-        np.save(f"{given.output}.{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.npy", value)
-    print(f"{given.output}: {len(small.graph.node)} of {len(model.graph.node)} nodes fail in the same way ({kind})")
+    write(small, inputs, given.output)
+    left = f"{len(small.graph.node)} of {len(model.graph.node)} nodes"
+    print(f"{given.output}: {left} fail in the same way ({shown(found)})")
     return 0
 
 

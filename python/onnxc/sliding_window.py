@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onnxc.errors import ArgumentError, OnnxcError
 from onnxc.session import InferenceSession
-from onnxc.volume import VolumeSummary, WindowSettings, run_volume
+from onnxc.volume import ResultAxis, VolumeSummary, WindowSettings, run_volume
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], object]
@@ -113,7 +113,8 @@ class SlidingWindow:
     def __call__(self, inputs: Any, network: Any = None, *args: Any, **kwargs: Any) -> Any:
         """The outputs over a batch of volumes, [batch, channels, axes...]: one array, or a tuple where the model has
         several outputs; torch tensors, on the CPU or the input's device, for torch tensors, and MONAI's MetaTensor with
-        the input's meta data.
+        the input's meta data. The affine of an output of another resolution is that of its own voxels, which MONAI's
+        inferer leaves as the input's.
 
         network: what MONAI's evaluators hand to an inferer. The compiled model runs in its place.
 
@@ -132,15 +133,19 @@ class SlidingWindow:
             raise OnnxcError("the batch has no volume")
         settings = self._settings(volume.ndim - 2)
         images = []
+        axes: Mapping[str, Sequence[ResultAxis]] = {}
         for image in volume:
             with _told(self.progress) as progress:
                 outputs, self.summary = run_volume(self.sessions, image, settings, self.fixed, progress)
             images.append(outputs)
+            axes = self.summary.axes
         results = [
             np.stack([image[name] for image in images]) if len(images) > 1 else images[0][name][None]
             for name in images[0]
         ]
-        converted = [_like(inputs, result, self.device) for result in results]
+        converted = [
+            _like(inputs, result, self.device, axes[name]) for name, result in zip(images[0], results, strict=True)
+        ]
         return converted[0] if len(converted) == 1 else tuple(converted)
 
     def _check_axes(self, volume: Array) -> None:
@@ -236,7 +241,18 @@ def _numpy(values: Any) -> Array:
     return array
 
 
-def _like(values: Any, result: Array, device: Any) -> Any:
+def moved_affine(affine: Any, axes: Sequence[ResultAxis]) -> Any:
+    """The affine of an image, a matrix of numpy or torch, for the voxels of a result."""
+    moved = np.eye(affine.shape[-1])
+    for index, axis in enumerate(axes[: affine.shape[-1] - 1]):
+        moved[index, index], moved[index, -1] = axis.step, axis.origin
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(affine, torch.Tensor):
+        return affine @ torch.from_numpy(moved).to(affine)
+    return affine @ moved
+
+
+def _like(values: Any, result: Array, device: Any, axes: Sequence[ResultAxis]) -> Any:
     """The result as torch and MONAI have it, where `values` is theirs; on the device of `values` if it is None."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(values, torch.Tensor):
@@ -245,4 +261,6 @@ def _like(values: Any, result: Array, device: Any) -> Any:
     if hasattr(values, "copy_meta_from"):
         tensor = type(values)(tensor)
         tensor.copy_meta_from(values, copy_attr=False)
+        if any(axis != ResultAxis() for axis in axes):
+            tensor.affine = moved_affine(tensor.affine, axes)
     return tensor

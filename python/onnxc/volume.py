@@ -39,11 +39,20 @@ class WindowSettings:
 
 
 @dataclass(frozen=True)
+class ResultAxis:
+    """Where an output's voxels lie along an axis: voxel j at origin + j * step of the image's voxels."""
+
+    step: float = 1.0
+    origin: float = 0.0
+
+
+@dataclass(frozen=True)
 class VolumeSummary:
     """What a run over a volume was.
 
     runs: windows times mirrorings times models. nan_voxels: elements of the image that are NaN. working_bytes: the
     runtime's memory besides that of the models' instances. network_seconds: the part of seconds inside the models.
+    axes: of each output that is written, by name.
     """
 
     windows: int
@@ -52,6 +61,7 @@ class VolumeSummary:
     working_bytes: int
     seconds: float
     network_seconds: float
+    axes: Mapping[str, Sequence[ResultAxis]]
 
 
 def run_volume(
@@ -140,7 +150,7 @@ class _Call:
         )
 
     def run(self) -> tuple[dict[str, Array], VolumeSummary]:
-        arrays = self._allocate()
+        arrays, axes = self._allocate(), self._axes()
         result = volume_abi.Result(struct_size=ctypes.sizeof(volume_abi.Result))
         api, instance = self._session._api, self._session._instance
         status = api.run_volume(instance, ctypes.addressof(self.volume), ctypes.addressof(result))
@@ -149,17 +159,35 @@ class _Call:
         self._check(status)
         if result.nan_voxels > 0:
             warnings.warn(f"{result.nan_voxels} voxels of the volume are NaN", RuntimeWarning, stacklevel=4)
-        summary = VolumeSummary(**{name: getattr(result, name) for name in VolumeSummary.__dataclass_fields__})
-        return arrays, summary
+        facts = {name: getattr(result, name) for name in VolumeSummary.__dataclass_fields__ if name != "axes"}
+        return arrays, VolumeSummary(**facts, axes=axes)
 
-    def _allocate(self) -> dict[str, Array]:
+    def _output_dims(self, volume: Any) -> list[list[int]]:
+        """Of each output: the channels, then the axes."""
         api, instance = self._session._api, self._session._instance
         count = api.output_count
         places = [(ctypes.c_int64 * (1 + self._rank))() for _ in range(count)]
         pointers = (ctypes.POINTER(ctypes.c_int64) * count)(
             *(ctypes.cast(place, ctypes.POINTER(ctypes.c_int64)) for place in places)
         )
-        self._check(api.volume_output_dims(instance, ctypes.addressof(self.volume), pointers))
+        self._check(api.volume_output_dims(instance, ctypes.addressof(volume), pointers))
+        return [list(place) for place in places]
+
+    def _axes(self) -> dict[str, list[ResultAxis]]:
+        """By the formula of onnxc_volume.h. What a window becomes is what a volume of its size does."""
+        image = self.volume.dims[: self._rank]
+        window = [size or own for size, own in zip(self._settings.window, image, strict=True)]
+        one_window = volume_abi.Volume.from_buffer_copy(self.volume)
+        one_window.dims = self._integers(window)
+        made = self._output_dims(one_window)
+        return {
+            info.name: [_result_axis(*sizes) for sizes in zip(image, window, made[index][1:], strict=True)]
+            for index, info in enumerate(self._session.get_outputs())
+            if self._outputs[index].what != volume_abi.WRITTEN["nothing"]
+        }
+
+    def _allocate(self) -> dict[str, Array]:
+        places = self._output_dims(self.volume)
         arrays: dict[str, Array] = {}
         for index, info in enumerate(self._session.get_outputs()):
             output = self._outputs[index]
@@ -169,7 +197,7 @@ class _Call:
             if output.what == volume_abi.WRITTEN["labels"]:
                 classes = info.shape[1]
                 dtype = np.dtype(np.uint8 if isinstance(classes, int) and classes <= 256 else np.uint16)
-            array: Array = np.empty(list(places[index]), dtype)
+            array: Array = np.empty(places[index], dtype)
             output.dtype = dtypes.NUMBERS[dtype]
             output.data = array.ctypes.data
             output.bytes = array.nbytes
@@ -231,6 +259,13 @@ class _Call:
         array = (ctypes.c_double * self._rank)(*self._per_axis(values, name))
         self._kept.append(array)
         return array
+
+
+def _result_axis(image: int, window: int, made: int) -> ResultAxis:
+    """Of an axis along which the image and the window have so many voxels, and the model makes others of a window."""
+    zoom = made / window
+    padded = max(window - image, 0) // 2
+    return ResultAxis(1 / zoom, (round(padded * zoom) + 0.5) / zoom - 0.5 - padded)
 
 
 def _readable(image: Array) -> Array:

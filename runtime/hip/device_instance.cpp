@@ -15,6 +15,24 @@ constexpr int64_t device_alignment = 256;  // of hipMalloc's memory; covers a ca
 
 int64_t aligned(int64_t bytes) { return (bytes + device_alignment - 1) / device_alignment * device_alignment; }
 
+// What a caller gave for a buffer; nothing for those that are not the caller's.
+struct CallersValue {
+  CallersValue(const DeviceRun& run, const BufferDescription& buffer) {
+    if (buffer.kind == BufferKind::input) {
+      data = run.inputs[buffer.index].data;
+      is_on_host = run.inputs[buffer.index].device == ONNXC_CPU;
+    } else if (buffer.kind == BufferKind::output) {
+      data = run.output_data[buffer.index];
+      is_on_host = run.outputs[buffer.index].device == ONNXC_CPU;
+    }
+  }
+  // Whether kernels work on a copy: they read and write up to 16 bytes at once.
+  bool is_copied() const { return is_on_host || reinterpret_cast<uintptr_t>(data) % callers_alignment != 0; }
+
+  void* data = nullptr;
+  bool is_on_host = false;
+};
+
 // Whether a run's launches depend on what the host reads in between.
 bool host_decides(const DeviceProgram& program) {
   for (int32_t i = 0; i < program.step_count; ++i) {
@@ -75,7 +93,8 @@ void DeviceInstance::give_back(const HipLibrary& hip) {
 
 onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& error) {
   poison_ = options.poison;
-  captures_graphs_ = options.captures_graphs && !host_decides(program_);
+  host_decides_ = host_decides(program_);
+  captures_graphs_ = options.captures_graphs && !host_decides_;
   onnxc_status status;
   module_ = DeviceModule::acquire(program_, options.device_index, status, error);
   if (module_ == nullptr) return status;
@@ -137,17 +156,13 @@ int64_t DeviceInstance::working_bytes() const {
   return bytes;
 }
 
-// The caller's value behind a buffer, where it is host memory; null for any other buffer.
-const onnxc_value* DeviceInstance::host_value(const DeviceRun& run, const BufferDescription& buffer) const {
-  const onnxc_value* value = buffer.kind == BufferKind::input    ? &run.inputs[buffer.index]
-                             : buffer.kind == BufferKind::output ? &run.outputs[buffer.index]
-                                                                 : nullptr;
-  return value != nullptr && value->device == ONNXC_CPU ? value : nullptr;
-}
-
 onnxc_status DeviceInstance::reserve(int32_t level, int64_t bytes, ErrorText& error) {
   Level& laid_out = levels_[level];
   if (bytes <= laid_out.arena_bytes) return ONNXC_OK;
+  if (is_being_captured_)
+    return refuse_capture(
+        error,
+        "this run needs more working memory than those before: run the model with these dims once before the capture");
   const HipLibrary& hip = module_->hip();
   hipError_t result = hip.stream_synchronize(stream_);  // the run before may still use it
   if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
@@ -170,9 +185,10 @@ void DeviceInstance::free_apart(int32_t level) {
   }
 }
 
-// While memory is poisoned, each temporary and each place for host memory is an allocation of its own, so that a
+// While memory is poisoned, each temporary and each copy of a caller's value is an allocation of its own, so that a
 // simulator or a checker of addresses sees an access that leaves its buffer.
 onnxc_status DeviceInstance::place_apart(int32_t level, const DeviceRun& run, ErrorText& error) {
+  if (is_being_captured_) return refuse_capture(error, "ONNXC_POISON gives each run memory of its own");
   const HipLibrary& hip = module_->hip();
   hipError_t result = hip.stream_synchronize(stream_);  // the run before may still use them
   if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
@@ -182,7 +198,7 @@ onnxc_status DeviceInstance::place_apart(int32_t level, const DeviceRun& run, Er
     if (buffer.level != level) continue;
     if (buffer.kind == BufferKind::constant) {
       buffers_[i] = module_->weights() + buffer.offset;
-    } else if (buffer.kind == BufferKind::temporary || host_value(run, buffer) != nullptr) {
+    } else if (buffer.kind == BufferKind::temporary || CallersValue(run, buffer).is_copied()) {
       buffers_[i] = nullptr;
       if (buffer_bytes_[i] == 0) continue;
       const auto bytes = static_cast<size_t>(buffer_bytes_[i]);
@@ -192,18 +208,18 @@ onnxc_status DeviceInstance::place_apart(int32_t level, const DeviceRun& run, Er
       result = hip.memset_async(apart_[i], 0xff, bytes, stream_);
       if (!succeeded(hip, result, "hipMemsetAsync", error)) return status_of(result);
     } else {
-      buffers_[i] = buffer.kind == BufferKind::input ? run.inputs[buffer.index].data : run.output_data[buffer.index];
+      buffers_[i] = CallersValue(run, buffer).data;
     }
   }
   return ONNXC_OK;
 }
 
-// Temporaries where the plan has them, then a place for each input and output that is host memory.
+// Temporaries where the plan has them, then a place for each input and output that is copied.
 onnxc_status DeviceInstance::place_buffers(int32_t level, const DeviceRun& run, ErrorText& error) {
   const Level& laid_out = levels_[level];
   int64_t bytes = laid_out.planned_bytes;
   for (int32_t i = 0; i < program_.buffer_count; ++i)
-    if (program_.buffers[i].level == level && host_value(run, program_.buffers[i]) != nullptr)
+    if (program_.buffers[i].level == level && CallersValue(run, program_.buffers[i]).is_copied())
       bytes += aligned(buffer_bytes_[i]);
   const onnxc_status status = reserve(level, bytes, error);
   if (status != ONNXC_OK) return status;
@@ -216,11 +232,11 @@ onnxc_status DeviceInstance::place_buffers(int32_t level, const DeviceRun& run, 
       buffers_[i] = module_->weights() + buffer.offset;
     } else if (buffer.kind == BufferKind::temporary) {
       buffers_[i] = laid_out.arena + offsets_[i];
-    } else if (host_value(run, buffer) != nullptr) {
+    } else if (CallersValue(run, buffer).is_copied()) {
       buffers_[i] = laid_out.arena + staged;
       staged += aligned(buffer_bytes_[i]);
     } else {
-      buffers_[i] = buffer.kind == BufferKind::input ? run.inputs[buffer.index].data : run.output_data[buffer.index];
+      buffers_[i] = CallersValue(run, buffer).data;
     }
   }
   return ONNXC_OK;
@@ -230,22 +246,20 @@ onnxc_status DeviceInstance::place(int32_t level, const DeviceRun& run, ErrorTex
   return poison_ ? place_apart(level, run, error) : place_buffers(level, run, error);
 }
 
-bool DeviceInstance::is_staged(int32_t buffer) const {
-  return buffer_bytes_[buffer] >= HostStaging::smallest && !is_being_captured_;
-}
-
 onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
-    const onnxc_value* value = host_value(run, program_.buffers[i]);
-    if (value == nullptr || program_.buffers[i].kind != BufferKind::input || buffer_bytes_[i] == 0) continue;
-    if (is_staged(i)) {
-      const onnxc_status status = staging_->send(buffers_[i], value->data, buffer_bytes_[i], stream, error);
+    const CallersValue value(run, program_.buffers[i]);
+    const int64_t bytes = buffer_bytes_[i];
+    if (!value.is_copied() || program_.buffers[i].kind != BufferKind::input || bytes == 0) continue;
+    if (value.is_on_host && bytes >= HostStaging::smallest) {
+      const onnxc_status status = staging_->send(buffers_[i], value.data, bytes, stream, error);
       if (status != ONNXC_OK) return status;
       continue;
     }
-    const hipError_t result = hip.memcpy_async(buffers_[i], value->data, static_cast<size_t>(buffer_bytes_[i]),
-                                               hipMemcpyHostToDevice, stream);
+    const hipError_t result =
+        hip.memcpy_async(buffers_[i], value.data, static_cast<size_t>(bytes),
+                         value.is_on_host ? hipMemcpyHostToDevice : hipMemcpyDeviceToDevice, stream);
     if (!succeeded(hip, result, "hipMemcpyAsync of an input", error)) return status_of(result);
   }
   return ONNXC_OK;
@@ -254,16 +268,17 @@ onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t strea
 onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
-    const BufferDescription& buffer = program_.buffers[i];
-    if (host_value(run, buffer) == nullptr || buffer.kind != BufferKind::output || buffer_bytes_[i] == 0) continue;
-    void* const data = run.output_data[buffer.index];
-    if (is_staged(i)) {
-      const onnxc_status status = staging_->fetch(data, buffers_[i], buffer_bytes_[i], stream, error);
+    const CallersValue value(run, program_.buffers[i]);
+    const int64_t bytes = buffer_bytes_[i];
+    if (!value.is_copied() || program_.buffers[i].kind != BufferKind::output || bytes == 0) continue;
+    if (value.is_on_host && bytes >= HostStaging::smallest) {
+      const onnxc_status status = staging_->fetch(value.data, buffers_[i], bytes, stream, error);
       if (status != ONNXC_OK) return status;
       continue;
     }
     const hipError_t result =
-        hip.memcpy_async(data, buffers_[i], static_cast<size_t>(buffer_bytes_[i]), hipMemcpyDeviceToHost, stream);
+        hip.memcpy_async(value.data, buffers_[i], static_cast<size_t>(bytes),
+                         value.is_on_host ? hipMemcpyDeviceToHost : hipMemcpyDeviceToDevice, stream);
     if (!succeeded(hip, result, "hipMemcpyAsync of an output", error)) return status_of(result);
   }
   return ONNXC_OK;
@@ -273,7 +288,7 @@ onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stre
 onnxc_status DeviceInstance::end_run(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   bool waits = run.waits;
-  for (int32_t i = 0; i < program_.buffer_count; ++i) waits |= host_value(run, program_.buffers[i]) != nullptr;
+  for (int32_t i = 0; i < program_.buffer_count; ++i) waits |= CallersValue(run, program_.buffers[i]).is_on_host;
   if (waits) {
     const hipError_t result = hip.stream_synchronize(stream);
     return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
@@ -436,6 +451,30 @@ onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
   return run_on_device(run, error);
 }
 
+onnxc_status DeviceInstance::refuse_capture(ErrorText& error, const char* reason) {
+  error.append("the stream is being captured, and %s", reason);
+  return ONNXC_INVALID_ARGUMENT;
+}
+
+// A capture holds launches and copies on the GPU. Whatever waits for the stream would spoil it, so that such a run is
+// refused before it does anything.
+onnxc_status DeviceInstance::check_capture(const DeviceRun& run, ErrorText& error) {
+  if (!is_being_captured_) return ONNXC_OK;
+  if (run.hook != nullptr) return refuse_capture(error, "a run with a hook waits after each step");
+  if (host_decides_)
+    return refuse_capture(error, "the host decides what this model computes next: it must run outside of a capture");
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
+    if (!CallersValue(run, buffer).is_on_host) continue;
+    const bool is_input = buffer.kind == BufferKind::input;
+    error.append("%s %d ", is_input ? "input" : "output", buffer.index);
+    error.append_name((is_input ? model.inputs : model.outputs)[buffer.index].name);
+    error.append(": ");
+    return refuse_capture(error, "this is host memory, for whose copy a run waits: give it memory of the GPU");
+  }
+  return ONNXC_OK;
+}
+
 onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
   ignore(hip.get_last_error());  // what a call before ours left behind is no error of a launch
@@ -446,16 +485,17 @@ onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& erro
     const hipError_t result = hip.stream_is_capturing(stream, &capture_status);
     if (!succeeded(hip, result, "hipStreamIsCapturing", error)) return status_of(result);
   }
-  is_being_captured_ = capture_status == hipStreamCaptureStatusActive;
-  onnxc_status status = wait_for_earlier_work(stream, error);
+  is_being_captured_ = capture_status != hipStreamCaptureStatusNone;
+  onnxc_status status = check_capture(run, error);
+  if (status == ONNXC_OK) status = wait_for_earlier_work(stream, error);
   if (status == ONNXC_OK) status = place(0, run, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
-  // A hook is called between the launches.
-  const bool replays = captures_graphs_ && run.hook == nullptr;
+  // A hook is called between the launches. HIP's graphs are not launched into a capture, which takes the kernels.
+  const bool replays = captures_graphs_ && run.hook == nullptr && !is_being_captured_;
   if (status == ONNXC_OK) status = replays ? replay(run, error) : launch_steps(run, error);
   if (status == ONNXC_OK) status = copy_outputs(run, stream, error);
   if (status == ONNXC_OK) status = end_run(run, stream, error);
-  if (status == ONNXC_OK) return status;
+  if (status == ONNXC_OK || is_being_captured_) return status;
   staging_->wait();  // nothing of a run that failed is left running
   ignore(hip.stream_synchronize(stream));
   return status;

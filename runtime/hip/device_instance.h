@@ -37,7 +37,6 @@ class DeviceInstance {
   void free_apart(int32_t level);
   onnxc_status place_buffers(int32_t level, const DeviceRun& run, ErrorText& error);
   onnxc_status place(int32_t level, const DeviceRun& run, ErrorText& error);
-  bool is_staged(int32_t buffer) const;
   onnxc_status copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
   onnxc_status read_for_host(const StepDescription& step, ErrorText& error);
   onnxc_status run_step(int32_t step, const DeviceRun& run, ErrorText& error);
@@ -48,16 +47,18 @@ class DeviceInstance {
   onnxc_status copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
   onnxc_status wait_for_earlier_work(hipStream_t stream, ErrorText& error);
   onnxc_status end_run(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  static onnxc_status refuse_capture(ErrorText& error, const char* reason);
+  onnxc_status check_capture(const DeviceRun& run, ErrorText& error);
   onnxc_status run_on_device(const DeviceRun& run, ErrorText& error);
   // Calls a function of the caller's, with the caller's own current device.
   template <class Function>
   onnxc_status call_back(Function function, ErrorText& error);
-  const onnxc_value* host_value(const DeviceRun& run, const BufferDescription& buffer) const;
 
   static void launch(const DeviceFrame& frame, const DeviceLaunch& launch);
 
   const DeviceProgram& program_;
   bool poison_ = false;
+  bool host_decides_ = false;
   bool captures_graphs_ = false;
   DeviceModule* module_ = nullptr;
   hipStream_t own_stream_ = nullptr;

@@ -69,12 +69,11 @@ bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) 
   int count = 0;
   if (!succeeded(*hip_, hip_->init(0), "hipInit", error) ||
       !succeeded(*hip_, hip_->get_device_count(&count), "hipGetDeviceCount", error)) {
-    error.append("; HIP finds no AMD GPU, or this user may not open /dev/kfd; the model also runs on the CPU");
+    error.append("; HIP finds no AMD GPU, or this user may not open /dev/kfd; %s", on_the_cpu());
     return false;
   }
   if (device_ < 0 || device_ >= count) {
-    error.append("there is no GPU %d: HIP sees %d; run the model on the CPU, or choose another device_index", device_,
-                 count);
+    error.append("there is no GPU %d: HIP sees %d; choose another device_index; %s", device_, count, on_the_cpu());
     return false;
   }
   // Before HIP 6 the first is tried, and the error of hipModuleLoadData has to do.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/model.h"
 #include "threads/fork_lock.h"
 
 namespace onnxc::runtime {
@@ -46,8 +47,8 @@ void* open_library(ErrorText& error) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   error.append(
       "AMD's HIP runtime is not here (%s, .so.6 and .so were tried): install ROCm's, set ONNXC_HIP_LIBRARY to "
-      "its libamdhip64.so, or run the model on the CPU",
-      library_names[0]);
+      "its libamdhip64.so; %s",
+      library_names[0], on_the_cpu());
   return nullptr;
 }
 

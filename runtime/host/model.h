@@ -155,4 +155,10 @@ struct ModelDescription {
 // Defined by generated code.
 extern const ModelDescription model;
 
+// What to do where there is no GPU.
+inline const char* on_the_cpu() {
+  return model.cpu_program_count > 0 ? "the model also runs on the CPU"
+                                     : "compile it with --target cpu,hip to run it on the CPU as well";
+}
+
 }  // namespace onnxc::runtime

@@ -115,9 +115,13 @@ enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
 
 /* An input or an output. Zero it, then set what you need.
  *
- * A tensor's elements are dense and row-major, aligned to their own size (a multiple of 64 is best). Elements of 4 and
- * of 2 bits are packed, the first in the lowest bits of the first byte; unused bits of the last byte are 0 in outputs.
- * Those of strings are onnxc_string, 16 bytes each (on the CPU alone).
+ * A tensor's elements are dense and row-major. Their address is a multiple of their size, of 8 for larger ones; else
+ * the run is refused. A CPU asks for no more (a multiple of 64 is best). Memory of a GPU that does not begin at a
+ * multiple of 16 is copied, an input before the kernels and an output after them.
+ *
+ * Elements of 4 and of 2 bits are packed, the first in the lowest bits of the first byte; unused bits of the last byte
+ * are 0 in outputs. Those of strings are onnxc_string, 16 bytes each (on the CPU alone).
+ *
  * Sequences (later): data points to bytes / sizeof(onnxc_value) values. */
 typedef struct onnxc_value {
   int32_t kind; /* ONNXC_TENSOR */
@@ -158,7 +162,8 @@ enum {
   /* ONNXC_HIP: the kernels of a run are launched as one HIP graph, which is captured by the first run with its dims and
    * device pointers, and replayed by those that follow: for models of many short kernels. Pointers to host memory may
    * change, their contents are copied in and out by each run. The last eight graphs are kept. Of no effect on a run
-   * with a hook, and on a model in which the host decides (see onnxc_run_options.stream). */
+   * with a hook, in a capture of the caller's, and on a model in which the host decides (see
+   * onnxc_run_options.stream). */
   ONNXC_HIP_GRAPH = 4
 };
 
@@ -227,6 +232,12 @@ typedef struct onnxc_run_options {
    * - the first with larger dims, or with a graph to capture (ONNXC_HIP_GRAPH), which may make room in the memory of
    * the run before;
    * - with a hook, after each step.
+   *
+   * A run in a stream that the caller captures becomes part of the caller's graph. What would block it is refused, and
+   * leaves the capture as it was: memory of the host, a hook, a model in which the host decides, ONNXC_POISON, and dims
+   * that need more working memory than the runs before. The graph uses that memory: it must not be launched beside
+   * another run of the instance, nor after one with larger dims.
+   *
    * An instance that runs in another stream than before waits there for its last run, and is destroyed when that is
    * done. The current device of the calling thread is as it was, after each call and in each callback. */
   void* stream;

@@ -83,7 +83,7 @@ std::vector<std::string> GraphBuilder::choose_outputs() const {
 
 void GraphBuilder::add_initializers(const std::unordered_set<std::string>& needed) {
   const auto add = [&](const std::string& name, const auto& tensor) {
-    if (!needed.contains(name)) return tensors_.note(tensor);
+    if (!needed.contains(name)) return;
     const std::string what = fmt::format("initializer {}", quote(name));
     main_.values[name] = graph_->add_constant(name, tensors_.read(tensor, what, model_));
   };

@@ -46,6 +46,8 @@ struct ModelFacts {
 struct ImportedModel {
   std::unique_ptr<Graph> graph;
   ModelFacts facts;
+  // Whatever of them was needed.
+  std::vector<std::filesystem::path> external_files;
   // Where the file breaks ONNX's text and its meaning is clear all the same, as onnxruntime takes it.
   std::vector<std::string> warnings;
 };
@@ -53,5 +55,8 @@ struct ImportedModel {
 // Throws UserError, with the file's name, for a file that cannot be read, is no valid model or holds what onnxc cannot
 // compile (every such node is listed), and UsageError for a dim or an output that the model does not have.
 ImportedModel import_model(const std::filesystem::path& path, const ImportOptions& options = {});
+
+// The files of a model beside its own, without importing it; none of one that cannot be read.
+std::vector<std::filesystem::path> external_files(const std::filesystem::path& path);
 
 }  // namespace onnxc

@@ -93,8 +93,9 @@ bool is_context_node(const Api& api, const NodeView& node, const std::string& pr
 std::shared_ptr<const LoadedModel> load_context(const Api& api, const NodeView& node, const fs::path& folder) {
   const std::string content = text_of(api, node, content_attribute);
   if (is_embedded(api, node)) return load_bytes(content);
-  map_file_within(folder, content);  // for its checks
-  return std::make_shared<LoadedModel>(fs::absolute(folder) / content);
+  const fs::path where = folder.empty() ? "." : folder;
+  map_file_within(where, content);  // for its checks
+  return std::make_shared<LoadedModel>(fs::absolute(where) / content);
 }
 
 OrtNode* make_context_node(const Api& api, const Context& context) {

@@ -63,6 +63,13 @@ fs::path chosen_folder() {
   return home.empty() ? fs::path() : fs::path(home) / ".cache" / "onnxc" / "models";
 }
 
+// Other files that the folder may have are not the cache's.
+bool is_kept_model(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  return file.extension() == ".so" && stem.size() == 64 &&
+         stem.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 struct KeptFile {
   fs::file_time_type opened;
   uintmax_t size;
@@ -118,7 +125,7 @@ void make_room(const fs::path& folder) {
   std::vector<KeptFile> files;
   uintmax_t total = 0;
   for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
-    if (file.path().extension() != ".so") continue;
+    if (!is_kept_model(file.path())) continue;
     const KeptFile kept{file.last_write_time(error), file.file_size(error), file.path()};
     if (error) continue;
     files.push_back(kept);

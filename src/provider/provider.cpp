@@ -7,6 +7,7 @@
 #include "provider/context_node.h"
 #include "provider/fused_node.h"
 #include "support/diagnostics.h"
+#include "support/input_files.h"
 
 namespace onnxc::provider {
 namespace {
@@ -123,19 +124,28 @@ std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, con
     user_check(settings_.loads_native_code,
                "the model holds native code, which does what this process may; where you trust its file as a program, "
                "give the provider the option load_native_code with the value 1");
-    return load_context(api_, view.nodes()[0], fs::path(api_.get(entry::Graph_GetModelPath, graph)).parent_path());
+    return load_context(api_, view.nodes()[0], place_of(graph).parent_path());
   }
   internal_check(!fused.outputs.empty() && models_.contains(fused.outputs[0]), "what onnxruntime fuses is compiled");
   return models_.at(fused.outputs[0]);
 }
 
+// The model's file; of one from memory what the session says in its place, or nothing.
+fs::path Provider::place_of(const OrtGraph* graph) const {
+  const fs::path file = api_.get(entry::Graph_GetModelPath, graph);
+  return file.empty() ? settings_.context_file : file;
+}
+
 OrtNode* Provider::make_context(const OrtGraph* graph, const FusedInterface& fused,
                                 std::shared_ptr<const LoadedModel> model) {
-  const fs::path saved =
-      settings_.context_file.empty() ? fs::path(api_.get(entry::Graph_GetModelPath, graph)) : settings_.context_file;
+  const fs::path model_file = place_of(graph);
+  const fs::path saved = settings_.context_file.empty() ? model_file : settings_.context_file;
   user_check(settings_.embeds_context || !saved.empty(),
              "a model from memory, whose compiled parts are files: say where with ep.context_file_path");
   const fs::path file = saved.parent_path() / fmt::format("{}_onnxc_{}.so", saved.stem().string(), context_count_++);
+  InputFiles inputs;
+  inputs.add("the model", model_file);
+  if (!settings_.embeds_context) inputs.check_output("the compiled part", file);
   return make_context_node(api_, {provider_name, ONNXC_VERSION, fused.name, fused.inputs, fused.outputs,
                                   std::move(model), settings_.embeds_context, file});
 }

@@ -33,6 +33,7 @@ class Provider : public OrtEp {
   void take_parts(const OrtGraph* graph, OrtEpGraphSupportInfo* support);
   bool take_context_nodes(const GraphView& graph, OrtEpGraphSupportInfo* support);
   void say_what_is_left(const GraphView& graph, const CompiledGraph& compiled);
+  std::filesystem::path place_of(const OrtGraph* graph) const;
   std::shared_ptr<const LoadedModel> model_of(const OrtGraph* graph, const FusedInterface& fused) const;
   OrtNode* make_context(const OrtGraph* graph, const FusedInterface& fused, std::shared_ptr<const LoadedModel> model);
 

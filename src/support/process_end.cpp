@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "support/diagnostics.h"
+#include "support/parallel.h"
 #include "support/standard_output.h"
 
 namespace onnxc {
@@ -103,7 +104,7 @@ void on_bus_error(int, siginfo_t* information, void*) {
 
 }  // namespace
 
-void tidy_up_on_signals() {
+std::string tidy_up_on_signals() {
   sigset_t ending;
   sigemptyset(&ending);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -112,22 +113,27 @@ void tidy_up_on_signals() {
     if (before.sa_handler != SIG_IGN) sigaddset(&ending, signal);
   }
   pthread_sigmask(SIG_BLOCK, &ending, &remains().mask_before);
-  std::thread([ending] { wait_for_signal(ending); }).detach();
+  const std::string failure = start_detached([ending] { wait_for_signal(ending); });
+  if (!failure.empty()) pthread_sigmask(SIG_SETMASK, &remains().mask_before, nullptr);
 
   struct sigaction bus{};
   bus.sa_sigaction = on_bus_error;
   bus.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &bus, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
+  if (failure.empty()) return {};
+  return fmt::format("no thread can be made ({}): a signal such as Ctrl-C leaves temporary files behind", failure);
 }
 
-void end_at(std::chrono::steady_clock::time_point time, std::string message) {
-  std::thread([time, message = std::move(message)] {
+std::string end_at(std::chrono::steady_clock::time_point time, std::string message) {
+  const std::string failure = start_detached([time, message = std::move(message)] {
     std::this_thread::sleep_until(time);
     write_error(message);
     remove_remains();
     _exit(1);
-  }).detach();
+  });
+  if (failure.empty()) return {};
+  return fmt::format("no thread can be made ({}): the limit on time counts between stages only", failure);
 }
 
 EndsWithProcess::EndsWithProcess(std::filesystem::path path) : path_(std::move(path)) {

@@ -11,9 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "support/diagnostics.h"
@@ -31,17 +29,6 @@ std::string reason(int error) {
   return std::strerror(error);
 }
 
-// The files that were mapped, by device and number.
-struct FilesRead {
-  std::mutex mutex;
-  std::set<std::pair<dev_t, ino_t>> files;
-};
-
-FilesRead& files_read() {
-  static FilesRead the_one;
-  return the_one;
-}
-
 // `name` is how errors call the file.
 std::shared_ptr<const MappedFile> map_descriptor(const FileDescriptor& file, const std::string& name,
                                                  bool allow_hard_links) {
@@ -52,10 +39,6 @@ std::shared_ptr<const MappedFile> map_descriptor(const FileDescriptor& file, con
   user_check(allow_hard_links || status.st_nlink <= 1,
              "cannot read {}: it has {} hard links, so it may be a file of another folder; copy it", name,
              status.st_nlink);
-  {
-    const std::scoped_lock lock(files_read().mutex);
-    files_read().files.emplace(status.st_dev, status.st_ino);
-  }
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return std::make_shared<const MappedFile>(nullptr, 0);  // nothing to map
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -128,22 +111,6 @@ MappedFile::~MappedFile() {
 
 void MappedFile::release_pages() const {
   if (!bytes_.empty()) madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
-}
-
-void note_as_read(const std::filesystem::path& path) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) return;
-  const std::scoped_lock lock(files_read().mutex);
-  files_read().files.emplace(status.st_dev, status.st_ino);
-}
-
-void check_not_read(const std::filesystem::path& target) {
-  struct stat status;
-  if (stat(target.c_str(), &status) != 0) return;
-  const std::scoped_lock lock(files_read().mutex);
-  user_check(!files_read().files.contains({status.st_dev, status.st_ino}),
-             "cannot write {}: it is a file that the model consists of; give the output another name",
-             quote(target.string()));
 }
 
 std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path) {

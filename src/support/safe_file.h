@@ -35,12 +35,6 @@ class MappedFile {
 // A file that the user names: symbolic links are followed. UserError naming it where it is missing or not regular.
 std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path);
 
-// Fails where the target is a file that was mapped, under this name, another, or that of a link: writing would replace
-// what was read.
-void check_not_read(const std::filesystem::path& target);
-// A file that counts as read, though nothing of it was needed.
-void note_as_read(const std::filesystem::path& path);
-
 struct ContainmentRules {
   // A file with several hard links may be another's file under a name that looks harmless (CVE-2026-34446), so it is
   // refused unless the user says that the folder is his own.

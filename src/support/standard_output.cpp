@@ -26,6 +26,12 @@ void write_error(std::string_view text) noexcept {
   }
 }
 
+void print(std::string_view text) {
+  errno = 0;
+  const bool is_whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  user_check(is_whole, "cannot write to standard output: {}", std::strerror(errno));
+}
+
 void finish_standard_output() {
   errno = 0;
   const bool flushed = std::fflush(stdout) == 0;

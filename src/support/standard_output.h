@@ -11,6 +11,9 @@ void keep_standard_streams() noexcept;
 // Writes to standard error. Where that is closed or full the exit code has to say it alone.
 void write_error(std::string_view text) noexcept;
 
+// Prints to standard output. Throws UserError where it cannot be written.
+void print(std::string_view text);
+
 // To be called when all has been printed. Throws UserError when any of it could not be written (a full disk).
 void finish_standard_output();
 

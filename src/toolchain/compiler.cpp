@@ -123,12 +123,29 @@ Compiler find_compiler(const CompilerRequest& request) {
   if (request.glibc.empty())
     if (const std::optional<Compiler> found = find_clang()) return *found;
   if (const std::optional<fs::path> found = find_zig()) return zig(found->string(), request.glibc);
-  user_check(request.glibc.empty(), "--glibc {} is compiled by zig, which is not there: pip install 'onnxc[compiler]'",
+  user_check(request.glibc.empty(), "--glibc {} is compiled by zig, which is not there: pip install ziglang",
              request.glibc);
   user_error(
       "no C++ compiler is found. onnxc compiles with clang 19 or newer and its lld on the PATH (Debian: apt-get "
       "install "
-      "clang-19 lld-19), or with zig: pip install 'onnxc[compiler]'");
+      "clang-19 lld-19), or with zig: pip install ziglang");
+}
+
+std::string usable_compilers(bool for_gpu) {
+  std::vector<std::string> found;
+  if (const std::optional<Compiler> clang = find_clang()) found.push_back(clang->command.front());
+  if (const std::optional<fs::path> zig = for_gpu ? std::nullopt : find_zig()) found.push_back(zig->string());
+  if (!found.empty()) return fmt::format("this machine has {}", fmt::join(found, ", "));
+  return for_gpu ? "apt-get install clang-19 lld-19" : "apt-get install clang-19 lld-19, or pip install ziglang";
+}
+
+void check_is_clang(const Compiler& compiler) {
+  const std::string& command = compiler.command.front();
+  if (compiler.is_zig() || fs::path(command).filename().string().starts_with("clang")) return;
+  const ProcessResult result = run_process({command, "-dM", "-E", "-x", "c++", "/dev/null"});
+  user_check(result.output.find("#define __clang__ ") != std::string::npos,
+             "the C++ compiler {} is not clang, and only clang 19 or newer and zig compile a model: {}", quote(command),
+             usable_compilers(false));
 }
 
 }  // namespace onnxc

@@ -33,4 +33,12 @@ struct Compiler {
 // that nothing can meet.
 Compiler find_compiler(const CompilerRequest& request = {});
 
+// The commands of this machine that compile a model, with commas, and what installs one where there is none; those that
+// compile HIP for a GPU are clang's.
+std::string usable_compilers(bool for_gpu);
+
+// Before any work: UserError for a compiler that is not clang, naming those that can be taken. Clang is known by its
+// name; another is asked.
+void check_is_clang(const Compiler& compiler);
+
 }  // namespace onnxc

@@ -80,6 +80,20 @@ DeviceToolchain find_device_toolchain(const Compiler& compiler) {
       debian_folder, rocm.string());
 }
 
+void check_compiles_hip(const Compiler& compiler) {
+  if (!compiler.is_zig()) return;
+  bool has_rocm = false;
+  try {
+    has_rocm = !find_device_toolchain(compiler).compiler.is_zig();
+  } catch (const UserError&) {  // what else is missing is said when it is needed
+  }
+  user_check(
+      has_rocm,
+      "the C++ compiler {} does not compile HIP, which a GPU's code is: leave out --glibc and --compiler zig, and "
+      "take clang 19 or newer: {}",
+      quote(compiler.command.front()), usable_compilers(true));
+}
+
 std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const std::string& architecture) {
   std::vector<std::string> options;
   const auto link = [&](const std::string& name) {

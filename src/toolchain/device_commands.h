@@ -20,6 +20,9 @@ struct DeviceToolchain {
 // ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler` is used
 // where ROCm does not bring its own. UserError where there are no libraries, saying what to install.
 DeviceToolchain find_device_toolchain(const Compiler& compiler);
+// Before any work: UserError for a compiler that knows no HIP (zig), where ROCm does not bring its own, naming those
+// that can.
+void check_compiles_hip(const Compiler& compiler);
 // The options that link what the release has. UserError where none fits the GPU.
 std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const std::string& architecture);
 

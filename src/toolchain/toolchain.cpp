@@ -159,8 +159,11 @@ class Build {
   // What the link command calls its output until that has a name.
   std::string linked_path() const { return path("linked").string(); }
   std::vector<std::string> link_command_of(bool shared) const {
-    return shared ? link_shared_command(options_.compiler, objects_, parts_, linked_path())
-                  : link_command(options_.compiler, objects_, linked_path());
+    std::vector<std::string> command = shared ? link_shared_command(options_.compiler, objects_, parts_, linked_path())
+                                              : link_command(options_.compiler, objects_, linked_path());
+    // lld aborts where it asks for threads and gets none.
+    if (!options_.compiler.is_zig() && start_threads(1, [](int64_t) {}).empty()) command.push_back("-Wl,--threads=1");
+    return command;
   }
 
   // Clang 19 knows all but the newest.
@@ -235,9 +238,15 @@ class Build {
     if (result.succeeded()) return std::move(result.errors);
     if (result.errors.find("No space left on device") != std::string::npos)
       user_error("the disk is full: {}", printable_message(result.errors));
-    for (const char* lack : {"out of memory", "Cannot allocate memory", "std::bad_alloc", "loading shared libraries"})
+    for (const char* lack : {"out of memory", "Cannot allocate memory", "std::bad_alloc", "loading shared libraries",
+                             "Resource temporarily unavailable", "Too many open files", "File too large",
+                             "File size limit exceeded", "Read-only file system", "error: cannot open"})
       user_check(result.errors.find(lack) == std::string::npos, "the C++ compiler could not run: {}",
                  printable_message(result.errors));
+    for (const char* lack : {"No available targets are compatible with triple", "language not recognized: 'hip'"})
+      user_check(result.errors.find(lack) == std::string::npos,
+                 "the C++ compiler {} does not compile HIP for AMD's GPUs; take clang 19 or newer with that target: {}",
+                 quote(command.front()), usable_compilers(true));
     user_check(
         result.signal != SIGKILL,
         "the C++ compiler was killed, mostly for want of memory; give it more, or compile fewer parts at once (-j 1)");

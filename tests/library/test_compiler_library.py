@@ -98,6 +98,18 @@ def test_from_a_file_and_from_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "file.so").read_bytes() == (tmp_path / "bytes.so").read_bytes()
 
 
+def test_an_output_may_replace_what_an_earlier_compile_read(tmp_path: Path) -> None:
+    """Each compile has inputs of its own: the first one's model, which is one no longer, may become an output."""
+    (tmp_path / "first.onnx").write_bytes(small_model())
+    assert compile_model(str(tmp_path / "first.onnx"), tmp_path / "first.so")[:2] == (0, "")
+    (tmp_path / "first.onnx").rename(tmp_path / "second.so")
+    (tmp_path / "second.onnx").write_bytes(small_model())
+    assert compile_model(str(tmp_path / "second.onnx"), tmp_path / "second.so")[:2] == (0, "")
+    status, error, _ = compile_model(str(tmp_path / "second.onnx"), tmp_path / "second.onnx")
+    assert status == 1
+    assert "is the same file as MODEL" in error
+
+
 def test_external_data_lies_beside_the_name_of_the_bytes(tmp_path: Path) -> None:
     model = onnx.load_model_from_string(small_model())
     onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="data", size_threshold=0)

@@ -151,7 +151,7 @@ def product_faults(kernel: Kernel, plan: str) -> list[str]:
         found.append(f"{kernel.vector_registers} registers and {kernel.lds} bytes of LDS: less than two blocks a unit")
     # A narrow tile's columns are loaded twice.
     loads = rows if "InputOrder::blocks" in plan else 0
-    loads += max(columns, 64) if "WeightOrder::packed" in plan else 0
+    loads += max(columns, 64) if "WeightOrder::strided" not in plan else 0
     wide_loads = main.count("global_load_dwordx4")
     # Outside of a loop there may be loads of the epilogue too.
     if wide_loads != steps * loads // 64 if mains else wide_loads < steps * loads // 64:

@@ -51,6 +51,42 @@ def test_a_saved_network_loads_without_a_compiler(tmp_path: Path, monkeypatch: p
         compare(session, model, {"x": random_array(n, n, 3, d, h, w)})
 
 
+@pytest.mark.parametrize("name", ["saved.onnx", "./saved.onnx", "../{folder}/saved.onnx", "{path}"])
+@pytest.mark.parametrize("embed", [False, True], ids=["file", "embedded"])
+def test_a_saved_network_loads_by_every_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, embed: bool
+) -> None:
+    model = residual_network()
+    saved = save(model, tmp_path, embed=embed)
+    monkeypatch.chdir(tmp_path)
+    session = load(Path(name.format(folder=tmp_path.name, path=saved)), monkeypatch)
+    compare(session, model, {"x": random_array(1, 1, 3, 4, 8, 8)})
+
+
+def test_a_saved_network_loads_from_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its parts are in the current folder, or where the session says that its file is."""
+    model = residual_network()
+    saved = save(model, tmp_path, embed=False)
+    content = onnx.load(saved)
+    monkeypatch.setenv("ONNXC_BIN", "/nowhere")
+    x = {"x": random_array(1, 1, 3, 4, 8, 8)}
+    compare(open_with_onnxc(content, options=TRUSTED, entries={"ep.context_file_path": str(saved)}), model, x)
+    with pytest.raises(Exception, match=r"cannot open 'saved_onnxc_0\.so' in the folder"):
+        open_with_onnxc(content, options=TRUSTED)
+    monkeypatch.chdir(tmp_path)
+    compare(open_with_onnxc(content, options=TRUSTED), model, x)
+
+
+def test_a_compiled_part_does_not_replace_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "saved_onnxc_0.so"
+    onnx.save(residual_network(), file)
+    before = file.read_bytes()
+    entries = {"ep.context_enable": "1", "ep.context_file_path": str(tmp_path / "saved.onnx")}
+    with pytest.raises(Exception, match=r"the compiled part '\S+' is the same file as the model '\S+'"):
+        open_with_onnxc(file, entries=entries)
+    assert file.read_bytes() == before
+
+
 def test_what_onnxc_lacks_is_saved_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = split_model()
     saved = save(model, tmp_path, embed=False)

@@ -340,14 +340,17 @@ def test_options_are_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_was_opened_longest_ago_leaves_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
-    for number in range(2):
-        (folder / f"{number}.so").write_bytes(bytes(1000))
-        os.utime(folder / f"{number}.so", (number, number))
+    old = [folder / f"{number:064x}.so" for number in range(2)]
+    for number, file in enumerate(old):
+        file.write_bytes(bytes(1000))
+        os.utime(file, (number, number))
+    (folder / "own.so").write_bytes(b"a model that the user keeps here")
+    os.utime(folder / "own.so", (0, 0))
     monkeypatch.setenv("ONNXC_MODEL_CACHE", str(folder))
     monkeypatch.setenv("ONNXC_MODEL_CACHE_BYTES", "1")
     compare(open_with_onnxc(residual_network()), residual_network(), {"x": random_array(1, 1, 3, 4, 8, 8)})
-    [newest] = kept_models(folder)
-    assert newest.stem not in ("0", "1")
+    [newest] = set(kept_models(folder)) - {folder / "own.so"}
+    assert newest not in old
 
 
 def threads_of_this_process() -> int:

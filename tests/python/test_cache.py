@@ -93,21 +93,35 @@ def test_a_model_whose_parts_cannot_be_told_is_not_kept(tmp_path: Path) -> None:
 
 def test_what_was_opened_longest_ago_goes(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.mkdir()
-    for number in range(4):
-        (kept / f"{number}.so").write_bytes(bytes(100))
-        os.utime(kept / f"{number}.so", (number, number))
-    assert cache.find("0") == kept / "0.so"
+    names = [f"{number:064x}" for number in range(4)]
+    for number, name in enumerate(names):
+        (kept / f"{name}.so").write_bytes(bytes(100))
+        os.utime(kept / f"{name}.so", (number, number))
+    assert cache.find(names[0]) == kept / f"{names[0]}.so"
     monkeypatch.setenv("ONNXC_MODEL_CACHE_BYTES", "250")
     cache.make_room(kept)
-    assert [file.name for file in files(kept)] == ["0.so", "3.so"]
+    assert [file.name for file in files(kept)] == [f"{names[0]}.so", f"{names[3]}.so"]
+
+
+def test_other_files_of_the_folder_stay(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ONNXC_MODEL_CACHE names a folder of one's own."""
+    kept.mkdir()
+    own = [kept / name for name in ("unet.so", "model.onnx", "notes.refused.json", f"{0:063x}.so")]
+    for file in own:
+        file.write_bytes(bytes(100))
+    monkeypatch.setenv("ONNXC_MODEL_CACHE_BYTES", "1")
+    cache.make_room(kept)
+    assert cache.clear() == 0
+    assert all(file.exists() for file in own)
 
 
 def test_shows_and_clears(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept.mkdir()
-    (kept / "abc.so").write_bytes(bytes(2_000_000))
-    (kept / "def.refused.json").write_text("{}")
+    name = f"{11:064x}"
+    (kept / f"{name}.so").write_bytes(bytes(2_000_000))
+    (kept / f"{12:064x}.refused.json").write_text("{}")
     cache.main([])
-    assert capsys.readouterr().out == f"      2.0 MB  abc\n1 model, 2.0 MB in {kept}\n"
+    assert capsys.readouterr().out == f"      2.0 MB  {name}\n1 model, 2.0 MB in {kept}\n"
     cache.main(["--clear"])
     assert capsys.readouterr().out == "removed 1 model\n"
     assert files(kept) == []

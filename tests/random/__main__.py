@@ -11,8 +11,6 @@ its kernels are tried by several times as many networks an hour, and vectorised 
 """
 
 import argparse
-import os
-import shutil
 import sys
 import tempfile
 import time
@@ -21,17 +19,9 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from tests.random.quick import use_unoptimising_compiler
 from tests.random.random_graphs import opset_of, random_graph
 from tests.random.test_random_graphs import MORE, OPTIONS, TOGETHER, check, failures, keep
-
-
-def use_unoptimising_compiler(folder: Path) -> None:
-    """Lets onnxc call a script in `folder` in place of clang. onnxc finds the linker by the compiler's name."""
-    compiler = os.environ.get("ONNXC_CXX", "clang++-19")
-    script = folder / Path(compiler).name
-    script.write_text(f'#!/bin/bash\nexec {shutil.which(compiler)} "${{@/#-O3/-O0}}"\n')
-    script.chmod(0o755)
-    os.environ["ONNXC_CXX"] = str(script)
 
 
 def main() -> int:

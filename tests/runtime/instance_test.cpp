@@ -90,7 +90,9 @@ std::vector<Wrong> wrong_values() {
       {"null_output", [](FakeRun& v) { v.values[2].data = nullptr; }, ONNXC_INVALID_ARGUMENT,
        "output 0 'y': data is null"},
       {"misaligned", [](FakeRun& v) { v.values[1].data = reinterpret_cast<char*>(v.k.data()) + 1; },
-       ONNXC_INVALID_ARGUMENT, "input 1 'k?': data is not aligned to its element's 4 bytes"},
+       ONNXC_INVALID_ARGUMENT,
+       "input 1 'k?': data lies 1 byte behind a multiple of 4, and a float32 needs one: copy the tensor to aligned "
+       "memory"},
       {"output_dims", [](FakeRun& v) { v.values[2].rank = 2, v.values[2].dims = other; }, ONNXC_WRONG_DIMS,
        "output 0 'y': dims is 4x4, and with these inputs the model gives 3x4"},
       {"overlap", [](FakeRun& v) { v.values[2].data = v.x.data() + 11; }, ONNXC_INVALID_ARGUMENT,

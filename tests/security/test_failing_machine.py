@@ -1,14 +1,17 @@
-"""A compile and a run whose machine fails once, at one allocation or system call after another: a status or an error,
-the old output whole, and nothing left behind.
+"""A compile and a run whose machine fails once, at one allocation or system call after another, or lacks something for
+good: a status or an error, the old output whole, and nothing left behind.
 
-tests/security/failing_machine.c is what fails. It counts from the moment at which the model is opened: what fails
-before main begins is the loader's. An allocation that fails within ONNX's library, where it makes its schemas, ends the
-compiler by a signal: known, and expected here.
+tests/security/failing_machine.c is what fails, and lacking_machine.c what is not there. The former counts from the
+moment at which the model is opened: what fails before main begins is the loader's. An allocation that fails within
+ONNX's library, where it makes its schemas, ends the compiler by a signal: known, and expected here.
 """
 
 import errno
 import os
+import resource
 import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -124,3 +127,113 @@ def test_run(model: Path, failing: Path, tmp_path: Path, function: str, error: i
         code, said, _ = run(command, failing, "model.so", (function, error), at, tmp_path)
         assert code in (0, 1), f"{function} {at} of {calls}: {code} {said[:500]}"
         assert code == 0 or said.strip(), f"{function} {at} of {calls} says nothing"
+
+
+# --------------------------------------------------------------------------------------------------------------- lacks
+
+
+@dataclass(frozen=True)
+class Lack:
+    """compiled, run: what the commands say in exit code 1; nothing where they do without. warned: what both say first.
+    closed: a standard stream. preloaded: what lacking_machine.c takes away."""
+
+    compiled: str = ""
+    run: str = ""
+    warned: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[int, int] = field(default_factory=dict)
+    closed: int | None = None
+    preloaded: str = ""
+
+
+LACKS = {
+    "threads": Lack(warned="no thread can be made", preloaded="threads"),
+    "the folder /proc": Lack("the C++ compiler could not run", preloaded="proc"),  # clang does not find its own files
+    "TMPDIR": Lack("cannot make a temporary folder in '/nowhere'", environment={"TMPDIR": "/nowhere"}),
+    "a home": Lack(environment={"HOME": "/nowhere"}),
+    "a home that can be written": Lack(environment={"HOME": "/proc", "XDG_CACHE_HOME": "/proc"}),
+    "a name of a home": Lack(environment={"HOME": ""}),
+    "the locale": Lack(environment={"LC_ALL": "xx_XX.UTF-8", "LANG": "xx_XX"}),
+    "standard input": Lack(closed=0),
+    "standard output": Lack(closed=1),
+    "standard error": Lack(closed=2),
+    "descriptors": Lack("Too many open files", limits={resource.RLIMIT_NOFILE: 4}),
+    "descriptors of a compiler": Lack("Too many open files", limits={resource.RLIMIT_NOFILE: 8}),
+    "sizes of files": Lack("File too large", "File too large", limits={resource.RLIMIT_FSIZE: 100}),
+    "memory": Lack("the C++ compiler could not run", limits={resource.RLIMIT_AS: 100 << 20}),
+    "locked memory": Lack(limits={resource.RLIMIT_MEMLOCK: 0}),
+    "a stack of 8 MiB": Lack(limits={resource.RLIMIT_STACK: 256 << 10}),
+}
+
+
+@pytest.fixture(scope="module")
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("lacking") / "lacking_machine.so"
+    source = Path(__file__).with_name("lacking_machine.c")
+    subprocess.run(["clang-19", "-O1", "-shared", "-fPIC", source, "-o", library], check=True)
+    return library
+
+
+@pytest.fixture(scope="module")
+def shared_object(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("compiled") / "model.so"
+    subprocess.run([BINARIES / "onnxc", model, "-o", path, "-q"], check=True)
+    return path
+
+
+def restricted(lack: Lack) -> Callable[[], None]:
+    def restrict() -> None:
+        for limit, value in lack.limits.items():
+            resource.setrlimit(limit, (value, value))
+        if lack.closed is not None:
+            os.close(lack.closed)
+
+    return restrict
+
+
+def execute_without(lack: Lack, command: list[str | Path], lacking: Path, folder: Path) -> tuple[int, str]:
+    (folder / "temporary").mkdir(exist_ok=True)
+    preloaded = {"LD_PRELOAD": str(lacking), "ONNXC_LACKS": lack.preloaded} if lack.preloaded else {}
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), **preloaded, **lack.environment}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, timeout=300, check=False, preexec_fn=restricted(lack),
+    )  # fmt: skip
+    assert not list((folder / "temporary").iterdir()), done.stderr
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+def judge(code: int, said: str, name: str, fault: str, warned: str) -> None:
+    """name: of the command."""
+    assert code == (1 if fault else 0), f"{code} {said}"
+    if fault:
+        assert f"{name}: error: " in said
+        assert fault in said
+    assert warned in said
+    assert "bug" not in said
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_a_compile_on_a_machine_without(name: str, model: Path, lacking: Path, tmp_path: Path) -> None:
+    lack, output = LACKS[name], tmp_path / "out" / "model.so"
+    output.parent.mkdir()
+    output.write_bytes(OLD)
+    code, said = execute_without(lack, [BINARIES / "onnxc", model, "-o", output], lacking, tmp_path)
+    judge(code, said, "onnxc", lack.compiled, lack.warned)
+    assert (output.read_bytes() == OLD) == (code != 0)
+    assert [path.name for path in output.parent.iterdir()] == ["model.so"]
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_a_run_on_a_machine_without(name: str, shared_object: Path, lacking: Path, tmp_path: Path) -> None:
+    lack = LACKS[name]
+    np.save(tmp_path / "x.npy", np.ones((2, 2, 6, 6), np.float32))
+    words: list[str | Path] = ["--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "out"]
+    code, said = execute_without(lack, [BINARIES / "onnxc-run", shared_object, *words], lacking, tmp_path)
+    judge(code, said, "onnxc-run", lack.run, lack.warned)
+    made = list((tmp_path / "out").glob("*")) if (tmp_path / "out").exists() else []
+    assert [path.name for path in made] == (["y.npy"] if code == 0 else [])
+
+
+def test_a_profile_on_fewer_threads_than_asked_for(shared_object: Path, lacking: Path, tmp_path: Path) -> None:
+    command: list[str | Path] = [BINARIES / "onnxc-run", shared_object, "--random", "0", "--profile", "--threads", "4"]
+    judge(*execute_without(LACKS["threads"], command, lacking, tmp_path), "onnxc-run", "", "no thread can be made")

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,17 @@ TEST(ParallelFor, CallsEachNumberOnce) {
       parallel_for(count, [&](int64_t i) { ++calls.at(static_cast<size_t>(i)); }, threads);
       for (const std::atomic<int>& each : calls) EXPECT_EQ(each, 1) << count << " on " << threads;
     }
+}
+
+TEST(StartThreads, NumbersThemFromOneOn) {
+  std::array<std::atomic<int>, 6> calls{};
+  {
+    const std::vector<std::jthread> threads = start_threads(5, [&](int64_t i) { ++calls.at(static_cast<size_t>(i)); });
+  }
+  EXPECT_EQ(calls[0], 0);
+  for (size_t i = 1; i < calls.size(); ++i) EXPECT_EQ(calls[i], 1) << i;
+  EXPECT_TRUE(start_threads(0, [](int64_t) {}).empty());
+  EXPECT_TRUE(start_threads(-1, [](int64_t) {}).empty());
 }
 
 TEST(ParallelFor, ThrowsWhatTheFirstNumberThrewAndCallsTheRest) {

@@ -64,7 +64,7 @@ TEST(MapFile, AFileThatBecomesShorterIsAnErrorThatNamesIt) {
   TemporaryFolder folder("test");
   const fs::path path = folder.path() / "shrinking";
   const auto read_cut_file = [&] {
-    tidy_up_on_signals();
+    static_cast<void>(tidy_up_on_signals());
     put(path, std::string(100'000, 'x'));
     const auto file = map_file(path);
     fs::resize_file(path, 1);
@@ -76,7 +76,7 @@ TEST(MapFile, AFileThatBecomesShorterIsAnErrorThatNamesIt) {
 
 TEST(MapFile, OtherBusErrorsEndTheProcess) {
   const auto read_past_file = [] {
-    tidy_up_on_signals();
+    static_cast<void>(tidy_up_on_signals());
     raise(SIGBUS);
   };
   EXPECT_EXIT(read_past_file(), testing::KilledBySignal(SIGBUS), "");

@@ -90,7 +90,7 @@ TEST(FindCompiler, SaysWhatToDoWhereNothingFits) {
   const auto find = [](const char* compiler, const char* glibc) {
     return [=] { find_compiler({.compiler = compiler, .glibc = glibc}); };
   };
-  EXPECT_THAT(find("", ""), ThrowsMessage<UserError>(HasSubstr("pip install 'onnxc[compiler]'")));
+  EXPECT_THAT(find("", ""), ThrowsMessage<UserError>(HasSubstr("pip install ziglang")));
   EXPECT_THAT(find("", "2.28"), ThrowsMessage<UserError>(HasSubstr("--glibc 2.28 is compiled by zig")));
   EXPECT_THAT(find("zig", ""), ThrowsMessage<UserError>(HasSubstr("pip install ziglang")));
   EXPECT_THAT(find("clang++-19", "2.28"), ThrowsMessage<UsageError>(HasSubstr("choose --compiler zig")));

@@ -39,8 +39,9 @@ def model(tmp_path: Path) -> Path:
 
 
 def refused(model: Path, *options: str) -> onnxc_commands.CommandFailure:
+    target = () if "--target" in options else ("--target", "hip")
     with pytest.raises(onnxc_commands.CommandFailure) as failure:
-        onnxc_commands.compile_model(model, model.with_name("model.so"), "--target", "hip", *options)
+        onnxc_commands.compile_model(model, model.with_name("model.so"), *target, *options)
     return failure.value
 
 
@@ -147,6 +148,44 @@ def test_names_that_cannot_be(model: Path, options: tuple[str, ...], message: st
     failure = refused(model, *options)
     assert failure.code == 2
     assert message in failure.message
+
+
+def write_compiler(file: Path, script: str) -> Path:
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.parametrize("options", [("--target", "hip"), ("--target", "cpu,hip", "--glibc", "2.28")], ids=str)
+def test_zig_does_not_compile_hip(model: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]) -> None:
+    monkeypatch.setenv("ROCM_PATH", str(model.parent))  # a ROCm without a clang
+    zig = write_compiler(model.parent / "zig", "echo language not recognized: hip >&2; exit 1")
+    failure = refused(model, *options, "--compiler", str(zig))
+    assert failure.code == 1
+    assert f"the C++ compiler '{zig}' does not compile HIP, which a GPU's code is: leave out" in failure.message
+    assert "this machine has clang++-" in failure.message
+
+
+@pytest.mark.parametrize("target", ["cpu", "hip"])
+def test_a_compiler_that_is_not_clang_is_named(model: Path, target: str) -> None:
+    compiler = write_compiler(model.parent / "g++", "echo '#define __GNUC__ 14'")
+    failure = refused(model, "--target", target, "--compiler", str(compiler))
+    assert failure.code == 1
+    assert (
+        f"'{compiler}' is not clang, and only clang 19 or newer and zig compile a model: this machine has clang++-"
+        in (failure.message)
+    )
+    under_another_name = write_compiler(model.parent / "cxx", 'exec clang++-19 "$@"')
+    options = ("--target", "cpu", "--compiler", str(under_another_name))
+    onnxc_commands.compile_model(model, model.with_name("model.so"), *options)
+
+
+def test_a_clang_without_amds_target_is_named(model: Path) -> None:
+    lacks = "echo 'No available targets are compatible with triple amdgcn-amd-amdhsa' >&2; exit 1"
+    script = f'case "$*" in *hip*) {lacks};; esac; exec clang++-19 "$@"'
+    failure = refused(model, "--compiler", str(write_compiler(model.parent / "clang++", script)))
+    assert failure.code == 1
+    assert "does not compile HIP for AMD's GPUs; take clang 19 or newer with that target" in failure.message
 
 
 def test_a_compiler_that_does_not_know_the_gpu(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

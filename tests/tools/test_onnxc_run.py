@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.onnxc_commands import BINARIES, compile_model
+from tests.onnxc_commands import BINARIES, SIMULATOR, compile_model
 
 MODEL = BINARIES.parent / "tests" / "fake_model.so"
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -266,6 +266,25 @@ def test_debians_hip_finds_no_gpu() -> None:
         "the model also runs on the CPU",
         done.stderr,
     ), done.stderr
+
+
+@pytest.mark.parametrize("target", ["hip", "cpu,hip"])
+def test_the_cpu_is_named_only_if_the_model_runs_on_it(target: str, tmp_path: Path) -> None:
+    text = '<ir_version: 9, opset_import: ["" : 18]> m (float[9] x) => (float[9] y) { y = Exp (x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    compile_model(tmp_path / "m.onnx", tmp_path / "m.so", "--target", target)
+    expected = "the model also runs on the CPU" if "cpu" in target else "compile it with --target cpu,hip to run it on"
+    other = {"the model also runs on the CPU", "compile it with --target cpu,hip to run it on"} - {expected}
+    lacks = [("hip:9", str(SIMULATOR), "there is no GPU 9"), ("hip", "libamdhip64.so.5", "HIP finds no AMD GPU"),
+             ("hip", "", "AMD's HIP runtime is not here")]  # fmt: skip
+    for device, library, reason in lacks:
+        command = [str(BINARIES / "onnxc-run"), str(tmp_path / "m.so"), "--random", "0", "--device", device]
+        environment = {**os.environ, "ONNXC_HIP_LIBRARY": library}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+        assert done.returncode == 1
+        assert reason in done.stderr
+        assert expected in done.stderr
+        assert not any(each in done.stderr for each in other), done.stderr
 
 
 def test_wrong_files(tmp_path: Path) -> None:

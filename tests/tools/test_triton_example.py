@@ -1,7 +1,7 @@
 """The model repository for Triton's Python backend. The server's module of that backend is no package of PyPI: a
 stand-in has what the example uses of it, by the names and arguments of the backend's documentation."""
 
-import importlib.util
+import importlib
 import json
 import re
 import shutil
@@ -75,13 +75,10 @@ def test_requests_of_any_size_and_one_that_cannot_be_run(tmp_path: Path, monkeyp
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "net.onnx"
     )
-    onnxc_commands.compile_model(tmp_path / "net.onnx", repository / "1" / "model.so")
+    onnxc_commands.compile_model(tmp_path / "net.onnx", repository / "1" / "net.so")
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", backend())
-    spec = importlib.util.spec_from_file_location("triton_model", repository / "1" / "model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    monkeypatch.syspath_prepend(repository)
+    module = importlib.import_module("1.model")  # as the backend's stub does
 
     model = module.TritonPythonModel()
     threads = re.findall(r'key: "(\w+)", value: { string_value: "(\d+)" }', (REPOSITORY / "config.pbtxt").read_text())

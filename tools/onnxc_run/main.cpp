@@ -7,6 +7,7 @@
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/files/test_folder.h"
 #include "onnxc_run/inputs.h"
+#include "onnxc_run/overwriting.h"
 #include "onnxc_run/profile/profile.h"
 #include "onnxc_run/reports/benchmark.h"
 #include "onnxc_run/reports/information.h"
@@ -53,12 +54,14 @@ bool compare_outputs(const onnxc_api& api, const std::vector<Tensor>& outputs, c
 
 int execute(const RunOptions& options) {
   if (!options.volume.volumes.empty()) return segment_volumes(options) ? done : user_fault;
+  InputFiles files = check_outputs(options);
   ModelLibrary library(options.model);
   if (options.information) {
     print_information(library, options);
     return done;
   }
   Session session(library, options.threads, options.device, options.hip_graph);
+  check_outputs(options, session, std::move(files));
   if (!options.tests.empty()) return run_tests(session, options) ? done : comparison_failed;
 
   std::vector<Tensor> inputs = gather_inputs(library, options);
@@ -101,7 +104,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   onnxc::keep_standard_streams();
-  onnxc::tidy_up_on_signals();
+  const std::string lacks = onnxc::tidy_up_on_signals();
   onnxc::set_up_messages();
+  if (!lacks.empty()) spdlog::warn("{}", lacks);
   return onnxc::run(argc, argv);
 }

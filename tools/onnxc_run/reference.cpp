@@ -8,6 +8,7 @@
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/reports/json.h"
 #include "support/diagnostics.h"
+#include "support/installation_prefix.h"
 #include "support/safe_file.h"
 #include "support/subprocess.h"
 #include "support/temporary_folder.h"
@@ -16,10 +17,7 @@
 namespace onnxc {
 namespace {
 
-std::filesystem::path folder_of_this_program() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-}
+std::filesystem::path folder_of_this_program() { return program_file().parent_path(); }
 
 std::string find_onnxc() {
   const std::filesystem::path beside = folder_of_this_program() / "onnxc";

@@ -1,7 +1,8 @@
 """nnU-Net's sliding windows over compiled models, with the method names of nnUNetPredictor.
 
     predictor = onnxc.nnunet.Predictor()
-    predictor.initialize_from_trained_model_folder("Dataset001/nnUNetTrainer__nnUNetPlans__3d_fullres", None)
+    folder = "nnUNet_results/Dataset001/nnUNetTrainer__nnUNetPlans__3d_fullres"
+    predictor.initialize_from_trained_model_folder(folder, None)
     logits = predictor.predict_logits_from_preprocessed_data(data)   # data: [channels, axes...], preprocessed
 
 What is exactly nnU-Net's (2.8.1, inference/predict_from_raw_data.py and sliding_window_prediction.py): the steps, the
@@ -60,12 +61,13 @@ class Predictor:
     ) -> None:
         """Exports and compiles each fold of a folder that nnU-Net's training wrote; None: all that are there.
 
-        The models are kept under ~/.cache/onnxc/nnunet by the checkpoint's content: the second time nothing is
-        compiled. Needs torch and the package of the network's class. Checkpoints are pickles, which may run code when
-        they are read: take them from people you trust.
+        The models are kept under ~/.cache/onnxc/nnunet by the checkpoint's content. The first time needs torch,
+        onnxscript and the package of the network's class; later times need none of these and read no pickle.
+        Checkpoints are pickles, which may run code when they are read: take them from people you trust.
         """
-        trained = trained_folder.read(Path(model_training_output_dir), use_folds, checkpoint_name)
-        self.initialize_from_models(trained.models, trained.patch_size, trained.allowed_mirroring_axes)
+        folds = trained_folder.read(Path(model_training_output_dir), use_folds, checkpoint_name)
+        models, last = [fold.model for fold in folds], folds[-1]
+        self.initialize_from_models(models, last.patch_size, last.allowed_mirroring_axes)
 
     def initialize_from_models(
         self,

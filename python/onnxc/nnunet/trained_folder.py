@@ -11,34 +11,107 @@ from typing import Any
 
 from onnxc import command
 from onnxc.errors import OnnxcError
+from onnxc.input_files import check_outputs
+from onnxc.packages import required
+from onnxc.version import VERSION
 
 
 @dataclass(frozen=True)
-class TrainedFolder:
-    models: list[Path]  # a model.so for each fold
+class Fold:
+    """A fold's network as a model.so, and what its checkpoint and plans say about its windows."""
+
+    model: Path
     patch_size: tuple[int, ...]
     allowed_mirroring_axes: tuple[int, ...] | None
 
 
-def read(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: str) -> TrainedFolder:
-    """Reads plans.json, dataset.json and the folds' checkpoints; exports and compiles each fold that is not cached."""
-    plans = _json(folder / "plans.json")
-    dataset = _json(folder / "dataset.json")
+def read(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: str) -> list[Fold]:
+    """The folds of a folder. Each one that the cache lacks is exported and compiled, which needs torch; what the cache
+    has is opened without it, and without unpickling the checkpoint."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onnxc" / "nnunet"
+    folds = []
+    for checkpoint in checkpoints(folder, use_folds, checkpoint_name):
+        key = _key(folder, checkpoint)
+        record = cache / f"{key}.json"
+        fold = _kept(cache / f"{key}.so", record)
+        if fold is None:
+            fold = compile_fold(folder, checkpoint, cache / f"{key}.so")
+            facts = {"patch_size": fold.patch_size, "allowed_mirroring_axes": fold.allowed_mirroring_axes}
+            temporary = record.with_suffix(f".{os.getpid()}.tmp")
+            temporary.write_text(json.dumps(facts))
+            temporary.replace(record)
+        folds.append(fold)
+    return folds
+
+
+def checkpoints(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: str) -> list[Path]:
+    """The checkpoint of each fold; None: of all folds that are there."""
     folds = [use_folds] if isinstance(use_folds, str) else use_folds
     if folds is None:
         found = (path.parent.name.removeprefix("fold_") for path in folder.glob(f"fold_*/{checkpoint_name}"))
         folds = sorted(name for name in found if name != "all")
+    _json(folder / "plans.json")
     if not folds:
         raise OnnxcError(f"{folder} has no folder fold_N with {checkpoint_name}")
-    models, patch_size, axes = [], (), None
-    for fold in folds:
-        path = folder / f"fold_{fold}" / checkpoint_name
-        checkpoint = _load(path)
-        configuration = _configuration(plans, checkpoint["init_args"]["configuration"])
-        patch_size = tuple(configuration["patch_size"])
-        axes = checkpoint.get("inference_allowed_mirroring_axes")
-        models.append(_compiled(path, checkpoint["network_weights"], configuration, dataset))
-    return TrainedFolder(models, patch_size, None if axes is None else tuple(axes))
+    return [folder / f"fold_{fold}" / checkpoint_name for fold in folds]
+
+
+def _key(folder: Path, checkpoint: Path) -> str:
+    """What a compiled fold depends on."""
+    content = hashlib.sha256()
+    for path in (checkpoint, folder / "plans.json", folder / "dataset.json"):
+        try:
+            content.update(hashlib.sha256(path.read_bytes()).digest())
+        except OSError as error:
+            what = "the checkpoint " if path == checkpoint else ""
+            raise OnnxcError(f"cannot read {what}{path}: {error}") from error
+    for fact in (VERSION, _cpu()):
+        content.update(fact.encode())
+    return content.hexdigest()[:32]
+
+
+def _kept(model: Path, record: Path) -> Fold | None:
+    try:
+        facts = json.loads(record.read_text())
+    except (OSError, ValueError):
+        return None
+    return _fold(model, facts["patch_size"], facts["allowed_mirroring_axes"]) if model.exists() else None
+
+
+def _fold(model: Path, patch_size: Sequence[int], axes: Sequence[int] | None) -> Fold:
+    return Fold(model, tuple(patch_size), None if axes is None else tuple(axes))
+
+
+def compile_fold(folder: Path, checkpoint: Path, model: Path) -> Fold:
+    """Exports the network of a fold with free batch and sizes, and compiles it to `model`."""
+    files = (checkpoint, folder / "plans.json", folder / "dataset.json")
+    check_outputs([("-o", model)], (("FOLDER", file) for file in files))
+    plans, dataset = _json(folder / "plans.json"), _json(folder / "dataset.json")
+    content = _load(checkpoint)
+    configuration = _configuration(plans, content["init_args"]["configuration"])
+    inputs, classes = _channels(configuration, dataset)
+    network = _network(configuration, inputs, classes)
+    network.load_state_dict(content["network_weights"])
+    model.parent.mkdir(parents=True, exist_ok=True)
+    exported = model.with_suffix(f".{os.getpid()}.onnx")
+    try:
+        _export(network.eval(), inputs, configuration["patch_size"], exported)
+        command.execute(exported, model, [])  # which renames a whole file into place
+    finally:
+        exported.unlink(missing_ok=True)
+    return _fold(model, configuration["patch_size"], content.get("inference_allowed_mirroring_axes"))
+
+
+def _export(network: Any, inputs: int, patch_size: Sequence[int], path: Path) -> None:
+    """An example batch of 2 keeps the exporter from writing the number 1 into the file."""
+    import torch
+
+    required("onnxscript", "the export of a network")
+    free = {0: "N", **dict(enumerate("DHW"[-len(patch_size) :], 2))}
+    window = torch.zeros(2, inputs, *patch_size)
+    torch.onnx.export(
+        network, (window,), str(path), dynamo=True, dynamic_shapes=[free], external_data=False, verbose=False
+    )
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -50,8 +123,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    import torch
-
+    torch = required("torch", "a fold that is not compiled yet")
     try:
         # nnU-Net's checkpoints hold more than tensors.
         checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=False)
@@ -110,34 +182,6 @@ def _network(configuration: Mapping[str, Any], inputs: int, classes: int) -> Any
             arguments[name] = _located(arguments[name])
     network_class = _located(architecture["network_class_name"])
     return network_class(input_channels=inputs, num_classes=classes, **{**arguments, "deep_supervision": False})
-
-
-def _compiled(
-    checkpoint: Path, weights: Mapping[str, Any], configuration: Mapping[str, Any], dataset: Mapping[str, Any]
-) -> Path:
-    content = hashlib.sha256(checkpoint.read_bytes())
-    content.update(json.dumps([configuration, dataset["labels"]], sort_keys=True).encode())
-    for fact in (command.version(), _cpu()):
-        content.update(fact.encode())
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onnxc" / "nnunet"
-    model = base / f"{content.hexdigest()[:32]}.so"
-    if model.exists():
-        return model
-    import torch
-
-    inputs, classes = _channels(configuration, dataset)
-    network = _network(configuration, inputs, classes)
-    network.load_state_dict(weights)
-    network.eval()
-    base.mkdir(parents=True, exist_ok=True)
-    exported = model.with_suffix(f".{os.getpid()}.onnx")
-    window = torch.zeros(1, inputs, *configuration["patch_size"])
-    try:
-        torch.onnx.export(network, (window,), str(exported), dynamo=True, external_data=False, verbose=False)
-        command.execute(exported, model, [])  # which renames a whole file into place
-    finally:
-        exported.unlink(missing_ok=True)
-    return model
 
 
 def _cpu() -> str:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onnxc.errors import OnnxcError
+from onnxc.input_files import check_outputs
 from onnxc.ray import scan_file
 from onnxc.session import InferenceSession
 from onnxc.sliding_window import SlidingWindow
@@ -83,13 +84,18 @@ class SegmentVolumes:
         return column == "path" and self.folder is not None
 
     def _of_file(self, path: Path) -> Any:
+        if self.folder is None:
+            return self._segment(scan_file.read(path, self.rank).image)
+        target = self.folder / path.name
+        models = [session._source for session in self.window.sessions]
+        inputs = [("path", path), *(("model", model) for model in models if isinstance(model, Path))]
+        check_outputs([("folder", target)], inputs)
         scan = scan_file.read(path, self.rank)
         result = self._segment(scan.image)
-        if self.folder is None:
-            return result
         self.folder.mkdir(parents=True, exist_ok=True)
-        target = self.folder / path.name
-        scan_file.write(target, result, scan)
+        summary = self.window.summary
+        axes = [] if summary is None else next(iter(summary.axes.values()))
+        scan_file.write(target, result, scan, axes)
         return str(target)
 
     def _segment(self, image: Array) -> Array:

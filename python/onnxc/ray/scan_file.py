@@ -2,6 +2,7 @@
 
 import contextlib
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onnxc.errors import OnnxcError
+from onnxc.sliding_window import moved_affine
+from onnxc.volume import ResultAxis
 
 Array = NDArray[Any]
 
@@ -46,9 +49,9 @@ def read(path: Path, rank: int) -> Scan:
     raise OnnxcError(f"{str(path)!r} has {image.ndim} axes ({sizes}), and the model takes {rank} spatial ones")
 
 
-def write(path: Path, result: Array, scan: Scan) -> None:
-    """A result of [channels, axes...], of one channel without that axis. A NIfTI file has the scan's header and affine.
-    The file gets its name when it is whole.
+def write(path: Path, result: Array, scan: Scan, axes: Sequence[ResultAxis] = ()) -> None:
+    """A result of [channels, axes...], of one channel without that axis. A NIfTI file has the scan's header and affine,
+    moved to where its voxels are. The file gets its name when it is whole.
 
     Raises OnnxcError where it cannot be written.
     """
@@ -62,10 +65,26 @@ def write(path: Path, result: Array, scan: Scan) -> None:
                 header = scan.nifti.header.copy()
                 header.set_data_dtype(values.dtype)
                 values = values if values is not result else np.moveaxis(result, 0, -1)
-                _nibabel().save(type(scan.nifti)(values, scan.nifti.affine, header), whole)
+                is_moved = any(axis != ResultAxis() for axis in axes)
+                affine = moved_affine(scan.nifti.affine, axes) if is_moved else scan.nifti.affine
+                image = type(scan.nifti)(values, affine, header)
+                if is_moved and hasattr(image, "set_sform"):  # NIfTI, and not another format of nibabel's
+                    _move_forms(image, scan.nifti, axes)
+                _nibabel().save(image, whole)
             whole.replace(path)
     except OSError as error:
         raise OnnxcError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+def _move_forms(image: Any, scan: Any, axes: Sequence[ResultAxis]) -> None:
+    """The forms that the scan has, and no others; what is told of slices is no longer true."""
+    for name in ("slice_code", "slice_start", "slice_end", "slice_duration"):
+        image.header[name] = 0
+    forms = [form(coded=True) for form in (scan.get_sform, scan.get_qform)]
+    if all(affine is None for affine, _ in forms):
+        return
+    for (affine, code), set_form in zip(forms, (image.set_sform, image.set_qform), strict=True):
+        set_form(None if affine is None else moved_affine(affine, axes), int(code))
 
 
 def _nibabel() -> Any:

@@ -1,5 +1,8 @@
 #include "frontend/file/external_data.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include <charconv>
 #include <set>
 
@@ -18,7 +21,35 @@ uint64_t read_number(const std::string& text, const std::string& key, const std:
   return value;
 }
 
+// All tensors are found by reflection: those of initializers, attributes, functions and training alike.
+void add_file_names(const google::protobuf::Message& message, std::set<std::string>& names) {
+  if (const auto* tensor = dynamic_cast<const onnx::TensorProto*>(&message)) {
+    if (tensor->data_location() != onnx::TensorProto::EXTERNAL) return;
+    for (const onnx::StringStringEntryProto& entry : tensor->external_data())
+      if (entry.key() == "location") names.insert(entry.value());
+    return;
+  }
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      add_file_names(reflection.GetMessage(message, field), names);
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+      add_file_names(reflection.GetRepeatedMessage(message, field, i), names);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> external_file_names(const onnx::ModelProto& model) {
+  std::set<std::string> names;
+  add_file_names(model, names);
+  return {names.begin(), names.end()};
+}
 
 ExternalLocation read_external_location(const onnx::TensorProto& tensor, const std::string& what) {
   ExternalLocation location;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "onnx/onnx_pb.h"
 
@@ -18,5 +19,8 @@ struct ExternalLocation {
 // Reads the entries by key. UserError for a key that ONNX does not define, one that is given twice, a missing location,
 // and an offset or length that is not a decimal number of 64 bits.
 ExternalLocation read_external_location(const onnx::TensorProto& tensor, const std::string& what);
+
+// The files that the model's tensors lie in, also those that are not needed, each once: as written, not contained.
+std::vector<std::string> external_file_names(const onnx::ModelProto& model);
 
 }  // namespace onnxc

@@ -158,17 +158,6 @@ void TensorReader::check_memory(int64_t bytes, const std::string& what) {
   bytes_read_ += bytes;
 }
 
-void TensorReader::note(const TensorProto& tensor) const {
-  if (tensor.data_location() != TensorProto::EXTERNAL) return;
-  for (const onnx::StringStringEntryProto& entry : tensor.external_data())
-    if (entry.key() == "location") note_as_read(folder_ / entry.value());
-}
-
-void TensorReader::note(const onnx::SparseTensorProto& tensor) const {
-  note(tensor.values());
-  note(tensor.indices());
-}
-
 TensorReader::Header TensorReader::read_header(const TensorProto& tensor, const std::string& what) {
   const DTypeInfo* row = find_dtype(tensor.data_type());
   user_check(row != nullptr && row->dtype != DType::undefined, "{}: its element type {} is not supported", what,

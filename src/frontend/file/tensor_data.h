@@ -33,10 +33,6 @@ class TensorReader {
   Tensor read(const google::protobuf::RepeatedPtrField<std::string>& texts, std::vector<int64_t> dims,
               const std::string& what);
 
-  // A tensor that is not needed: its file is the model's all the same (check_not_read).
-  void note(const onnx::TensorProto& tensor) const;
-  void note(const onnx::SparseTensorProto& tensor) const;
-
  private:
   struct Header;
   Header read_header(const onnx::TensorProto& tensor, const std::string& what);

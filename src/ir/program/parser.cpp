@@ -160,7 +160,7 @@ class ProgramParser {
     origins_.push_back(std::move(origin));
   }
 
-  // dim N 1..8; either bound may be missing
+  // dim N 1..8; either bound may be missing. dim D 16.. = 16*n + 3 says which remainder D leaves.
   void parse_dim(TextCursor& cursor) {
     std::string name(cursor.word());
     Bounds bounds;
@@ -168,8 +168,29 @@ class ProgramParser {
       bounds.minimum = cursor.integer();
       cursor.expect("..");
     }
-    if (!cursor.at_end()) bounds.maximum = cursor.integer();
-    dims_.insert_or_assign(name, Symbol::dim(name, bounds));
+    if (!cursor.at_end() && cursor.peek() != '=') bounds.maximum = cursor.integer();
+    const Symbol dim = Symbol::dim(name, bounds);
+    dims_.insert_or_assign(name, cursor.take("=") ? multiple_of(dim, cursor) : Expr(dim));
+  }
+
+  // 16*n + 3
+  static Expr multiple_of(const Symbol& dim, TextCursor& cursor) {
+    const int64_t divisor = cursor.integer();
+    cursor.expect("*");
+    cursor.expect("n");
+    const int64_t rest = cursor.take("+") ? cursor.integer() : 0;
+    user_check(divisor > 0 && rest >= 0 && rest < divisor,
+               "line {}: {}*n + {}: a remainder of a positive divisor is expected", cursor.line_number(), divisor,
+               rest);
+    return Expr(Symbol::quotient(dim, divisor, rest)) * divisor + rest;
+  }
+
+  // The symbol of a name that a step binds.
+  Symbol symbol_of(const std::string& name, TextCursor& cursor) {
+    const std::optional<Symbol> symbol = dims_.try_emplace(name, Symbol::dim(name)).first->second.as_symbol();
+    user_check(symbol.has_value(), "line {}: '{}' is a dim with a rule, which no step binds", cursor.line_number(),
+               name);
+    return *symbol;
   }
 
   std::vector<BufferId> parse_ids(TextCursor& cursor) const {
@@ -203,7 +224,7 @@ class ProgramParser {
     SymbolBinding binding;
     do {
       std::string name(cursor.name());
-      binding.symbols.push_back(dims_.try_emplace(name, Symbol::dim(name)).first->second);
+      binding.symbols.push_back(symbol_of(name, cursor));
     } while (cursor.take(","));
     cursor.expect("=");
     binding.buffer = buffer_at(cursor);
@@ -213,7 +234,7 @@ class ProgramParser {
   // loop round_0 < N while b4 carries b2, b3
   void parse_loop(TextCursor& cursor) {
     std::string name(cursor.name());
-    LoopBegin loop{dims_.try_emplace(name, Symbol::dim(name)).first->second, {}, -1, {}};
+    LoopBegin loop{symbol_of(name, cursor), {}, -1, {}};
     cursor.expect("<");
     const std::string_view rest = cursor.rest();
     loop.count = parse_index(cursor.until(rest.find(" while ") != std::string_view::npos     ? " while "

@@ -35,7 +35,20 @@ std::optional<BufferKind> parse_buffer_kind(std::string_view text) {
 
 namespace {
 
-// Dims of which more is known than that they are not negative: "dim N 1..8".
+// "dim N 1..8"; of a quotient its dividend, as which it is printed: "dim D 16.. = 16*n + 3".
+std::string print_dim(const Symbol& symbol) {
+  const ExactDivision* division = symbol.info().division.get();
+  const Symbol dim = division == nullptr ? symbol : *division->dividend.as_symbol();
+  const Bounds& bounds = dim.info().bounds;
+  std::string text = fmt::format("dim {} {}..{}", printable(dim.name()),
+                                 bounds.minimum == Bounds::minus_infinity ? "" : std::to_string(bounds.minimum),
+                                 bounds.maximum == Bounds::infinity ? "" : std::to_string(bounds.maximum));
+  if (division != nullptr) text += fmt::format(" = {}*n", division->divisor);
+  if (division != nullptr && division->rest != 0) text += fmt::format(" + {}", division->rest);
+  return text + "\n";
+}
+
+// The dims of which more is known than that they are not negative.
 std::string print_dims(const Program& program) {
   std::set<Symbol> symbols;
   auto add = [&](const Expr& expr) { symbols.merge(expr.symbols()); };
@@ -50,14 +63,8 @@ std::string print_dims(const Program& program) {
   }
   for (const auto& [symbol, step] : binding_steps(program)) symbols.insert(symbol);
   std::string text;
-  for (const Symbol& symbol : symbols) {
-    const Bounds& bounds = symbol.info().bounds;
-    // Quotients are printed as their dividends.
-    if (bounds == Bounds{0, Bounds::infinity} || symbol.info().division) continue;
-    text += fmt::format("dim {} {}..{}\n", printable(symbol.name()),
-                        bounds.minimum == Bounds::minus_infinity ? "" : std::to_string(bounds.minimum),
-                        bounds.maximum == Bounds::infinity ? "" : std::to_string(bounds.maximum));
-  }
+  for (const Symbol& symbol : symbols)
+    if (symbol.info().division || symbol.info().bounds != Bounds{0, Bounds::infinity}) text += print_dim(symbol);
   return text;
 }
 

@@ -6,6 +6,8 @@ explain.
 
 import json
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 
 from tests import onnxc_commands
 from tests.models.tensor_files import Array
-from tests.ops.case import Case, build_model, case, constant, random, small_integers
+from tests.ops.case import Case, Node, build_model, case, constant, random, small_integers, with_unknown_dims
 from tests.ops.network.convolution_cases import conv_case
 
 # Bits of an operand, and the error of a sum of products of such operands: half a unit of either.
@@ -61,6 +63,106 @@ def test_products_of_float32(op_type: str, products: str, tmp_path: Path) -> Non
     assert error.max() <= PRODUCTS[products] * longest
     # That the way was taken: a better one would be far below its bound.
     assert products == "ieee" or error.max() > PRODUCTS[products] * longest / 300
+
+
+def positive_product(*, computed: bool = False, batch: tuple[int, ...] = ()) -> Case:
+    a, b = np.abs(random(*batch, 40, 4608)), np.abs(random(*batch, 4608, 24, seed=1))
+    expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
+    return case("MatMul", a, b if computed else constant(b), expected=[expected])
+
+
+def positive_product_of_unknown_length() -> Case:
+    """Whose columns are known."""
+    one = positive_product(computed=True)
+    nodes = (Node("Reshape", ("x1", "shape"), ("b",)), Node("MatMul", ("x0", "b"), ("y0",)))
+    return replace(with_unknown_dims(one), nodes=nodes, constants={"shape": np.array([-1, 24], np.int64)})
+
+
+# Sums of 4,608 products of one sign (some fewer at an edge, 4,500 of the groups), by each way that an operand takes to
+# the matrix unit, and what its plan says of it.
+LONG_SUMS: dict[str, tuple[Callable[[], Case], str]] = {
+    "blocks": (lambda: conv_case("", "Conv", (1, 512, 5, 5), (32, 512, 3, 3), data="positive"), "InputOrder::blocks"),
+    "computed weights": (
+        lambda: conv_case("", "Conv", (1, 512, 5, 5), (20, 512, 3, 3), data="positive", constant_weights=False),
+        "WeightOrder::computed",
+    ),
+    "transposed": (
+        lambda: conv_case("", "ConvTranspose", (1, 512, 4, 5), (512, 20, 3, 3), data="positive", pads=[1] * 4),
+        ", true, Products::xf32",
+    ),
+    "groups": (
+        lambda: conv_case("", "Conv", (1, 60, 16, 17), (36, 20, 15, 15), data="positive", group=3),
+        "InputOrder::elements",
+    ),
+    "planar": (
+        lambda: conv_case("", "Conv", (1, 2, 49, 50), (24, 2, 48, 48), data="positive"),
+        "InputOrder::planar",
+    ),
+    "product with a constant": (positive_product, "WeightOrder::packed, true"),
+    "product of two": (lambda: positive_product(computed=True, batch=(2,)), "WeightOrder::strided, true"),
+    "product of unknown length": (
+        positive_product_of_unknown_length,
+        "WeightOrder::strided, true, false, 16, true",
+    ),
+}
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("name", LONG_SUMS)
+def test_long_sums_of_one_sign_in_xf32(name: str, tmp_path: Path) -> None:
+    """The matrix unit cuts operands to 10 bits: without rounding before it each sum is 7e-4 too small."""
+    make, plan = LONG_SUMS[name]
+    one = make()
+    assert one.expected is not None
+    expected = one.expected[0].astype(np.float64)
+    error = run(one, tmp_path, "--fp32=xf32") / expected - 1
+    text = plan_of(tmp_path, "--fp32=xf32")
+    assert plan in text
+    assert "Products::xf32" in text
+    assert np.abs(error).mean() < 2e-5
+    assert np.abs(error).max() > 1e-7, "the products of float32"
+
+
+def rounded_to_xf32(values: Array) -> Array:
+    """To 10 bits of mantissa, ties away from zero; denormal numbers are cut."""
+    bits = values.view(np.uint32)
+    is_denormal = bits & 0x7F800000 == 0
+    rounded = (np.where(is_denormal, bits, bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isfinite(values), rounded, values)
+
+
+# Bits of floats: infinities, NaN whose carry or cut would make something else of them, the numbers around each border
+# of the rounding, ties, denormal numbers.
+XF32_EDGES = [0x7F800000, 0x7F800001, 0x7F800FFF, 0x7FBFFFFF, 0x7FC00000, 0x7FFFF000, 0x7FFFFFFF]
+XF32_EDGES += [0x7F7FFFFF, 0x7F7FF000, 0x7F7FEFFF, 0x7F000000, 0x3F800000, 0x3F800FFF, 0x3F801000, 0x3F801001]
+XF32_EDGES += [0x3F802FFF, 0x3F803000, 0x3FFFF000, 0x3FFFEFFF, 0x00800000, 0x00800FFF, 0x00801000, 0x00FFFFFF]
+XF32_EDGES += [0x007FFFFF, 0x00001FFF, 0x00002000, 0x00000001, 0x00000000, 0x3DCCCCCD, 0x4B800001]
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("matrix", ["", "measured"])
+@pytest.mark.parametrize("operand", ["rows", "constant", "columns", "computed weights"])
+def test_each_operand_is_rounded_to_xf32(
+    operand: str, matrix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products with 1, in sums of one."""
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_MATRIX", matrix)
+    edges = np.array([*XF32_EDGES, *[bits | 0x80000000 for bits in XF32_EDGES]], np.uint32).view(np.float32)
+    expected = rounded_to_xf32(edges)
+    one = np.ones((1, 1), np.float32)
+    row, column = edges[None], edges[:, None]
+    cases = {
+        "rows": lambda: case("MatMul", column, one, expected=[expected[:, None]]),
+        "constant": lambda: case("MatMul", one, constant(row), expected=[expected[None]]),
+        "columns": lambda: case("MatMul", one, row, expected=[expected[None]]),
+        "computed weights": lambda: case(
+            "Conv", one[None], column[..., None], expected=[expected[None, :, None]], tolerance=0.0
+        ),
+    }
+    chosen = cases[operand]()
+    actual = run(chosen, tmp_path, "--fp32=xf32").ravel()
+    assert "Products::xf32" in plan_of(tmp_path, "--fp32=xf32")
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.usefixtures("commands")

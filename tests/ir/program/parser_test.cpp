@@ -53,6 +53,36 @@ TEST(ProgramParser, WhatItReadRuns) {
   EXPECT_THAT(interpret(program, {{n, 1}}, inputs)[0].values<float>(), ElementsAre(1, 2, 3, 4, 5, 6, 1.5, -3, 1.5, -3));
 }
 
+// Only the rule shows that the pooled axis has an element to clamp to.
+constexpr const char* multiple_of_two = R"(dim D 2..64 = 2*n
+b0 input float32 [D//2] "x"
+b1 output float32 [D] "y"
+inputs b0
+outputs b1
+nest nearest  axes i<D
+  let j = int64(floor(float32(index(i)) * 0.5))
+  b1[i] = b0[max(0, min(j, D//2 - 1))]
+)";
+
+TEST(ProgramParser, ReadsWhichRemainderADimLeaves) {
+  Program program = parse_program(multiple_of_two);
+  verify(program);
+  EXPECT_EQ(to_string(program), multiple_of_two);
+  const Symbol n = *program.buffer(0).shape[0].as_symbol();
+  EXPECT_EQ(n.info().bounds, (Bounds{1, 32}));
+  std::vector<Tensor> inputs = {Tensor::of<float>(DType::float32, {2}, {1, 2})};
+  EXPECT_THAT(interpret(program, {{n, 2}}, inputs)[0].values<float>(), ElementsAre(1, 1, 2, 2));
+
+  std::string with_rest = multiple_of_two;
+  with_rest.replace(with_rest.find("64 = 2*n"), 8, "64 = 2*n + 1");
+  EXPECT_EQ(to_string(parse_program(with_rest)), with_rest);
+  with_rest.replace(with_rest.find("+ 1"), 3, "+ 2");
+  EXPECT_THAT([&] { parse_program(with_rest); },
+              ThrowsMessage<UserError>(HasSubstr("line 1: 2*n + 2: a remainder of a positive divisor is expected")));
+  EXPECT_THAT([&] { parse_program("dim k 2.. = 2*n\nb0 input int64 [1] \"x\"\nbind k = b0\n"); },
+              ThrowsMessage<UserError>(HasSubstr("line 3: 'k' is a dim with a rule, which no step binds")));
+}
+
 // y is laid out once the first element of k is known.
 constexpr const char* run_time_size = R"(dim s ..
 b0 input float32 [N] "x"

@@ -27,8 +27,9 @@ def conv_case(
     tolerance: float | None = None,
     **attributes: Any,
 ) -> Case:
-    """data: "integers" (small, compared exactly), "random", "ones", or "impulse": one element of x is 1 and the
-    weights are all different, so that the output names the weight that was read. bfloat16 came with version 22."""
+    """data: "integers" (small, compared exactly), "random", "positive" (the same without signs), "ones", or "impulse":
+    one element of x is 1 and the weights are all different, so that the output names the weight that was read.
+    bfloat16 came with version 22."""
     if opset is None:
         opset = 22 if np.dtype(dtype) == ml_dtypes.bfloat16 else DEFAULT_OPSET
     filters = w_shape[0] if op_type == "Conv" else w_shape[1] * attributes.get("group", 1)
@@ -37,7 +38,7 @@ def conv_case(
     reference = getattr(convolution_reference, "conv" if op_type == "Conv" else "conv_transpose")
     wrap = Constant if constant_weights else np.asarray
     operands = [x, wrap(w)] + ([wrap(b)] if b is not None else [])
-    if tolerance is None and data != "random":
+    if tolerance is None and data not in ("random", "positive"):
         tolerance = 0.0
     return case(
         op_type,
@@ -58,6 +59,7 @@ def _operands(data: str, x_shape: tuple[int, ...], w_shape: tuple[int, ...], dty
         x = np.zeros(x_shape, dtype)
         x[tuple(size // 2 for size in x_shape)] = 1
         return x, (np.arange(np.prod(w_shape)) + 1).reshape(w_shape).astype(dtype)
-    if data == "random":
-        return random(*x_shape, dtype=dtype), random(*w_shape, dtype=dtype, seed=1)
+    if data in ("random", "positive"):
+        x, w = random(*x_shape, dtype=dtype), random(*w_shape, dtype=dtype, seed=1)
+        return (x, w) if data == "random" else (np.abs(x), np.abs(w))
     return small_integers(*x_shape, dtype=dtype), small_integers(*w_shape, dtype=dtype, seed=1)

@@ -85,3 +85,40 @@ def volume(shape: tuple[int, ...], seed: int = 0) -> NDArray[np.float32]:
         wave = np.sin(np.arange(size) * generator.uniform(0.1, 0.7) + generator.uniform(0, 6))
         waves += wave.reshape([-1 if i == axis else 1 for i in range(len(shape))]).astype(np.float32)
     return waves + generator.normal(0, 0.3, shape).astype(np.float32)
+
+
+# What a network makes of an axis of n voxels, by its name.
+RESAMPLING = {"halves": (2, 2, 2), "odd": (2, 1, 3), "twice": (0.5, 0.5, 0.5)}
+RAMP = (1.0, 7.0, -3.0)  # what a voxel further along each axis is more
+
+
+def save_resampling(path: Path, name: str) -> Path:
+    """x [N, 1, D, H, W] to y of another resolution: means of boxes, or linear between voxels whose corners meet. Of a
+    ramp each value tells where in x its voxel lies, as long as windows begin at multiples of the boxes. A window of
+    "twice" must be the whole volume: values at its edges are not linear."""
+    steps = RESAMPLING[name]
+    if name == "twice":
+        scales = numpy_helper.from_array(np.array([1, 1, *(1 / step for step in steps)], np.float32), "scales")
+        modes = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+        node, constants = helper.make_node("Resize", ["x", "", "scales"], ["y"], **modes), [scales]
+    else:
+        node, constants = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=steps, strides=steps), []
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, "D", "H", "W"])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 1, "d", "h", "w"])]
+    graph = helper.make_graph([node], name, inputs, outputs, constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+def ramp(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    places = np.moveaxis(np.indices(shape), 0, -1)
+    return np.asarray(places @ np.array(RAMP), np.float32)
+
+
+def assert_places(values: NDArray[Any], to_scan: NDArray[np.float64], margin: int) -> None:
+    """That the voxels of a result over a ramp lie where the matrix says, among the scan's voxels; but for those of the
+    margin, which may have seen padding."""
+    places = np.moveaxis(np.indices(values.shape), 0, -1) @ to_scan[:3, :3].T + to_scan[:3, 3]
+    inner = tuple(slice(margin, size - margin) for size in values.shape)
+    assert values[inner].size > 0
+    np.testing.assert_allclose(values[inner], (places @ np.array(RAMP))[inner], rtol=0, atol=1e-3)

@@ -1,5 +1,8 @@
 """onnxc.nnunet.Predictor against nnU-Net's own predictor, with onnxruntime as its network."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,8 @@ import pytest
 import torch
 
 import onnxc
+from onnxc.nnunet import __main__ as nnunet_command
+from tests.onnxc_commands import REPOSITORY
 from tests.python.volumes.networks import save_network, volume
 from tests.python.volumes.nnunet_package import nnunet_predictor, sums_in_float32
 
@@ -115,8 +120,9 @@ def test_reads_a_trained_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = predictor.predict_logits_from_preprocessed_data(x)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
 
-    models = sorted((tmp_path / "cache" / "onnxc" / "nnunet").iterdir())
-    assert [model.suffix for model in models] == [".so", ".so"]
+    kept = sorted((tmp_path / "cache" / "onnxc" / "nnunet").iterdir())
+    assert sorted(each.suffix for each in kept) == [".json", ".json", ".so", ".so"]
+    models = [each for each in kept if each.suffix == ".so"]
     times = [model.stat().st_mtime_ns for model in models]
     again = onnxc.nnunet.Predictor()
     again.initialize_from_trained_model_folder(str(tmp_path / "trained"), [1, 0])
@@ -126,6 +132,57 @@ def test_reads_a_trained_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             again.initialize_from_trained_model_folder(tmp_path / "trained", folds)
     with pytest.raises(onnxc.OnnxcError, match=r"cannot read .*plans\.json"):
         again.initialize_from_trained_model_folder(tmp_path / "nowhere", None)
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules.update(torch=None, onnxscript=None, dynamic_network_architectures=None)
+import onnxc
+predictor = onnxc.nnunet.Predictor()
+try:
+    predictor.initialize_from_trained_model_folder(sys.argv[1], [0])
+except onnxc.OnnxcError as error:
+    sys.exit(str(error))
+print(predictor.patch_size, predictor.allowed_mirroring_axes)
+"""
+
+
+def test_a_compiled_fold_is_read_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.python.volumes.nnunet_folder import write_trained_folder
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    trained = tmp_path / "trained"
+    write_trained_folder(trained, folds=1, patch_size=(16, 16, 8))
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, *options, str(trained)]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python")}
+        return subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+
+    missing = run("-c", WITHOUT_TORCH)
+    assert missing.returncode == 1
+    assert missing.stderr == "a fold that is not compiled yet needs the package torch: pip install torch\n"
+    onnxc.nnunet.Predictor().initialize_from_trained_model_folder(trained, None)
+    assert run("-c", WITHOUT_TORCH).stdout == "(16, 16, 8) (0, 2)\n"
+
+
+def test_the_command_makes_a_model_of_any_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.python.volumes.nnunet_folder import write_trained_folder
+
+    [network] = write_trained_folder(tmp_path / "trained", folds=1, patch_size=(16, 16, 8))
+    assert nnunet_command.main([str(tmp_path / "trained"), "-o", str(tmp_path / "models")]) == 0
+    model = tmp_path / "models" / "fold0.so"
+    told = f"{model}: onnxc-run {model} --volume SCAN --preset nnunet --window 16x16x8 --mirror 0,2\n"
+    assert capsys.readouterr().out == told
+    session = onnxc.InferenceSession(model)
+    for dims in ((1, 2, 16, 16, 8), (3, 2, 24, 20, 12)):
+        x = torch.from_numpy(volume(dims))
+        [found] = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        with torch.no_grad():
+            expected = network(x).numpy()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    assert nnunet_command.main([str(tmp_path / "trained"), "-o", str(tmp_path), "--folds", "7"]) == 1
+    assert capsys.readouterr().err.startswith("onnxc.nnunet: cannot read the checkpoint ")
 
 
 def test_needs_a_model_and_four_axes(folds: dict[int, list[Path]]) -> None:

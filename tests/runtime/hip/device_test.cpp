@@ -345,6 +345,116 @@ TEST_F(Device, ARunInAnotherStreamWaitsForTheRunBefore) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
+// Values that all lie on the GPU, `offset` floats behind an address that is aligned to 16 bytes.
+struct ValuesOnGpu {
+  explicit ValuesOnGpu(int64_t rows, size_t offset = 0) : rows(rows) {
+    const auto size = static_cast<size_t>(rows) * 4;
+    for (std::vector<float>* memory : {&x, &k, &y}) memory->assign(size + 4 + offset, -1);
+    for (size_t i = 0; i < size; ++i) x[offset + i] = static_cast<float>(i);
+    for (size_t i = 0; i < 4; ++i) k[offset + i] = static_cast<float>(10 * i);
+    for (size_t i = 0; i < size; ++i)
+      expected.push_back(static_cast<float>(i) * static_cast<float>(i % 4 + 1) + k[offset + i % 4]);
+    inputs[0] = FakeRun::value(2, x_dims, x);
+    inputs[1] = FakeRun::value(1, k_dims, k);
+    output = FakeRun::value(0, nullptr, y);
+    for (onnxc_value* value : {inputs, inputs + 1, &output}) {
+      value->device = ONNXC_HIP;
+      value->data = static_cast<float*>(value->data) + offset;
+      value->bytes -= static_cast<int64_t>(offset * sizeof(float));
+    }
+  }
+  std::vector<float> result() const {
+    const auto* first = static_cast<const float*>(output.data);
+    return {first, first + rows * 4};
+  }
+
+  int64_t rows, x_dims[2] = {rows, 4}, k_dims[1] = {4};
+  std::vector<float> x, k, y, expected;
+  onnxc_value inputs[2], output;
+};
+
+TEST_F(Device, TensorsOfTheGpuThatAreNotAlignedToSixteenBytesAreCopied) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  for (size_t offset = 0; offset < 5; ++offset) {
+    hip.reset(-1);
+    ValuesOnGpu values(3, offset);
+    ASSERT_EQ(model->run(instance, values.inputs, 2, &values.output, 1, nullptr), ONNXC_OK)
+        << model->last_error(instance);
+    EXPECT_EQ(values.result(), values.expected) << offset;
+    EXPECT_EQ(hip.copies(), offset % 4 == 0 ? "" : "48 in null; 16 in null; 48 in null; ") << offset;
+  }
+  destroy();
+}
+
+TEST_F(Device, ARunInACaptureOfTheCallersIsPartOfIt) {
+  int callers = 0;
+  const onnxc_run_options named = in_stream(&callers);
+  for (const uint32_t flags : {uint32_t{0}, uint32_t{ONNXC_HIP_GRAPH}}) {
+    hip.reset(-1);
+    ASSERT_EQ(create(flags), ONNXC_OK) << error;
+    // Whether the instance has a graph for these pointers or not.
+    for (const bool has_graph : {true, false}) {
+      ValuesOnGpu before(5), values(5);
+      ValuesOnGpu& known = has_graph ? values : before;
+      ASSERT_EQ(model->run(instance, known.inputs, 2, &known.output, 1, &named), ONNXC_OK);
+      const int64_t graphs = model->captured_graphs(instance);
+      values.y.assign(values.y.size(), -1);
+      ASSERT_EQ(hip.begin_capture(&callers), 0);
+      EXPECT_EQ(model->run(instance, values.inputs, 2, &values.output, 1, &named), ONNXC_OK)
+          << model->last_error(instance);
+      EXPECT_EQ(values.result(), std::vector<float>(20, -1));
+      EXPECT_EQ(hip.end_and_replay_capture(&callers), 0);
+      EXPECT_EQ(values.result(), values.expected);
+      EXPECT_EQ(model->captured_graphs(instance), graphs);
+    }
+    destroy();
+    EXPECT_EQ(hip.alive(), 0);
+  }
+}
+
+TEST_F(Device, WhatACaptureCannotHoldIsRefusedBeforeItIsSpoilt) {
+  hip.reset(-1);
+  int callers = 0;
+  onnxc_run_options plain = in_stream(&callers), hooked = plain;
+  hooked.hook = [](void*, onnxc_instance*, int32_t, int32_t) -> int32_t { return 0; };
+  ValuesOnGpu known(5), larger(500), on_host(5), to_host(5);
+  on_host.inputs[1].device = ONNXC_CPU;
+  to_host.output.device = ONNXC_CPU;
+  const struct {
+    ValuesOnGpu& values;
+    const onnxc_run_options& options;
+    const char* reason;
+  } cases[] = {{known, hooked, "the stream is being captured, and a run with a hook waits after each step"},
+               {larger, plain,
+                "the stream is being captured, and this run needs more working memory than those before: run the "
+                "model with these dims once before the capture"},
+               {on_host, plain,
+                "input 1 'k': the stream is being captured, and this is host memory, for whose copy a run waits: "
+                "give it memory of the GPU"},
+               {to_host, plain,
+                "output 0 'y': the stream is being captured, and this is host memory, for whose copy a run "
+                "waits: give it memory of the GPU"}};
+  ASSERT_EQ(create(ONNXC_HIP_GRAPH), ONNXC_OK) << error;
+  ASSERT_EQ(model->run(instance, known.inputs, 2, &known.output, 1, &plain), ONNXC_OK);
+  ASSERT_EQ(hip.begin_capture(&callers), 0);
+  for (const auto& [values, options, reason] : cases) {
+    EXPECT_EQ(model->run(instance, values.inputs, 2, &values.output, 1, &options), ONNXC_INVALID_ARGUMENT);
+    EXPECT_STREQ(model->last_error(instance), reason);
+  }
+  EXPECT_EQ(model->run(instance, known.inputs, 2, &known.output, 1, &plain), ONNXC_OK) << model->last_error(instance);
+  EXPECT_EQ(hip.end_and_replay_capture(&callers), 0);
+  destroy();
+  ASSERT_EQ(create(ONNXC_POISON), ONNXC_OK) << error;
+  ASSERT_EQ(hip.begin_capture(&callers), 0);
+  EXPECT_EQ(model->run(instance, known.inputs, 2, &known.output, 1, &plain), ONNXC_INVALID_ARGUMENT);
+  EXPECT_STREQ(model->last_error(instance),
+               "the stream is being captured, and ONNXC_POISON gives each run memory of its own");
+  EXPECT_NE(hip.end_and_replay_capture(&callers), 901);
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
 TEST_F(Device, RefusesStreamsThatContradictEachOther) {
   hip.reset(-1);
   ASSERT_EQ(create(), ONNXC_OK) << error;
@@ -436,7 +546,7 @@ TEST_F(Device, TakesTheCodeOfItsArchitecture) {
 TEST_F(Device, RefusesAGpuThatIsNotThere) {
   hip.reset(-1);
   EXPECT_EQ(create(0, 3), ONNXC_UNSUPPORTED_DEVICE);
-  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; run the model on the CPU, or choose another device_index");
+  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; choose another device_index; the model also runs on the CPU");
 }
 
 // Sizes that a run binds, an If and a loop, in which the host decides by what it reads from the GPU.
@@ -471,6 +581,26 @@ TEST_F(DeviceLevels, RunAsOnTheCpu) {
     model->destroy(instance);
     EXPECT_EQ(hip.alive(), 0);
   }
+}
+
+TEST_F(DeviceLevels, AreRefusedInACapture) {
+  hip.reset(-1);
+  ASSERT_EQ(create_on_device(model, instance, error), ONNXC_OK) << error;
+  int callers = 0;
+  onnxc_run_options options = {};
+  options.struct_size = sizeof options;
+  options.stream = &callers;
+  LevelsRun values(5, 3, 2, true);
+  std::vector<float> y(3), z(2);
+  const onnxc_value outputs[] = {FakeRun::value(0, nullptr, y), FakeRun::value(0, nullptr, z)};
+  ASSERT_EQ(hip.begin_capture(&callers), 0);
+  EXPECT_EQ(model->run(instance, values.inputs, 2, outputs, 2, &options), ONNXC_INVALID_ARGUMENT);
+  EXPECT_STREQ(model->last_error(instance),
+               "the stream is being captured, and the host decides what this model computes next: it must run outside "
+               "of a capture");
+  EXPECT_NE(hip.end_and_replay_capture(&callers), 901);
+  model->destroy(instance);
+  EXPECT_EQ(hip.alive(), 0);
 }
 
 TEST_F(DeviceLevels, EachCallThatFailsIsTold) {

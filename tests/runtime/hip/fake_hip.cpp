@@ -16,7 +16,7 @@ namespace {
 using onnxc::FakeArguments;
 
 constexpr int invalid_value = 1, out_of_memory = 2, illegal_state = 401, no_such_kernel = 500, launch_failure = 719,
-              not_while_capturing = 900;
+              not_while_capturing = 900, capture_spoilt = 901;
 
 int calls = 0, fail_at = -1, alive = 0, last_error = 0;
 bool is_lost = false;
@@ -37,6 +37,8 @@ struct Graph {
   std::vector<std::pair<Kernel, FakeArguments>> launches;
 };
 Graph* captured = nullptr;  // while a stream captures
+const void* captured_in = nullptr;
+bool is_spoilt = false;
 
 // 0, or the error that this call is to fail with.
 int enter(const char* name) {
@@ -48,7 +50,10 @@ int enter(const char* name) {
 
 // For a call that a capture does not allow.
 int enter_outside(const char* name) {
-  if (captured != nullptr) return last_error = not_while_capturing;
+  if (captured != nullptr) {
+    is_spoilt = true;
+    return last_error = not_while_capturing;
+  }
   return enter(name);
 }
 
@@ -224,8 +229,8 @@ int hipStreamWaitEvent(void* stream, void*, unsigned) {
   history += name_of(stream) + " waits; ";
   return enter("hipStreamWaitEvent");
 }
-int hipStreamIsCapturing(void*, int* status) {
-  *status = 0;
+int hipStreamIsCapturing(void* stream, int* status) {
+  *status = captured == nullptr || stream != captured_in ? 0 : is_spoilt ? 2 : 1;
   return enter("hipStreamIsCapturing");
 }
 int hipEventCreateWithFlags(void** event, unsigned) {
@@ -247,12 +252,14 @@ int hipStreamBeginCapture(void* stream, int mode) {
   if (const int error = enter_outside("hipStreamBeginCapture")) return error;
   if (stream == nullptr || mode != 1) return invalid_value;
   captured = new Graph;
+  captured_in = stream;
+  is_spoilt = false;
   return 0;
 }
 int hipStreamEndCapture(void*, Graph** graph) {
   if (captured == nullptr) return illegal_state;
   *graph = std::exchange(captured, nullptr);
-  const int error = enter("hipStreamEndCapture");
+  const int error = is_spoilt ? last_error = capture_spoilt : enter("hipStreamEndCapture");
   if (error == 0) ++alive;
   if (error != 0) delete std::exchange(*graph, nullptr);
   return error;
@@ -265,7 +272,7 @@ int hipGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigne
   return 0;
 }
 int hipGraphLaunch(const Graph* executable, void*) {
-  if (const int error = enter("hipGraphLaunch")) return error;
+  if (const int error = enter_outside("hipGraphLaunch")) return error;
   for (const auto& [kernel, arguments] : executable->launches) kernel(arguments);
   return 0;
 }

@@ -40,6 +40,18 @@ class FakeHip {
   std::string copies() { return symbol<const char* (*)()>("fake_hip_copies")(); }
   void lose_device() { symbol<void (*)()>("fake_hip_lose_device")(); }
   int alive() { return symbol<int (*)()>("fake_hip_alive")(); }
+  // A capture of the caller's, and what it has captured done once; the error of its end.
+  int begin_capture(void* stream) { return symbol<int (*)(void*, int)>("hipStreamBeginCapture")(stream, 1); }
+  int end_and_replay_capture(void* stream) {
+    void *graph = nullptr, *executable = nullptr;
+    if (const int error = symbol<int (*)(void*, void**)>("hipStreamEndCapture")(stream, &graph)) return error;
+    using Instantiate = int (*)(void**, void*, unsigned long long);
+    int error = symbol<Instantiate>("hipGraphInstantiateWithFlags")(&executable, graph, 0);
+    if (error == 0) error = symbol<int (*)(void*, void*)>("hipGraphLaunch")(executable, stream);
+    if (executable != nullptr) symbol<int (*)(void*)>("hipGraphExecDestroy")(executable);
+    symbol<int (*)(void*)>("hipGraphDestroy")(graph);
+    return error;
+  }
   std::string failed_call() { return symbol<const char* (*)()>("fake_hip_failed_call")(); }
 
  private:

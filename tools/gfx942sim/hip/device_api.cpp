@@ -138,7 +138,7 @@ hipError_t hipGetDevicePropertiesR0600(void* properties, int device) {
 
 hipError_t hipDeviceSynchronize() {
   return call("hipDeviceSynchronize", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
+    device.refuse_while_anything_captures(hipErrorStreamCaptureUnsupported);
     return device.finish_device();
   });
 }

@@ -94,7 +94,7 @@ hipError_t hipMemcpyAsync(void* destination, const void* source, size_t bytes, h
 
 hipError_t hipMemcpy(void* destination, const void* source, size_t bytes, hipMemcpyKind kind) {
   return call("hipMemcpy", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
+    device.refuse_while_anything_captures(hipErrorStreamCaptureImplicit);
     const hipError_t result = enqueue_copy(device, destination, source, bytes, kind, nullptr);
     return result == hipSuccess ? device.finish(nullptr) : result;
   });
@@ -120,7 +120,7 @@ hipError_t hipMemsetAsync(void* destination, int value, size_t bytes, hipStream_
 // Does not block, but for memory of the host.
 hipError_t hipMemset(void* destination, int value, size_t bytes) {
   return call("hipMemset", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
+    device.refuse_while_anything_captures(hipErrorStreamCaptureImplicit);
     const hipError_t result = enqueue_fill(device, destination, value, bytes, nullptr);
     return result == hipSuccess && device.is_pinned(destination) ? device.finish(nullptr) : result;
   });

@@ -37,6 +37,12 @@ std::span<const std::byte> code_object_bytes(const void* image) {
   return {static_cast<const std::byte*>(image), size};
 }
 
+// GFX942SIM_ALIGNMENT: "natural"; without it the hardware's unaligned mode, in which any address will do.
+bool needs_natural_alignment() {
+  const char* text = std::getenv("GFX942SIM_ALIGNMENT");
+  return text != nullptr && std::strcmp(text, "natural") == 0;
+}
+
 int threads_from_environment() {
   const char* text = std::getenv("GFX942SIM_THREADS");
   return text == nullptr ? 0 : std::atoi(text);
@@ -201,6 +207,7 @@ hipError_t SimulatedDevice::launch(const Function& function, const Launch& geome
   if (!is_loaded(function.module)) throw Refusal(hipErrorInvalidResourceHandle, "the kernel's module is not loaded");
   Launch launch = geometry;
   launch.reachable_devices = uint64_t{1} << function.device | peers_[function.device];
+  launch.needs_natural_alignment = needs_natural_alignment();
   try {
     const Counts counts = dispatch(memory_, *function.module, launch, arguments, options_);
     log_launch(to_json(geometry, counts));
@@ -245,6 +252,15 @@ void SimulatedDevice::refuse_while_capturing() {
     capture->is_invalid = true;
     throw Refusal(hipErrorStreamCaptureUnsupported, "not while a stream captures");
   }
+}
+
+void SimulatedDevice::refuse_while_anything_captures(hipError_t code) {
+  bool captures = false;
+  for (const auto& [stream, owner] : streams) {
+    if (!stream->capture) continue;
+    captures = stream->capture->is_invalid = true;
+  }
+  if (captures) throw Refusal(code, "not while any stream captures, in whatever mode");
 }
 
 void SimulatedDevice::refuse_while_capturing(Stream* stream) {

@@ -112,7 +112,9 @@ class SimulatedDevice {
   hipError_t finish_device() { return pending.finish_device(current_device); }
   // For calls that are not of a stream: refused while this thread captures one, or any thread one for all threads.
   void refuse_while_capturing();
-  // For calls that wait for a stream.
+  // For calls that wait for the device, or for a copy: HIP refuses them during any capture of any thread.
+  void refuse_while_anything_captures(hipError_t code);
+  // For calls that wait for a stream, and for graphs, which HIP would launch beside the capture.
   void refuse_while_capturing(Stream* stream);
   Graph* end_capture(hipStream_t stream);
   // The null stream of this thread's device for a null handle.

@@ -12,6 +12,13 @@ double now_in_milliseconds() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
+// Who waits for an event of a capture spoils it.
+void require_not_captured(const Event& event) {
+  if (event.captured_in == nullptr) return;
+  if (event.captured_in->capture) event.captured_in->capture->is_invalid = true;
+  throw Refusal(hipErrorCapturedEvent, "the event was recorded by a capture");
+}
+
 }  // namespace
 }  // namespace gfx942sim::hip
 
@@ -106,7 +113,7 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
 hipError_t hipEventSynchronize(hipEvent_t event) {
   return call("hipEventSynchronize", [&](SimulatedDevice& device) {
     const Event& found = known(device.events, event, "event");
-    require(found.captured_in == nullptr, hipErrorCapturedEvent, "the event was recorded by a capture");
+    require_not_captured(found);
     return device.pending.finish(found.work);
   });
 }
@@ -115,7 +122,7 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
 hipError_t hipEventQuery(hipEvent_t event) {
   return call("hipEventQuery", [&](SimulatedDevice& device) {
     const Event& found = known(device.events, event, "event");
-    require(found.captured_in == nullptr, hipErrorCapturedEvent, "the event was recorded by a capture");
+    require_not_captured(found);
     const bool is_past = !device.pending.is_pending(found.work);
     const hipError_t result = device.pending.finish(found.work);
     return result == hipSuccess && !is_past ? hipErrorNotReady : result;
@@ -172,8 +179,10 @@ hipError_t hipGraphInstantiate(hipGraphExec_t* executable, hipGraph_t graph, hip
 
 hipError_t hipGraphLaunch(hipGraphExec_t executable, hipStream_t stream) {
   return call("hipGraphLaunch", [&](SimulatedDevice& device) {
-    // A stream that captures takes them into its own graph.
-    for (const Work& work : known(device.executable_graphs, executable, "executable graph").work)
+    const ExecutableGraph& graph = known(device.executable_graphs, executable, "executable graph");
+    // HIP launches it at once, and not into the capture; CUDA takes it in.
+    device.refuse_while_capturing(device.stream_of(stream));
+    for (const Work& work : graph.work)
       if (const hipError_t result = device.enqueue(stream, work); result != hipSuccess) return result;
     return hipSuccess;
   });

@@ -26,15 +26,12 @@ struct Single {
   static constexpr int bits = 32;
   static float decode(uint64_t raw) { return std::bit_cast<float>(static_cast<uint32_t>(raw)); }
 };
-// xf32: a float of which the matrix unit sees 10 bits of mantissa.
+// xf32: a float of which the matrix unit sees 10 bits of mantissa. It cuts off the others: MMA-Sim, and AMD in
+// ROCm/rocm-libraries, pull request 9176 ("truncates").
 struct ReducedSingle {
   using Value = float;
   static constexpr int bits = 32;
-  static float decode(uint64_t raw) {
-    const auto word = static_cast<uint32_t>(raw);
-    if (is_nan(std::bit_cast<float>(word)) || (word & 0x7f800000) == 0x7f800000) return std::bit_cast<float>(word);
-    return std::bit_cast<float>((word + 0xfff + (word >> 13 & 1)) & ~0x1fffU);
-  }
+  static float decode(uint64_t raw) { return std::bit_cast<float>(static_cast<uint32_t>(raw) & 0xffffe000U); }
 };
 struct Half {
   using Value = float;

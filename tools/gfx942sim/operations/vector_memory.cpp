@@ -245,6 +245,7 @@ LoadedWords load_lane(Wave& wave, const Instruction& instruction, const AddressO
   const uint32_t step = operands.addressing == Addressing::buffer ? std::min(bytes, 4U) : bytes;
   for (uint32_t at = 0; at < bytes; at += step) {
     const Target target = find_target(wave, instruction, operands, lane, step, at, false);
+    if (at == 0) wave.group().check_alignment(wave, lane, target.address, bytes, false);
     read_bytes(wave, lane, target, step, reinterpret_cast<std::byte*>(loaded.words) + at);
     lines.touch(target, step);
     if (instruction.sc1 && target.address != 0) wave.group().accesses.collect(wave.number(), target.address);
@@ -322,7 +323,10 @@ void store(Wave& wave, const Instruction& instruction, Addressing addressing, co
       const uint32_t value = format.high_half ? values.lanes[lane] >> 16 : values.lanes[lane];
       const Target target =
           find_target(wave, instruction, operands, lane, word_bytes, 4 * static_cast<uint32_t>(word), true, &value);
-      if (word == 0) addresses[lane] = target.address;
+      if (word == 0) {
+        addresses[lane] = target.address;
+        wave.group().check_alignment(wave, lane, target.address, format.bytes, true);
+      }
       // Registers may be kept in scratch whether they were written or not; elsewhere this is a fault.
       const bool is_written = written >> lane & 1;
       if (!is_written && !target.written) wave.read_vector(data, word, LaneBits{1} << lane, byte_mask);

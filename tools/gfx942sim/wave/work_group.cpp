@@ -271,6 +271,14 @@ std::byte* WorkGroup::global_bytes(const Wave& wave, int lane, uint64_t address,
   return allocation->bytes + (address - allocation->address);
 }
 
+void WorkGroup::check_alignment(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write) const {
+  if (!launch_.needs_natural_alignment) return;
+  const uint32_t alignment = length & -length;  // three words are aligned to one
+  if (address % alignment == 0) return;
+  wave.fail(lane, fmt::format("{} {} bytes at {:#x}, which is not a multiple of {}; {}", write ? "writes" : "reads",
+                              length, address, alignment, memory_.describe(address)));
+}
+
 uint64_t WorkGroup::number_of_group() const {
   return id_[0] + uint64_t{launch_.grid[0]} * (id_[1] + uint64_t{launch_.grid[1]} * id_[2]);
 }

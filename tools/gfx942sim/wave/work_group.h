@@ -21,6 +21,7 @@ struct Launch {
   std::array<uint32_t, 3> block = {1, 1, 1};  // work items of a group
   uint32_t dynamic_lds_bytes = 0;
   uint64_t reachable_devices = ~uint64_t{0};  // a bit for each whose memory it may touch
+  bool needs_natural_alignment = false;       // of each lane's access, by its size
 
   uint32_t threads() const { return block[0] * block[1] * block[2]; }
 };
@@ -48,6 +49,8 @@ class WorkGroup {
   std::byte* global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,
                           const void* stored = nullptr);
   const Allocation* find_allocation(uint64_t address, uint64_t length);
+  // Faults at an access of a lane that is not aligned to its size, where the launch asks for that.
+  void check_alignment(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write) const;
   // Notes an LDS operation until it is waited for, since until then it may still touch LDS.
   void note_lds_operation(const Wave& wave, Queue queue, uint32_t number, LdsAccess access,
                           const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length);

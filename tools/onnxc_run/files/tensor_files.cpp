@@ -2,6 +2,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
+
 #include "frontend/file/tensor_data.h"
 #include "onnxc_run/files/npy.h"
 #include "support/safe_file.h"
@@ -41,6 +43,19 @@ Tensor read_tensor(const std::filesystem::path& file) {
   user_check(file.extension() == ".npy", "{}: a tensor's file ends in .npy, or in .pb for a serialized TensorProto",
              quote(file.string()));
   return read_npy(map_file(file)->bytes(), quote(file.string()));
+}
+
+bool is_file_of_tensor(const std::string& file, const std::vector<std::string>& tensors) {
+  const std::filesystem::path path = file;
+  if (path.extension() != ".npy" && path.extension() != ".pb") return false;
+  const std::string stem = path.stem().string();
+  return std::ranges::any_of(tensors, [&](const std::string& name) {
+    const std::string own = safe_file_name(name);
+    if (!stem.starts_with(own)) return false;
+    // Another one of the name has a number.
+    const std::string_view rest = std::string_view(stem).substr(own.size());
+    return rest.empty() || (rest.size() > 1 && rest.find_first_not_of("0123456789", 1) == rest.npos && rest[0] == '-');
+  });
 }
 
 TensorFolder::TensorFolder(std::filesystem::path path) : path_(std::move(path)) { make_folder(path_); }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "ir/tensor.h"
 
@@ -11,6 +12,9 @@ namespace onnxc {
 
 // By the file's ending. UserError naming the file.
 Tensor read_tensor(const std::filesystem::path& file);
+
+// Whether a TensorFolder writes tensors of these names to files of this one.
+bool is_file_of_tensor(const std::string& file, const std::vector<std::string>& tensors);
 
 // A folder that tensors are written to.
 class TensorFolder {

@@ -5,8 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <latch>
+#include <optional>
 #include <thread>
 #include <vector>
+
+#include "support/parallel.h"
 
 namespace onnxc {
 namespace {
@@ -51,26 +55,30 @@ double read_all(const std::vector<float>& values) {
 }
 
 // Runs `work` on all threads at once, some times; the best rate of all together, in units a second. Other programs only
-// ever slow it down.
+// ever slow it down. Fewer threads where the machine grants no more.
 double best_rate(int threads, const std::function<double(int thread)>& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> done(static_cast<size_t>(threads));
   double best = 0;
-  std::barrier ready(threads), finished(threads);
-  auto repeat = [&](int thread) {
+  std::latch is_counted(1);
+  std::optional<std::barrier<>> ready, finished;
+  auto repeat = [&](int64_t thread) {
+    is_counted.wait();
     for (int i = 0; i < repeats; ++i) {
-      ready.arrive_and_wait();
+      ready->arrive_and_wait();
       Clock::time_point start = Clock::now();
-      done[static_cast<size_t>(thread)] = work(thread);
-      finished.arrive_and_wait();
+      done[static_cast<size_t>(thread)] = work(static_cast<int>(thread));
+      finished->arrive_and_wait();
       if (thread != 0) continue;
       double total = 0;
       for (double each : done) total += each;
       best = std::max(best, total / std::chrono::duration<double>(Clock::now() - start).count());
     }
   };
-  std::vector<std::jthread> others;
-  for (int thread = 1; thread < threads; ++thread) others.emplace_back(repeat, thread);
+  const std::vector<std::jthread> others = start_threads(threads - 1, repeat);
+  ready.emplace(std::ssize(others) + 1);
+  finished.emplace(std::ssize(others) + 1);
+  is_counted.count_down();
   repeat(0);
   return best;
 }

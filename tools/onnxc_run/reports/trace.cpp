@@ -75,7 +75,7 @@ std::vector<Tensor> trace(Session& session, const std::vector<Tensor>& inputs, c
     }
   });
   std::string json = json_text(Json{{"version", 1}, {"tensors", rows}}, 2) + "\n";
-  write_file(folder.path() / "trace.json", json);
+  write_file(folder.path() / trace_table, json);
   if (options.json) fmt::print("{}", json);
   return outputs;
 }

@@ -13,6 +13,8 @@ struct TensorSummary {
   int64_t nan = 0, infinite = 0;
 };
 
+constexpr const char* trace_table = "trace.json";  // the name of its file
+
 TensorSummary summarize_tensor(const Tensor& tensor);
 
 // Runs once; writes each tensor as NAME.npy and the table as trace.json into the folder, and prints the table. Returns

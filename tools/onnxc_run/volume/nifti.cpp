@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -43,6 +44,53 @@ std::string bytes_of(Header& header) {
   header.vox_offset = static_cast<decltype(header.vox_offset)>(sizeof header + extension_bytes);
   std::string result(reinterpret_cast<const char*>(&header), sizeof header);
   return result.append(extension_bytes, '\0');
+}
+
+// The columns of an affine for other axes, and the place of their first voxel.
+void move_affine(nifti_dmat44& affine, const std::vector<ResultAxis>& axes) {
+  for (auto& row : affine.m) {
+    for (size_t i = 0; i < axes.size(); ++i) row[3] += row[i] * axes[i].origin;
+    for (size_t i = 0; i < axes.size(); ++i) row[i] *= axes[i].step;
+  }
+}
+
+// Puts the voxels where the axes say. What is told of slices is no longer true then.
+void move_voxels(nifti_image& image, const std::vector<ResultAxis>& axes) {
+  if (std::ranges::all_of(axes, [](const ResultAxis& axis) { return axis == ResultAxis(); })) return;
+  move_affine(image.sto_xyz, axes);
+  move_affine(image.qto_xyz, axes);
+  if (image.qform_code > 0) {
+    image.qoffset_x = image.qto_xyz.m[0][3];
+    image.qoffset_y = image.qto_xyz.m[1][3];
+    image.qoffset_z = image.qto_xyz.m[2][3];
+  }
+  for (size_t i = 0; i < axes.size(); ++i) image.pixdim[i + 1] *= axes[i].step;
+  image.dx = image.pixdim[1], image.dy = image.pixdim[2], image.dz = image.pixdim[3];
+  image.slice_code = NIFTI_SLICE_UNKNOWN;
+  image.slice_start = image.slice_end = 0;
+  image.slice_duration = 0;
+}
+
+// Where the elements of a single file begin. libnifti takes what is impossible for the end of the header, whose bytes
+// would become voxels.
+int64_t offset_of_voxels(const std::filesystem::path& file, const std::string& name) {
+  const auto read = [&](auto* header) {
+    user_check(header != nullptr, "{} is not a NIfTI image, or its header is damaged", name);
+    const std::unique_ptr<void, decltype(&std::free)> owner(header, std::free);
+    const auto offset = static_cast<double>(header->vox_offset), least = double{sizeof *header + extension_bytes};
+    constexpr double most = 1e15;  // far beyond any file, and within 64 bits
+    user_check(offset == 0 || (offset >= least && offset <= most && offset == std::floor(offset)),
+               "{}: the header says that the voxels begin at byte {} (vox_offset); expected 0, or a whole number from "
+               "{} on, which is where the header ends",
+               name, offset, least);
+    return static_cast<int64_t>(offset == 0 ? least : offset);
+  };
+  constexpr int check = 0;
+  int version = 0, is_swapped = 0;
+  std::free(nifti_read_header(file.c_str(), &version, check));
+  // These give it in this machine's byte order.
+  return version == 2 ? read(nifti_read_n2_hdr(file.c_str(), &is_swapped, check))
+                      : read(nifti_read_n1_hdr(file.c_str(), &is_swapped, check));
 }
 
 // Sets what the elements are, and makes the header's bytes: NIfTI-1 where its 16-bit dims suffice.
@@ -98,7 +146,8 @@ NiftiHeader::NiftiHeader(const std::filesystem::path& file) : file_(file) {
     bytes_ = checked_multiply(checked_product(dims_), element_size(dtype_));
     is_compressed_ = nifti_is_gzfile(image.iname) != 0;
     is_swapped_ = image.byteorder != nifti_short_order();
-    data_offset_ = image.iname_offset;
+    const bool is_single = image.nifti_type == NIFTI_FTYPE_NIFTI1_1 || image.nifti_type == NIFTI_FTYPE_NIFTI2_1;
+    data_offset_ = is_single ? offset_of_voxels(file, name) : image.iname_offset;
     const int64_t most = is_compressed_ ? checked_multiply(file_bytes, most_expansion) : file_bytes;
     user_check(data_offset_ >= 0 && checked_add(data_offset_, bytes_) <= most,
                "{}: the header says that {} bytes of voxels begin at byte {}, and the file has {}{}", name, bytes_,
@@ -124,7 +173,7 @@ std::shared_ptr<std::byte[]> NiftiHeader::read_data() const {
   std::shared_ptr<std::byte[]> data(new std::byte[size]);
   znzFile file = znzopen(image.iname, "rb", is_compressed_ ? 1 : 0);
   user_check(file != nullptr, "cannot read {}: {}", name, std::strerror(errno));
-  bool is_whole = znzseek(file, data_offset_, SEEK_SET) == data_offset_;
+  bool is_whole = znzseek(file, data_offset_, SEEK_SET) >= 0;  // the place in a compressed file, 0 in another
   size_t done = 0;
   while (is_whole && done < size) {
     const size_t count = znzread(data.get() + done, 1, std::min<size_t>(size - done, size_t{1} << 26), file);
@@ -142,14 +191,16 @@ std::shared_ptr<std::byte[]> NiftiHeader::read_data() const {
   return data;
 }
 
-std::string NiftiHeader::header_of(const std::vector<int64_t>& dims, DType dtype) const {
+std::string NiftiHeader::header_of(const std::vector<int64_t>& dims, DType dtype,
+                                   const std::vector<ResultAxis>& axes) const {
   nifti_image* copy = nifti_copy_nim_info(image_of(image_));
   user_check(copy != nullptr, "no memory for the header of an image");
   const std::unique_ptr<nifti_image, decltype(&nifti_image_free)> owner(copy, nifti_image_free);
+  move_voxels(*copy, axes);
   return header_bytes(*copy, dims, dtype);
 }
 
-std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype) {
+std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype, const std::vector<ResultAxis>& axes) {
   const int64_t one_voxel[8] = {1, 1, 1, 1, 1, 1, 1, 1};
   const std::unique_ptr<nifti_image, decltype(&nifti_image_free)> image(
       nifti_make_new_nim(one_voxel, code_of(dtype), 0), nifti_image_free);
@@ -157,6 +208,8 @@ std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype) {
   image->sform_code = NIFTI_XFORM_SCANNER_ANAT;
   for (int i = 0; i < 4; ++i)
     for (int j = 0; j < 4; ++j) image->sto_xyz.m[i][j] = i == j ? 1 : 0;
+  for (size_t i = 1; i < 8; ++i) image->pixdim[i] = 1;
+  move_voxels(*image, axes);
   return header_bytes(*image, dims, dtype);
 }
 

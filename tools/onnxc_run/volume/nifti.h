@@ -10,6 +10,12 @@
 
 namespace onnxc {
 
+// Where the voxels of a result lie along an axis: voxel j at origin + j * step of the scan's voxels.
+struct ResultAxis {
+  double step = 1, origin = 0;
+  bool operator==(const ResultAxis&) const = default;
+};
+
 class NiftiHeader {
  public:
   // UserError where the file is no NIfTI image, or its header cannot be true.
@@ -31,9 +37,9 @@ class NiftiHeader {
   // makes NaN zero.
   std::shared_ptr<std::byte[]> read_data() const;
 
-  // The header, with what follows it up to the elements, of a file with the same place in the world and other elements.
-  // `spatial` is the number of axes that dims shares with this file's.
-  std::string header_of(const std::vector<int64_t>& dims, DType dtype) const;
+  // The header, with what follows it up to the elements, of a file with other elements. The spatial axes are the first
+  // ones; where they are, voxel sizes, sform and qform say in the world of this file.
+  std::string header_of(const std::vector<int64_t>& dims, DType dtype, const std::vector<ResultAxis>& axes) const;
 
  private:
   std::filesystem::path file_;
@@ -46,7 +52,7 @@ class NiftiHeader {
 };
 
 // The same for elements that come from no NIfTI file: voxels of 1 mm at the origin.
-std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype);
+std::string plain_nifti_header(const std::vector<int64_t>& dims, DType dtype, const std::vector<ResultAxis>& axes);
 
 // Bytes that go to a file one after the other, compressed by gzip.
 class GzipFile {

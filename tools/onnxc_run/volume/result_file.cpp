@@ -20,12 +20,17 @@ std::string header_of(const std::filesystem::path& target, const Scan& scan, con
     return npy_header(format.dtype, dims);
   }
   if (!is_nifti(target)) return "";
-  if (format.order == AxisOrder::zyx) std::ranges::reverse(dims);
+  std::vector<ResultAxis> axes = format.axes;
+  if (format.order == AxisOrder::zyx) {
+    std::ranges::reverse(dims);
+    std::ranges::reverse(axes);
+  }
   if (format.channels > 1) {
     dims.resize(3, 1);
     dims.push_back(format.channels);
   }
-  return scan.header != nullptr ? scan.header->header_of(dims, format.dtype) : plain_nifti_header(dims, format.dtype);
+  return scan.header != nullptr ? scan.header->header_of(dims, format.dtype, axes)
+                                : plain_nifti_header(dims, format.dtype, axes);
 }
 
 }  // namespace

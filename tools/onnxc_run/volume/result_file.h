@@ -17,6 +17,7 @@ struct ResultFormat {
   int64_t channels;           // 0: labels, which have no such axis
   DType dtype;
   AxisOrder order;
+  std::vector<ResultAxis> axes;  // where they are in the scan
 };
 
 class ResultFile {

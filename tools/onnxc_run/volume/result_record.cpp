@@ -19,8 +19,6 @@
 namespace onnxc {
 namespace {
 
-constexpr const char* record_name = ".onnxc-volumes.jsonl";
-
 // All that a result depends on but the scan and the model. The number of threads is not among it, nor how many windows
 // run at once.
 std::string text_of(const VolumeOptions& options) {
@@ -50,8 +48,7 @@ ResultRecord::Stamp ResultRecord::stamp_of(const std::filesystem::path& file) {
   return {status.st_size, int64_t{1'000'000'000} * status.st_mtim.tv_sec + status.st_mtim.tv_nsec};
 }
 
-ResultRecord::ResultRecord(const std::filesystem::path& folder, const RunOptions& options)
-    : file_(folder / record_name) {
+ResultRecord::ResultRecord(const std::filesystem::path& folder, const RunOptions& options) : file_(folder / file_name) {
   made_by_ = sha256_of(sha256(map_file(options.model)->bytes()) + text_of(options.volume));
   read();
 }

@@ -16,6 +16,8 @@ namespace onnxc {
 
 class ResultRecord {
  public:
+  static constexpr const char* file_name = ".onnxc-volumes.jsonl";
+
   // `folder` is there. Reads the record, and the model to know its contents.
   ResultRecord(const std::filesystem::path& folder, const RunOptions& options);
 

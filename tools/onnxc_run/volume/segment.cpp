@@ -6,16 +6,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "onnxc_run/memory.h"
+#include "onnxc_run/overwriting.h"
 #include "onnxc_run/session.h"
 #include "onnxc_run/volume/intensity.h"
 #include "onnxc_run/volume/result_file.h"
 #include "onnxc_run/volume/result_record.h"
+#include "onnxc_run/volume/result_targets.h"
 #include "onnxc_run/volume/scan.h"
 #include "support/checked.h"
 #include "support/safe_file.h"
@@ -32,47 +35,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t most_gathered_bytes = int64_t{256} << 20;
 // Of a mapped scan, what windows may have read before its pages are given back.
 constexpr int64_t most_mapped_bytes = int64_t{256} << 20;
-
-struct Targets {
-  std::vector<std::filesystem::path> files;          // of each volume
-  std::optional<std::filesystem::path> folder = {};  // that they all are in, where the user named one
-};
-
-// A result has the format that its name says, so a name of another format would lie.
-void check_format_of(const std::filesystem::path& output) {
-  if (is_nifti(output) || output.extension() == ".npy" || output.extension() == ".raw") return;
-  throw UsageError(fmt::format(
-      "--output {}: its name ends in {}, and results are written as .nii, .nii.gz, .npy or .raw (bytes without a "
-      "header): give such a name, or a folder as FOLDER/",
-      quote(output.string()), output.has_extension() ? quote(output.extension().string()) : "no extension"));
-}
-
-Targets targets_of(const RunOptions& options) {
-  const std::vector<std::filesystem::path>& volumes = options.volume.volumes;
-  if (!options.output)
-    throw UsageError("--volume: say where the result goes, as --output seg.nii.gz or --output FOLDER");
-  const std::filesystem::path& output = *options.output;
-  const bool names_folder = !output.has_filename() || std::filesystem::is_directory(output);
-  if (volumes.size() == 1 && !names_folder) {
-    check_format_of(output);
-    return {{output}};
-  }
-  if (!names_folder && output.has_extension())
-    throw UsageError(
-        fmt::format("--output {}: the results of {} volumes go to a folder, and this is the name of a file: "
-                    "give FOLDER/",
-                    quote(output.string()), volumes.size()));
-  std::vector<std::filesystem::path> targets;
-  for (const std::filesystem::path& volume : volumes) {
-    std::filesystem::path target = output / volume.filename();
-    if (!is_nifti(volume)) target.replace_extension(".npy");
-    if (std::ranges::find(targets, target) != targets.end())
-      throw UsageError(fmt::format("--volume: two volumes would be written to {}", quote(target.string())));
-    targets.push_back(target);
-  }
-  make_folder(output);
-  return {std::move(targets), output};
-}
 
 // A line on a terminal that tells how far a volume is.
 class ProgressLine {
@@ -194,11 +156,8 @@ class VolumeCall {
   // Runs, and writes the target. `before_name` is called with the finished file before that gets its name.
   void run(const std::filesystem::path& target, const std::function<void(const std::filesystem::path&)>& before_name) {
     const AxisOrder order = options_.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
-    std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
-    std::vector<int64_t*> places;
-    for (std::vector<int64_t>& place : dims) places.push_back(place.data());
-    check(session_.api().volume_output_dims(session_.instance(), &volume_, places.data()));
-    ResultFormat format{{dims[0].begin() + 1, dims[0].end()}, dims[0][0], DType::float32, order};
+    const std::vector<int64_t> dims = output_dims(volume_);
+    ResultFormat format{{dims.begin() + 1, dims.end()}, dims[0], DType::float32, order, result_axes()};
     if (options_.output_kind == "labels") {
       format.channels = 0;
       format.dtype = classes() <= 256 ? DType::uint8 : DType::uint16;
@@ -236,6 +195,30 @@ class VolumeCall {
   const onnxc_volume_result& result() const { return result_; }
 
  private:
+  // Of the first output: the channels, then the axes.
+  std::vector<int64_t> output_dims(const onnxc_volume& volume) {
+    std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
+    std::vector<int64_t*> places;
+    for (std::vector<int64_t>& place : dims) places.push_back(place.data());
+    check(session_.api().volume_output_dims(session_.instance(), &volume, places.data()));
+    return dims[0];
+  }
+  // By the formula of onnxc_volume.h. What a window becomes is what a volume of its size does.
+  std::vector<ResultAxis> result_axes() {
+    std::vector<int64_t> window = window_;
+    for (size_t i = 0; i < window.size(); ++i)
+      if (window[i] == 0) window[i] = scan_.dims[i];
+    onnxc_volume one_window = volume_;
+    one_window.dims = window.data();
+    const std::vector<int64_t> made = output_dims(one_window);
+    std::vector<ResultAxis> axes;
+    for (size_t i = 0; i < window.size(); ++i) {
+      const double zoom = static_cast<double>(made[1 + i]) / static_cast<double>(window[i]);
+      const auto padded = static_cast<double>(std::max<int64_t>(window[i] - scan_.dims[i], 0) / 2);
+      axes.push_back({1 / zoom, (std::rint(padded * zoom) + 0.5) / zoom - 0.5 - padded});
+    }
+    return axes;
+  }
   void check(onnxc_status status) const {
     if (status == ONNXC_INTERNAL_ERROR) internal_error(session_.api().last_error(session_.instance()));
     user_check(status == ONNXC_OK, "{}", printable(session_.api().last_error(session_.instance()), ONNXC_ERROR_SIZE));
@@ -336,7 +319,9 @@ void segment(const RunOptions& options, Session& session, ResultRecord* record, 
 bool segment_volumes(const RunOptions& options) {
   const VolumeOptions& volume = options.volume;
   if (volume.window.empty()) throw UsageError("--volume: say the window's sizes, as --window 96x96x96");
-  const Targets targets = targets_of(options);
+  const ResultTargets targets = result_targets(options);
+  check_outputs(options);
+  if (targets.folder) make_folder(*targets.folder);
   ModelLibrary library(options.model);
   const int32_t rank = spatial_rank(library.api());
   for (int32_t axis : volume.mirrored)

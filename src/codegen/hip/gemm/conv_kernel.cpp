@@ -86,9 +86,11 @@ void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
   const KernelConvolution& convolution = *problem.convolution;
   const Value& input = *node.inputs[0];
   const size_t rank = input.shape->size();
-  GemmPlan plan{.shape = convolution.shape,
-                .transposed = convolution.spec.transposed,
-                .products = products_of(node, problem.products)};
+  GemmPlan plan{
+      .shape = convolution.shape,
+      .transposed = convolution.spec.transposed,
+      .products = products_of(node, problem.products),
+      .weight_order = node.inputs[1]->constant ? kernels::WeightOrder::packed : kernels::WeightOrder::computed};
   const BufferId own = context.buffer(input);
   const bool is_row_major = context.program().buffer(own).layout.is_row_major();
   const bool is_planar = reads_elements(convolution, is_row_major);

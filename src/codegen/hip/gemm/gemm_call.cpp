@@ -27,12 +27,23 @@ const char* order_name(kernels::InputOrder order) {
   internal_error("an order of the input");
 }
 
+const char* order_name(kernels::WeightOrder order) {
+  switch (order) {
+    case kernels::WeightOrder::packed:
+      return "packed";
+    case kernels::WeightOrder::computed:
+      return "computed";
+    case kernels::WeightOrder::strided:
+      return "strided";
+  }
+  internal_error("an order of the weights");
+}
+
 std::string plan_text(const GemmPlan& plan) {
   return fmt::format(
       "GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}, {}}}",
       shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
-      order_name(plan.input_order), plan.input_lanes,
-      plan.weight_order == kernels::WeightOrder::packed ? "packed" : "strided", plan.matrix_product, plan.is_split,
+      order_name(plan.input_order), plan.input_lanes, order_name(plan.weight_order), plan.matrix_product, plan.is_split,
       plan.output_lanes, plan.has_run_time_depth);
 }
 
@@ -175,6 +186,12 @@ KernelOperands gemm_operands(const GemmOperation& operation, const Layout& input
   return operands;
 }
 
+// As rounded_to_xf32() of gemm_tile.h and the matrix unit's cut do it.
+float rounded_to_xf32(float value) {
+  const float power = std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xff800000U);
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(std::fma(power, 0x1p-11F, value)) & 0xffffe000U);
+}
+
 uint16_t bits_of(float value, DType dtype) {
   if (dtype == DType::float16) return std::bit_cast<uint16_t>(Eigen::half(value));
   return std::bit_cast<uint16_t>(Eigen::bfloat16(value));
@@ -273,7 +290,7 @@ Tensor pack_weights(const GemmPlan& plan,
           const float value = weight(group, column, at.tap, at.channel);
           const int64_t row = plan.weight_offset(group, step, column);
           if (!is_split) {
-            set(row + k, value);
+            set(row + k, plan.products == Products::xf32 ? rounded_to_xf32(value) : value);
             continue;
           }
           // As split() of gemm_tile.h does it.

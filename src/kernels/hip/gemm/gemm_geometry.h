@@ -16,7 +16,7 @@ namespace onnxc::kernels {
 // the same operands. Sums are always float32.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
-  xf32,      // v_mfma_f32_32x32x4_xf32: operands keep 10 bits of mantissa
+  xf32,      // v_mfma_f32_32x32x4_xf32: operands rounded to 10 bits of mantissa
   bf16x3,    // operands as the sum of two bfloat16: 16 bits of mantissa, three products; an infinity becomes a NaN
   float16,   // v_mfma_f32_32x32x8_f16, for operands stored as float16: exact
   bfloat16,  // v_mfma_f32_32x32x8_bf16_1k, for operands stored as bfloat16: exact
@@ -104,8 +104,9 @@ enum class InputOrder {
 
 // How the second operand is read.
 enum class WeightOrder {
-  packed,   // constant, in the order of GemmPlan::weight_offset
-  strided,  // a matrix made at run time
+  packed,    // constant, in the order of GemmPlan::weight_offset and as the matrix unit wants them
+  computed,  // made at run time in that order, in their own type
+  strided,   // a matrix made at run time
 };
 
 // A convolution or matrix product as the kernel computes it; its template argument.

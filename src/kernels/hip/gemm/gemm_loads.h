@@ -307,10 +307,10 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   }
 
   __device__ void fetch_weights(int set, int32_t step) {
-    if constexpr (plan.weight_order == WeightOrder::packed)
-      fetch_packed(set, arguments.weights + plan.weight_offset(group, step, first_column));
-    else
+    if constexpr (plan.weight_order == WeightOrder::strided)
       fetch_strided(set, step);
+    else
+      fetch_packed(set, arguments.weights + plan.weight_offset(group, step, first_column));
   }
 
   // A step where each thread finds its own tap.

@@ -58,6 +58,15 @@ __device__ inline SplitFloats split(Float4 value) {
           {upper_halves(rest[0], rest[1]), upper_halves(rest[2], rest[3])}};
 }
 
+// Floats rounded to the 10 bits of mantissa that xf32 has, ties away from zero: the matrix unit cuts the rest off, and
+// without this every sum of one sign would come out 7e-4 too small. Half a unit is 2^-11 of a number's power of two,
+// with its sign, so that an infinity and a NaN stay what they are. From 2^128 - 2^116 on a number becomes infinite, as
+// in any rounding to these bits. Denormal numbers are not rounded, only cut.
+__device__ inline Float4 rounded_to_xf32(Float4 value) {
+  const Float4 power = __builtin_bit_cast(Float4, __builtin_bit_cast(Chunk, value) & 0xff800000u);
+  return __builtin_elementwise_fma(power, Float4(0x1p-11f), value);
+}
+
 // Where the operands of a tile lie in LDS, and a thread's sums. Loops over registers are unrolled: a register cannot be
 // indexed by a variable without a detour.
 template <Products products, GemmTile tile>
@@ -79,13 +88,15 @@ struct TileSums {
   __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
   __device__ static int lane_column() { return thread_index() % quarter_threads / 32 * 4; }
 
-  // A chunk of an operand in its own type: for bf16x3 four floats, which are split here.
+  // A chunk of an operand in its own type: four floats, for bf16x3 split here and for xf32 rounded.
   __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
     if constexpr (products == Products::bf16x3) {
       const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
       const int part = chunk % 2 * 8;
       *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
       *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
+    } else if constexpr (products == Products::xf32) {
+      store_packed(operand, row, chunk, __builtin_bit_cast(Chunk, rounded_to_xf32(__builtin_bit_cast(Float4, value))));
     } else {
       store_packed(operand, row, chunk, value);
     }

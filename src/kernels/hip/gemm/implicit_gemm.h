@@ -137,10 +137,10 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     constexpr bool has_half_pair = plan.input_blocks() % plan.segments() != 0;
     const bool is_real = (has_masks | (at.left > 0)) & (!has_half_pair | segment() == 0 | at.pair + 1 < pairs);
     fetch_blocks(set, tap, 0, is_real);
-    if constexpr (plan.weight_order == WeightOrder::packed)
-      fetch_packed(set, at.weights);
-    else
+    if constexpr (plan.weight_order == WeightOrder::strided)
       fetch_strided(set, at.step);
+    else
+      fetch_packed(set, at.weights);
     advance(at);
   }
   __device__ void advance(TapCursor& at) const {

@@ -1,4 +1,8 @@
-"""A compiled model behind Triton's Python backend: model.so in this file's folder, of any network."""
+"""A compiled model behind Triton's Python backend: net.so in this file's folder, of any network.
+
+The backend imports this file as the module 1.model. A model.so beside it would be taken for that module, so the model
+must have another name.
+"""
 
 import json
 from pathlib import Path
@@ -16,7 +20,7 @@ class TritonPythonModel:
         folder = Path(args["model_repository"]) / args["model_version"]
         parameters = json.loads(args["model_config"]).get("parameters", {})
         threads = int(parameters.get("threads", {}).get("string_value", "0"))  # 0: as many as the process has CPUs
-        self.session = onnxc.InferenceSession(folder / "model.so", threads=threads)
+        self.session = onnxc.InferenceSession(folder / "net.so", threads=threads)
         self.inputs = [value.name for value in self.session.get_inputs()]
         self.outputs = [value.name for value in self.session.get_outputs()]
 

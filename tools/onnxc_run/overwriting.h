@@ -1,0 +1,16 @@
+// No output of onnxc-run replaces one of its inputs.
+#pragma once
+
+#include "onnxc_run/options.h"
+#include "onnxc_run/session.h"
+#include "support/input_files.h"
+
+namespace onnxc {
+
+// UserError where an output is a file that the command reads, by what the command line alone says. Before any work.
+// Gives the inputs of which it knows.
+InputFiles check_outputs(const RunOptions& options);
+// The same for what is known by the model's names: its inputs, and the tensors that go to a folder. Before a run.
+void check_outputs(const RunOptions& options, const Session& session, InputFiles inputs);
+
+}  // namespace onnxc

@@ -249,6 +249,56 @@ def test_any_arithmetic_and_what_takes_it(tmp_path: Path, size: str, consumer: s
     check_sizes(text_of(size, consumer), [(2, 10), (1, 7), (3, 20)], tmp_path, options, opset=18)
 
 
+@pytest.mark.parametrize("options", EVERYWHERE)
+def test_products_are_rounded_before_they_are_summed(tmp_path: Path, options: Sequence[str]) -> None:
+    """In float32 1*0.7 + 9*0.7 is below 7; a fused multiply-add would give 7."""
+    check_sizes(
+        """x: A, B | s = Shape(x) f = Cast<to=1>(s) h = Constant<value_float = 0.7>() p = Mul(f, h)
+        r = ReduceSum<keepdims = 1>(p) any = Constant<value_ints = [-1]>() q = Reshape(r, any) m = Cast<to=7>(q)
+        y = ConstantOfShape(m)""",
+        [(1, 9), (2, 18), (1, 4)],
+        tmp_path,
+        options,
+    )
+
+
+@pytest.mark.parametrize(("element", "sizes"), [(10, (2047, 2049, 2051)), (16, (255, 257, 259))])
+def test_sizes_in_half_precision(tmp_path: Path, element: int, sizes: Sequence[int]) -> None:
+    """float16 has no 2049, bfloat16 no 257."""
+    check_sizes(
+        f"""x: A | s = Shape(x) f = Cast<to={element}>(s) g = Cast<to=1>(f) m = Cast<to=7>(g) y = ConstantOfShape(m)""",
+        [(size,) for size in sizes],
+        tmp_path,
+    )
+
+
+def test_sizes_chosen_among_sizes(tmp_path: Path) -> None:
+    """How many are chosen is known where the condition is, and so the rank of what they are the sizes of."""
+    check_sizes(
+        """x: A, B, C | s = Shape(x) k = Constant<value_ints = [1, 0, 1]>() c = Cast<to=9>(k) m = Compress(s, c)
+        y = ConstantOfShape(m)""",
+        [(2, 3, 4), (5, 1, 2)],
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "z = NonZero(s) t = Shape(z)",
+        "u = Unique(s) t = Identity(u)",
+        "h = Constant<value_ints = [3]>() c = Greater(s, h) t = Compress(s, c)",
+    ],
+)
+def test_sizes_chosen_by_known_sizes(tmp_path: Path, chosen: str) -> None:
+    """What a run would count among known numbers is counted while compiling."""
+    text = f"x: 2, 4, 4, 5 | s = Shape(x) {chosen} y = ConstantOfShape(t)"
+    check_sizes(text, [(2, 4, 4, 5)], tmp_path)
+    onnx.save(parse(text, 17), tmp_path / "model.onnx")
+    [y] = onnxc_commands.dump_shapes(tmp_path / "model.onnx", tmp_path / "shapes.json")["outputs"]
+    assert all(isinstance(dim, int) for dim in y["dims"])
+
+
 # ----------------------------------------------------------------------------- every operator of one numeric input
 
 ELEMENT_TYPES = {"float": 1, "int64": 7, "bool": 9, "double": 11, "int32": 6}

@@ -24,6 +24,10 @@ EVERYWHERE = [
     pytest.param(("-O0",), id="O0"),
     pytest.param(("--target", "hip"), id="gpu"),
 ]
+FIRST_OF_ALL = [
+    EVERYWHERE[0],
+    *(pytest.param(*each.values, id=each.id, marks=pytest.mark.slow) for each in EVERYWHERE[1:]),
+]
 
 
 def parse(text: str, opset: int) -> onnx.ModelProto:
@@ -201,16 +205,17 @@ CONSUMERS = {
     "Pad": "z = Constant<value = float[2] {3, 4}>() both = Concat<axis = 0>(m, m) y = Pad(z, both)",
     "Slice": "zero = Constant<value_ints = [0]>() one = Constant<value_ints = [1]>() w = Slice(x, zero, m, one)"
     " y = Neg(w)",
-    "Resize": "z = Constant<value = float[1, 1, 2] {3, 4, 5}>() w = Constant<value_ints = [1]>()"
+    "Resize": "z = Constant<value = float[1, 1, 3] {3, 4, 5}>() w = Constant<value_ints = [1]>()"
     " k = Constant<value_ints = [1]>() l = Max(m, k) v = Concat<axis = 0>(w, w, l)"
     ' y = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(z, , , v)',
-    "Range": "one = Constant<value_ints = []>() t = Squeeze(m) z = Constant<value_int = 0>()"
+    "CenterCropPad": "z = Constant<value = float[3] {3, 4, 5}>() y = CenterCropPad(z, m)",
+    "Range": "t = Squeeze(m) z = Constant<value_int = 0>()"
     " u = Constant<value_int = 1>() r = Range(z, t, u) y = Cast<to=1>(r)",
     "Reshape": "z = ConstantOfShape(m) a = Constant<value_ints = [1]>() v = Concat<axis = 0>(a, m) y = Reshape(z, v)",
     "Loop": """t = Squeeze(m) z = Constant<value = float[1] {1}>()
         y = Loop(t, , z) <body = b(int64 i, bool c, float[1] state) => (bool d, float[1] next)
         { d = Identity(c) next = Add(state, z) }>""",
-    "If": """h = Constant<value_ints = [6]>() t = Squeeze(m) u = Squeeze(h) c = Greater(t, u)
+    "If": """limit = Constant<value_int = 6>() t = Squeeze(m) c = Greater(t, limit)
         y = If(c) <then_branch = p() => (float[A, B] a) { a = Neg(x) },
                    else_branch = q() => (float[A, B] b) { b = Abs(x) }>""",
     "Conv": "w0 = ConstantOfShape(m) a = Constant<value_ints = [1, 1, -1]>() v = Reshape(w0, a)"
@@ -244,6 +249,118 @@ def test_any_arithmetic_and_what_takes_it(tmp_path: Path, size: str, consumer: s
     check_sizes(text_of(size, consumer), [(2, 10), (1, 7), (3, 20)], tmp_path, options, opset=18)
 
 
+@pytest.mark.parametrize("options", EVERYWHERE)
+def test_products_are_rounded_before_they_are_summed(tmp_path: Path, options: Sequence[str]) -> None:
+    """In float32 1*0.7 + 9*0.7 is below 7; a fused multiply-add would give 7."""
+    check_sizes(
+        """x: A, B | s = Shape(x) f = Cast<to=1>(s) h = Constant<value_float = 0.7>() p = Mul(f, h)
+        r = ReduceSum<keepdims = 1>(p) any = Constant<value_ints = [-1]>() q = Reshape(r, any) m = Cast<to=7>(q)
+        y = ConstantOfShape(m)""",
+        [(1, 9), (2, 18), (1, 4)],
+        tmp_path,
+        options,
+    )
+
+
+@pytest.mark.parametrize(("element", "sizes"), [(10, (2047, 2049, 2051)), (16, (255, 257, 259))])
+def test_sizes_in_half_precision(tmp_path: Path, element: int, sizes: Sequence[int]) -> None:
+    """float16 has no 2049, bfloat16 no 257."""
+    check_sizes(
+        f"""x: A | s = Shape(x) f = Cast<to={element}>(s) g = Cast<to=1>(f) m = Cast<to=7>(g) y = ConstantOfShape(m)""",
+        [(size,) for size in sizes],
+        tmp_path,
+    )
+
+
+def test_sizes_chosen_among_sizes(tmp_path: Path) -> None:
+    """How many are chosen is known where the condition is, and so the rank of what they are the sizes of."""
+    check_sizes(
+        """x: A, B, C | s = Shape(x) k = Constant<value_ints = [1, 0, 1]>() c = Cast<to=9>(k) m = Compress(s, c)
+        y = ConstantOfShape(m)""",
+        [(2, 3, 4), (5, 1, 2)],
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "z = NonZero(s) t = Shape(z)",
+        "u = Unique(s) t = Identity(u)",
+        "h = Constant<value_ints = [3]>() c = Greater(s, h) t = Compress(s, c)",
+    ],
+)
+def test_sizes_chosen_by_known_sizes(tmp_path: Path, chosen: str) -> None:
+    """What a run would count among known numbers is counted while compiling."""
+    text = f"x: 2, 4, 4, 5 | s = Shape(x) {chosen} y = ConstantOfShape(t)"
+    check_sizes(text, [(2, 4, 4, 5)], tmp_path)
+    onnx.save(parse(text, 17), tmp_path / "model.onnx")
+    [y] = onnxc_commands.dump_shapes(tmp_path / "model.onnx", tmp_path / "shapes.json")["outputs"]
+    assert all(isinstance(dim, int) for dim in y["dims"])
+
+
+# ----------------------------------------------------------------------------- every operator of one numeric input
+
+ELEMENT_TYPES = {"float": 1, "int64": 7, "bool": 9, "double": 11, "int32": 6}
+
+
+def operators_of_one_input(opset: int) -> list[tuple[str, str]]:
+    """All that ONNX has, with each type that they take; not those that draw random numbers."""
+    schemas = {}
+    for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda each: each.since_version):
+        if not schema.domain and schema.since_version <= opset:
+            schemas[schema.name] = schema
+    return [
+        (schema.name, name)
+        for schema in schemas.values()
+        if schema.inputs and schema.min_input <= 1 and not schema.deprecated and "seed" not in schema.attributes
+        for name in ELEMENT_TYPES
+        if f"tensor({name})" in schema.inputs[0].types
+    ]
+
+
+def size_of_operator(operator: str, element: str, rank: int, at: int) -> str:
+    """Nodes that make of the first result a number, between 0 and 100, and of that a size; n{at} is the size again."""
+    dims = ", ".join(["1"] * (rank - 1) + ["3"])
+    return f"""
+        d{at} = Constant<value_ints = [{dims}]>() e{at} = Reshape(s, d{at})
+        f{at} = Cast<to = {ELEMENT_TYPES[element]}>(e{at}) o{at} = {operator}(f{at}) g{at} = Cast<to = 1>(o{at})
+        flat{at} = Reshape(g{at}, any) nan{at} = IsNaN(flat{at}) h{at} = Where(nan{at}, seven, flat{at})
+        i{at} = ReduceSum(h{at}, first) j{at} = Abs(i{at}) k{at} = Min(j{at}, most) l{at} = Add(k{at}, quarter)
+        m{at} = Cast<to = 7>(l{at}) z{at} = ConstantOfShape(m{at}) n{at} = Shape(z{at})"""
+
+
+def text_of_operators(chosen: Sequence[tuple[str, str, int]]) -> str:
+    """Sums are made of few numbers, and a quarter keeps them from the edge of an integer."""
+    nodes = "".join(size_of_operator(*each, at) for at, each in enumerate(chosen))
+    names = ", ".join(f"n{at}" for at in range(len(chosen)))
+    return f"""x: A, B, C | s = Shape(x) any = Constant<value_ints = [-1]>() first = Constant<value_ints = [0]>()
+        seven = Constant<value_float = 7.0>() most = Constant<value_float = 100.0>()
+        quarter = Constant<value_float = 0.25>() {nodes} sizes = Concat<axis = 0>({names}) y = Cast<to = 1>(sizes)"""
+
+
+def accepted_rank(operator: str, element: str, opset: int) -> int | None:
+    """The least rank that has the operator's default axes and with which onnxruntime runs it, if any."""
+    axes = onnx.defs.get_schema(operator, opset).attributes.get("axes")
+    for rank in range(max(axes.default_value.ints, default=0) + 1 if axes else 1, 5):
+        model = parse(text_of_operators([(operator, element, rank)]), opset)
+        try:
+            open_session(model, optimized=False, threads=1).run(None, {"x": numbers((4, 9, 2))})
+        except Exception:
+            continue
+        return rank
+    return None
+
+
+@pytest.mark.parametrize("options", FIRST_OF_ALL)
+def test_every_operator_of_one_input(tmp_path: Path, options: Sequence[str]) -> None:
+    opset = 20
+    ranks = [(*each, accepted_rank(*each, opset)) for each in operators_of_one_input(opset)]
+    chosen = [(operator, element, rank) for operator, element, rank in ranks if rank is not None]
+    assert len({operator for operator, _, _ in chosen}) > 50
+    check_sizes(text_of_operators(chosen), [(4, 9, 2), (1, 16, 5)], tmp_path, options, opset)
+
+
 # ------------------------------------------------------------------------------------------------ Resize by a scale
 
 NEAREST = '<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">'
@@ -261,16 +378,18 @@ def test_resize_scale_0p7_free_size(tmp_path: Path, options: Sequence[str]) -> N
 
 
 @pytest.mark.parametrize("scale", [0.9, 1.1, 1.4, 1.5, 1.9, 2.3, 3.3])
-@pytest.mark.parametrize("operator", ["Upsample-9", "Resize-10", "Resize-11"])
+@pytest.mark.parametrize("operator", ["Upsample-9", "Resize-10", "Resize-11", "Resize-18"])
 def test_scales_of_a_free_size(tmp_path: Path, operator: str, scale: float) -> None:
+    """Not to the size that it has, where onnxruntime copies whatever the scale is."""
     name, opset = operator.split("-")
-    inputs = "x, , k" if opset == "11" else "x, k"
-    attributes = NEAREST if opset == "11" else '<mode = "nearest">'
     if name == "Upsample" and scale < 1:
         pytest.skip("Upsample has no scale below 1")
+    has_modes = int(opset) >= 11
+    attributes, inputs = (NEAREST, "x, region, k") if has_modes else ('<mode = "nearest">', "x, k")
     check_sizes(
-        f"x: N, 1, D | k = Constant<value = float[3] {{1, 1, {scale}}}>() y = {name} {attributes} ({inputs})",
-        [(1, 1, 10), (2, 1, 30), (1, 1, 7), (1, 1, 50)],
+        f"""x: N, 1, D | k = Constant<value = float[3] {{1, 1, {scale}}}>() region = Constant<value = float[0] {{}}>()
+        y = {name} {attributes} ({inputs})""",
+        [(1, 1, 10), (2, 1, 30), (1, 1, 12), (1, 1, 50)],
         tmp_path,
         opset=int(opset),
     )

@@ -65,13 +65,22 @@ std::optional<size_t> chosen_axis(const NodeReader& c) {
   return c.axis(c.integer("axis"), c.rank(0));
 }
 
+// How many are chosen, where the condition is a constant that is not longer than the axis.
+std::optional<int64_t> known_count(const InferContext& c, const Expr& extent) {
+  const Tensor* condition = c.constant(1);
+  if (condition == nullptr || !proven_at_least(extent, condition->size())) return std::nullopt;
+  return std::ranges::count(condition->values<bool>(), true);
+}
+
 // ONNX Compress: what stands at the places along the axis for which the condition, which may be shorter, holds.
 void infer_compress(InferContext& c) {
   c.check(c.dtype(1) == DType::boolean && c.rank(1) == 1, "a vector of booleans is expected as condition, found {}{}",
           info(c.dtype(1)).name, to_string(c.shape(1)));
   const std::optional<size_t> axis = chosen_axis(c);
-  Shape shape = axis ? c.shape(0) : Shape{0};
-  shape[axis.value_or(0)] = c.run_time_dim(0, axis.value_or(0));
+  Shape shape = axis ? c.shape(0) : Shape{product(c.shape(0))};
+  Expr& along = shape[axis.value_or(0)];
+  const std::optional<int64_t> count = known_count(c, along);
+  along = count ? Expr(*count) : c.run_time_dim(0, axis.value_or(0));
   c.output(0, c.dtype(0), shape);
 }
 

@@ -21,10 +21,18 @@ std::vector<Value*> distinct(const std::vector<Value*>& values) {
 
 bool has_constant_shape(const Value* value) { return value->shape && constant_dims(*value->shape).has_value(); }
 
+// Whether the node alone decides the shape of its output.
+bool has_own_shape(const Node& node, const Value& output) {
+  return output.shape && std::ranges::all_of(*output.shape, [&](const Expr& dim) {
+           return std::ranges::includes(node.bound_symbols, dim.symbols());
+         });
+}
+
 // How often the innermost bodies of the loops run; nothing when they are not all loops of constant extents.
 std::optional<double> count_steps(const Program& program) {
   double total = 0;
   for (const Step& step : program.steps) {
+    if (std::holds_alternative<SymbolBinding>(step.work)) continue;
     const auto* nest = std::get_if<LoopNest>(&step.work);
     if (nest == nullptr) return std::nullopt;
     double rounds = 1;
@@ -100,7 +108,8 @@ std::optional<Tensor> known_tensor(const Value& value) {
 std::optional<std::vector<Tensor>> compute_outputs(const Node& node, const std::vector<Tensor>& inputs,
                                                    int64_t maximum_steps, int64_t& steps_left) {
   if (node.random_stream || node.op->define == nullptr) return std::nullopt;
-  if (!std::ranges::all_of(distinct_outputs(node), has_constant_shape)) return std::nullopt;
+  if (!std::ranges::all_of(distinct_outputs(node), [&](const Value* value) { return has_own_shape(node, *value); }))
+    return std::nullopt;
   Program program = define_node(node);
   if (calls_string_functions(program)) return std::nullopt;
   std::optional<double> steps = count_steps(program);

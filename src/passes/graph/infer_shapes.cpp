@@ -59,27 +59,48 @@ std::optional<Tensor> known_tensor(const Value& value, const RealElements& reals
   return tensor;
 }
 
+// The inputs of a node, where all are known.
+std::optional<std::vector<Tensor>> known_inputs(const Node& node, const RealElements& reals) {
+  std::vector<Tensor> inputs;
+  for (const Value* input : distinct_inputs(node)) {
+    std::optional<Tensor> known = known_tensor(*input, reals);
+    if (!known) return std::nullopt;
+    inputs.push_back(*std::move(known));
+  }
+  return inputs;
+}
+
+// Of a node that has been computed: the dims that it was to bind have their numbers.
+void forget_bound_symbols(Graph& graph, Node& node) {
+  const auto is_bound = [&](const Symbol& symbol) { return node.bound_symbols.contains(symbol); };
+  std::erase_if(graph.run_time_symbols, [&](const RunTimeSymbol& each) { return is_bound(each.symbol); });
+  std::erase_if(graph.guards, [&](const Guard& guard) {
+    return std::ranges::any_of((guard.left - guard.right).symbols(), is_bound);
+  });
+  node.bound_symbols.clear();
+}
+
 // Small outputs of known inputs become constants: shapes may depend on their values, whatever their type. Returns
 // whether they did.
-bool fold_small(Graph& graph, const Node& node, Inference& inference) {
+bool fold_small(Graph& graph, Node& node, Inference& inference) {
   constexpr int64_t maximum_steps = 1 << 20;
   if (dequantizes_weights(node)) return false;
   std::vector<Value*> outputs = distinct_outputs(node);
-  if (!std::all_of(outputs.begin(), outputs.end(), [](const Value* value) { return is_small(*value); })) return false;
-  std::vector<Tensor> inputs;
-  for (const Value* input : distinct_inputs(node)) {
-    std::optional<Tensor> known = known_tensor(*input, inference.reals);
-    if (!known) return false;
-    inputs.push_back(*std::move(known));
-  }
-  std::optional<std::vector<Tensor>> results = compute_outputs(node, inputs, maximum_steps, inference.steps_left);
-  if (!results) return false;
+  if (node.bound_symbols.empty() && !std::ranges::all_of(outputs, [](const Value* value) { return is_small(*value); }))
+    return false;
+  const std::optional<std::vector<Tensor>> inputs = known_inputs(node, inference.reals);
+  if (!inputs) return false;
+  std::optional<std::vector<Tensor>> results = compute_outputs(node, *inputs, maximum_steps, inference.steps_left);
+  const auto is_few = [](const Tensor& result) { return result.size() <= Value::maximum_elements; };
+  if (!results || !std::ranges::all_of(*results, is_few)) return false;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Value* folded = graph.add_constant(outputs[i]->name, (*results)[i]);
+    outputs[i]->shape = folded->shape;
     outputs[i]->elements = folded->elements;
     // The value itself stays where the model gives it out.
     for (const Use& use : std::vector<Use>(outputs[i]->uses)) graph.set_input(use.node, use.index, folded);
   }
+  forget_bound_symbols(graph, node);
   return true;
 }
 

@@ -26,7 +26,7 @@ class NestPrinter {
   void print_tasks() {
     auto function = writer_.scope(
         fmt::format("static void {}_tasks(const void* context, int64_t begin, int64_t end, int)", function_));
-    if (!nest_.accumulators.empty()) writer_.line("#pragma clang fp contract(fast)");
+    if (!nest_.accumulators.empty() && !may_compute_sizes()) writer_.line("#pragma clang fp contract(fast)");
     writer_.line("const NestCall& call = *static_cast<const NestCall*>(context);");
     declare_dims(writer_, dims_of_nest(), model_, "call.frame.symbols");
     declare_pointers();
@@ -37,6 +37,20 @@ class NestPrinter {
       print_loops(0);
     else
       print_task_loop();
+  }
+
+  // A nest of few rounds may compute sizes, of which each product is rounded as the interpreter and other engines do
+  // it: 1*0.7 + 9*0.7 is below 7.
+  bool may_compute_sizes() const {
+    constexpr int64_t most_rounds = 64;
+    int64_t rounds = 1;
+    for (const FlatLoop& loop : nest_.loops) {
+      const std::optional<int64_t> extent = loop.extent.constant();
+      if (!extent || *extent > most_rounds) return false;
+      rounds *= std::max<int64_t>(*extent, 1);
+      if (rounds > most_rounds) return false;
+    }
+    return true;
   }
 
   // Tiles are memory of the loops around them.

@@ -83,6 +83,25 @@ TEST(ReductionPrinter, EveryType) {
   programs.expect_same_as_interpreter();
 }
 
+// A fused multiply-add would not round the products: 1*0.7 + 9*0.7 is below 7 in float32.
+TEST(ReductionPrinter, ProductsOfFewRoundsAreRounded) {
+  CompiledPrograms programs;
+  for (int64_t kept : {1, 2, 7})
+    for (int64_t reduced : {2, 3, 5}) {
+      ProgramBuilder builder;
+      const Operand x = builder.input(DType::float32, {kept, reduced}), y = builder.output(DType::float32, {kept});
+      NestBuilder nest("reduce");
+      const Expr i = nest.parallel(kept), k = nest.reduce(reduced);
+      nest.store(y, {i}, nest.accumulate(sum, x({i, k}) * scalar::constant(DType::float32, 0.7)));
+      builder.add(std::move(nest));
+      std::vector<float> values;
+      for (int64_t at = 0; at < kept * reduced; ++at) values.push_back(static_cast<float>(1 + 8 * at % 13));
+      programs.add(fmt::format("{} of {}", reduced, kept), std::move(builder.program),
+                   {Tensor::of(DType::float32, {kept, reduced}, values)});
+    }
+  programs.expect_same_as_interpreter();
+}
+
 TEST(ReductionPrinter, OverNothing) {
   CompiledPrograms programs;
   for (ReduceKind kind : folds) add_reduction(programs, kind, DType::float32, 5, 0);

@@ -24,6 +24,7 @@ BOTH_SIDES = 2
 # What onnxc refuses, as its documentation says. A graph that is refused so with free dims is tried with known ones.
 LIMITS = {
     r"how many values it has must be known when the model is compiled": "a tensor whose rank only a run knows",
+    r"the kernel's size must be known when the model is compiled": "a kernel without a size",
     r"the last dim of the indices must be known when the model is compiled": "the same",
 }
 

@@ -77,12 +77,20 @@ class ShapeDrawing(Drawing):
 
     def apply_all(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> list[Value]:
         """A node's results, which are drawn from if they hold numbers."""
+        self.check_copies(op_type, inputs)
         names = self.raw(op_type, inputs, outputs, **attributes)
         made = evaluate(self.nodes[-1], self.known, self.opset)
         self.known |= {each.name: each for each in made}
         self.unread |= set(names)
         self.pool += made
         return made
+
+    def check_copies(self, op_type: str, inputs: Sequence[str]) -> None:
+        """A size that is computed, and 0 in some run only, copies a dim there: onnxc refuses such a run."""
+        if op_type != "Reshape" or inputs[1] in self.constants:
+            return
+        if any((array == 0).any() for array in self.known[inputs[1]].arrays):
+            raise Unfit("a computed size of 0")
 
     def apply(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> Value:
         return self.apply_all(op_type, inputs, **attributes)[0]

@@ -45,6 +45,8 @@ EXACT_FOR_INTEGERS = {
 FUSES_PRODUCTS = {"Add", "Sub", "Sum", "Mean"}
 # In float16 results that are not stored may stay in float32, so that even one operation has an error.
 ROUNDINGS = {np.dtype(np.float16): 2, np.dtype(np.float32): 16, np.dtype(np.float64): 64}
+# onnxruntime computes these in float32, also of doubles.
+IN_FLOAT32 = {"Shrink"}
 # Beyond it nothing is said by a comparison.
 LARGEST_ERROR = {np.dtype(np.float16): 2e-2, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-3}
 # How many times its error an input is moved: what stays as it is so far from it is determined.
@@ -234,4 +236,6 @@ def own_error(node: onnx.NodeProto, inputs: Mapping[str, Value], given: Sequence
         return np.zeros(result.shape)
     if node.op_type in EXACT_FOR_INTEGERS and all(is_integral(each) for each in [*given, result]):
         return np.zeros(result.shape)
+    if node.op_type in IN_FLOAT32:
+        epsilon = max(epsilon, float(np.finfo(np.float32).eps))
     return ROUNDINGS[result.dtype] * epsilon * np.maximum(magnitude, max(1.0, largest))

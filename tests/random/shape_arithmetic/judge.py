@@ -24,6 +24,8 @@ BOTH_SIDES = 2
 # What onnxc refuses, as its documentation says. A graph that is refused so with free dims is tried with known ones.
 LIMITS = {
     r"how many values it has must be known when the model is compiled": "a tensor whose rank only a run knows",
+    r"the kernel's size must be known when the model is compiled": "a kernel without a size",
+    r"must not have one element, or the result has another rank": "Squeeze of whatever has one element",
     r"the last dim of the indices must be known when the model is compiled": "the same",
 }
 
@@ -63,14 +65,16 @@ def results_of_each(
     drawn: Sequence[Drawn], form: Form, options: Sequence[str], folder: Path
 ) -> dict[str, Results | str]:
     """For each graph, by its prefix, its results, or why there are none. What is refused together is divided."""
+    if not drawn:
+        return {}
     try:
         together = results_of(drawn, form, options, folder)
     except Refused as refusal:
         if len(drawn) == 1:
             return {drawn[0].graph.prefix: str(refusal)}
-        middle = len(drawn) // 2
-        halves = (results_of_each(half, form, options, folder) for half in (drawn[:middle], drawn[middle:]))
-        return {prefix: result for half in halves for prefix, result in half.items()}
+        parts = divided(drawn, str(refusal))
+        of_parts = (results_of_each(part, form, options, folder) for part in parts)
+        return {prefix: result for of_part in of_parts for prefix, result in of_part.items()}
     return {
         each.graph.prefix: {
             run: {output.name: results[output.name] for output in each.graph.outputs}
@@ -78,6 +82,15 @@ def results_of_each(
         }
         for each in drawn
     }
+
+
+def divided(drawn: Sequence[Drawn], refusal: str) -> list[Sequence[Drawn]]:
+    """Each graph that the refusal names alone, and the others; halves, where it names none."""
+    named = [each for each in drawn if f"'{each.graph.prefix}" in refusal]
+    if not named:
+        return [drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]]
+    names = {each.graph.prefix for each in named}
+    return [*([each] for each in named), [each for each in drawn if each.graph.prefix not in names]]
 
 
 # ---------------------------------------------------------------------------------------------------------- comparing

@@ -119,7 +119,8 @@ def has_other_rank(node: onnx.NodeProto, inputs: Inputs) -> bool:
 
 # Of each input, if ONNX asks for one.
 RANKS: dict[str, Sequence[int | None]] = {
-    "Compress": (None, 1), "HammingWindow": (0,), "HannWindow": (0,), "BlackmanWindow": (0,), "STFT": (None, 0),
+    "BlackmanWindow": (0,), "Compress": (None, 1), "DFT": (None, 0, 0), "GroupNormalization": (None, 1, 1),
+    "HammingWindow": (0,), "HannWindow": (0,), "STFT": (None, 0),
 }  # fmt: skip
 REDUCTIONS = [
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
@@ -139,6 +140,8 @@ MAKES_SIZES = [
 ]  # fmt: skip
 
 RULES = [
+    Rule("training mode, whose result is a matter of chance", ["Dropout"],
+         lambda node, inputs: len(inputs) > 1 and inputs[-1].dtype == bool and bool(inputs[-1].any())),
     Rule("an integer divided by 0", ["Div", "Mod"], divides_by_zero),
     Rule("a shift by as many bits as there are", ["BitShift"], shifts_too_far),
     Rule("a power that the integers do not hold", ["Pow"], leaves_the_integers),
@@ -147,6 +150,8 @@ RULES = [
     Rule("an axis that is named twice, or one of a scalar: onnxruntime takes both", [*REDUCTIONS, "Squeeze"],
          names_axis_twice),
     Rule("nothing says into how many parts", ["Split"], lacks_number_of_parts),
+    Rule("indices of no axis", ["GatherND", "ScatterND"],
+         lambda node, inputs: inputs[1].ndim == 0 or inputs[1].shape[-1] == 0),
     Rule("a long range", ["Range"], is_long),
     Rule("a large tensor", MAKES_SIZES, makes_large_size),
     Rule("onnxruntime's result of an empty tensor does not have ONNX's shape", FOLDS,

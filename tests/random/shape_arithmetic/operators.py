@@ -164,8 +164,8 @@ ATTRIBUTES: dict[str, Callable[[Drawing, int], Any]] = {
         "value", TensorProto.INT64, [1], [drawing.between(-1, 3)]
     ),
 }
-# Conv's weights have these sizes; what is left out follows from them.
-NEVER = {"Conv.kernel_shape", "ConvTranspose.kernel_shape", "ConvInteger.kernel_shape", "GatherND.axis"}
+# Weights have the sizes of a kernel already. TopK that is not sorted may give any order.
+NEVER = {"Conv.kernel_shape", "ConvTranspose.kernel_shape", "ConvInteger.kernel_shape", "TopK.sorted"}
 
 
 def attributes(drawing: Drawing, schema: Schema, rank: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ struct Single {
   static float decode(uint64_t raw) { return std::bit_cast<float>(static_cast<uint32_t>(raw)); }
 };
 // xf32: a float of which the matrix unit sees 10 bits of mantissa. It cuts off the others: MMA-Sim, and AMD in
-// ROCm/rocm-libraries, pull request 9176 ("truncates").
+// ROCm/rocm-libraries, pull request 9176 ("truncates"). A NaN that has bits only there becomes an infinity.
 struct ReducedSingle {
   using Value = float;
   static constexpr int bits = 32;

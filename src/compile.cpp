@@ -24,7 +24,6 @@
 #include "report/shape_difference.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
-#include "support/input_files.h"
 #include "support/safe_file.h"
 #include "support/text.h"
 #include "toolchain/device_commands.h"

@@ -27,8 +27,8 @@ from onnx import helper
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import CompileError, RunError
+from onnxc.graphs.reduction import Array, Feeds, Part, Search, Test
 from onnxc.input_files import check_outputs, files_of_model
-from onnxc.reduction import Array, Feeds, Part, Search, Test
 
 # ------------------------------------------------------------------------------------------------------- what fails
 

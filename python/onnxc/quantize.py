@@ -35,15 +35,13 @@ except ModuleNotFoundError as error:
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import OnnxcError
-from onnxc.float32 import has_narrow_types, in_float32
+from onnxc.graphs.float32 import has_narrow_types, in_float32
 from onnxc.input_files import check_outputs, files_of_model
 
 Array = NDArray[Any]
 Feeds = dict[str, Array]
 
 HELD_BACK = 5  # one sample of so many
-
-
 LEAST_OPSET = 13  # DequantizeLinear with an axis
 
 

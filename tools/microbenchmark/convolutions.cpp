@@ -392,6 +392,8 @@ void add_depthwise() {
   add("depthwise/X3D-S 54 3x3x3 stride 1,2,2 @13x80x80",
       depthwise<Layer<{54, 54, 54, three, {1, 2, 2}}, {13, 80, 80}>>);
   add("depthwise/X3D-S 54 3x3x3 @13x40x40", depthwise<Layer<{54, 54, 54, three}, {13, 40, 40}>>);
+  add("depthwise/MedNeXt 8 7x7x7 @64x64x64", depthwise<Layer<{8, 8, 8, {7, 7, 7}}, {64, 64, 64}>>);
+  add("depthwise/MedNeXt 32 7x7x7 @16x16x16", depthwise<Layer<{32, 32, 32, {7, 7, 7}}, {16, 16, 16}>>);
   add("depthwise/SEResNeXt 128 groups 32 3x3x3 @8x16x12", depthwise<Layer<{128, 128, 32, three}, {8, 16, 12}>>);
   add("depthwise/X3D-S 216 3x3x3 @13x10x10", depthwise<Layer<{216, 216, 216, three}, {13, 10, 10}>>);
 }

@@ -115,6 +115,11 @@ const Call convolutions[] = {
     convolution<DepthwiseConvolution, 108, 108, 108, {3, 3, 3}, {1, 2, 2}>,
     convolution<DepthwiseConvolution, 24, 24, 24, {5, 1, 1}, {1, 1, 1}>,
     convolution<DepthwiseConvolution, 128, 128, 32, {3, 3, 3}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, 54, 54, 54, {7, 7, 7}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, 54, 54, 54, {1, 9, 9}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, lanes / 2, lanes / 2, lanes / 2, {7, 7, 7}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, lanes / 2, lanes / 2, lanes / 2, {7, 7, 7}, {2, 2, 2}>,
+    convolution<DepthwiseConvolution, lanes / 4, lanes / 4, lanes / 4, {3, 3, 3}, {1, 1, 1}>,
 };
 using Pooling = TwoEpilogues<BiasRelu, NoEpilogue>;
 using Maximum = MaximumOfWindows<64, Axes{1, 2, 2}, float, Pooling>;

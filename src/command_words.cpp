@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "support/diagnostics.h"
@@ -42,6 +43,20 @@ std::vector<std::string> with_default_values(std::span<const std::string> words,
     result[i] += fmt::format("={}", found->default_value);
   }
   return result;
+}
+
+// "--report r.html": the value of such an option is not the next word, which would be taken for the model.
+void check_joined_values(std::span<const std::string> words, std::span<const OptionalValue> optional_values) {
+  for (size_t i = 0; i + 1 < words.size() && words[i] != "--"; ++i) {
+    const auto found = std::ranges::find(optional_values, words[i], &OptionalValue::option);
+    const std::string& next = words[i + 1];
+    if (found == optional_values.end() || next.starts_with("-") || (found->takes_number && is_number(next))) continue;
+    std::error_code error;
+    const bool is_model = next.ends_with(".onnx") || next.ends_with(".so") || std::filesystem::exists(next, error);
+    if (!is_model)
+      throw UsageError(
+          fmt::format("{0} {1}: a value of {0} is joined to it by '=': {0}={1}", words[i], printable(next)));
+  }
 }
 
 [[noreturn]] void refuse(const CLI::App& app, const std::vector<std::string>& remaining) {
@@ -123,6 +138,7 @@ std::string nearest_word(std::string_view word, std::span<const std::string> kno
 }
 
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values) {
+  check_joined_values(words, optional_values);
   std::vector<std::string> given = with_default_values(words, optional_values);
   std::ranges::reverse(given);  // CLI11 takes the last word first
   app.allow_extras();

@@ -44,11 +44,16 @@ InputFiles named_inputs(const CompileRequest& request) {
   return inputs;
 }
 
+void check_output(const char* option, const std::filesystem::path& output, const InputFiles& inputs) {
+  inputs.check_output(option, output);
+  check_folder_of(option, output);
+}
+
 void check_outputs(const Options& options, const InputFiles& inputs) {
-  if (options.dump_shapes && !options.dump_shapes->empty()) inputs.check_output("--dump-shapes", *options.dump_shapes);
-  if (options.report && !options.report->empty()) inputs.check_output("--report", *options.report);
+  if (options.dump_shapes && !options.dump_shapes->empty()) check_output("--dump-shapes", *options.dump_shapes, inputs);
+  if (options.report && !options.report->empty()) check_output("--report", *options.report, inputs);
   if (options.output.empty()) return;
-  inputs.check_output("-o", options.output);
+  check_output("-o", options.output, inputs);
   if (options.emit != Emit::source) return;
   for (const char* suffix : source_suffixes) inputs.check_output("-o", options.output.string() + suffix);
 }

@@ -58,6 +58,16 @@ TEST(CommandWords, AnOptionWithoutEffectIsRefused) {
               ThrowsMessage<UsageError>(testing::HasSubstr("--march has an effect only with --target cpu")));
 }
 
+TEST(CommandWords, AValueThatIsNotJoinedIsNoModel) {
+  const auto refused = [](std::vector<std::string> words) { return [=] { options_of(words); }; };
+  EXPECT_THAT(refused({"m.onnx", "--report", "r.html"}),
+              ThrowsMessage<UsageError>(StrEq("--report r.html: a value of --report is joined to it by '=': "
+                                              "--report=r.html")));
+  EXPECT_THAT(refused({"--dump-ir", "lower", "m.onnx"}),
+              ThrowsMessage<UsageError>(testing::HasSubstr("--dump-ir=lower")));
+  EXPECT_EQ(options_of({"--report", "m.onnx"}).model, "m.onnx");
+}
+
 TEST(CommandWords, TheNearestWord) {
   const std::array<std::string, 3> known = {"--report", "--dim", "--march"};
   EXPECT_EQ(nearest_word("--reprot", known), "--report");

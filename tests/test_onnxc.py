@@ -124,6 +124,15 @@ def test_mistakes_on_the_command_line(words: list[str], message: str) -> None:
     assert done.stdout == ""
 
 
+def test_a_folder_that_does_not_exist_is_told_before_the_work(tmp_path: Path) -> None:
+    """The model does not exist either, and is not looked at."""
+    missing = tmp_path / "none"
+    for option in ("-o", "--report=", "--dump-shapes="):
+        words = [f"{option}{missing / 'x'}"] if option.endswith("=") else [option, missing / "x"]
+        message = onnxc("missing.onnx", *words, code=1).stderr
+        assert f"'{missing / 'x'}': there is no folder '{missing}'; make it first" in message
+
+
 def test_dump_shapes_as_a_table(model: Path) -> None:
     text = onnxc(model, "--dump-shapes").stdout
     for part in ("float32[N, 4, D, 8, 8]", "float32[N, 6, D, 7, 7]", "'conv'", "Relu", "float32[]"):

@@ -136,6 +136,13 @@ void InputFiles::check_output(std::string_view option, const std::filesystem::pa
              option, quote(output.string()), input, quote(file.string()));
 }
 
+void check_folder_of(std::string_view option, const std::filesystem::path& output) {
+  const std::filesystem::path folder = output.parent_path();
+  std::error_code error;
+  user_check(folder.empty() || std::filesystem::is_directory(folder, error),
+             "{} {}: there is no folder {}; make it first", option, quote(output.string()), quote(folder.string()));
+}
+
 void InputFiles::check_outputs(std::string_view option, const std::filesystem::path& folder,
                                const std::function<bool(const std::string&)>& may_be_written) const {
   std::error_code error;

@@ -63,6 +63,9 @@ class InputFiles {
   std::map<std::pair<dev_t, ino_t>, Input> files_;
 };
 
+// UserError where the folder that the output is to be in does not exist, so that nobody learns it after the work.
+void check_folder_of(std::string_view option, const std::filesystem::path& output);
+
 struct ContainmentRules {
   // A file with several hard links may be another's file under a name that looks harmless (CVE-2026-34446), so it is
   // refused unless the user says that the folder is his own.

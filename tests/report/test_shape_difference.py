@@ -150,7 +150,11 @@ def test_a_file(before: Path, tmp_path: Path) -> None:
     ("options", "code", "message"),
     [
         (["--against", "{before}"], 2, "--against has an effect only with --dump-shapes; give that as well"),
-        (["--dump-shapes", "--against", "{before}", "-o", "a.so"], 2, "--against has no effect with --output; leave out one of them"),
+        (
+            ["--dump-shapes", "--against", "{before}", "-o", "a.so"],
+            2,
+            "--against has no effect with --output; leave out one of them",
+        ),
         (
             ["--dump-shapes", "--against", "{before}", "--at", "D=4"],
             2,

@@ -288,6 +288,25 @@ def test_the_cpu_is_named_only_if_the_model_runs_on_it(target: str, tmp_path: Pa
         assert not any(each in done.stderr for each in other), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--dim", "Q=3"], "--dim: the model has no dim 'Q'; "),
+        (["--rtol", "q:1", "--expect", "y=y.npy"], "--rtol: the model has no output 'q'; did you mean 'y'? it has 'y' and 'z'"),
+        (["--atol", "yy:1", "--expect", "y=y.npy"], "--atol: the model has no output 'yy'; did you mean 'y'? it has 'y' and 'z'"),
+    ],
+)
+def test_names_that_the_model_does_not_have(options: list[str], message: str) -> None:
+    assert message in run("--random", "0", *options, code=2).stderr
+
+
+def test_a_folder_that_does_not_exist_is_told_before_the_work(tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    for option in ("--profile", "--trace-events"):
+        message = run("--random", "0", f"{option}={missing / 'x.html'}", code=1).stderr
+        assert f"{option} '{missing / 'x.html'}': there is no folder '{missing}'; make it first" in message
+
+
 def test_wrong_files(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X.astype(np.float64))
     done = run("--input", f"x={tmp_path / 'x.npy'}", code=1)

@@ -56,6 +56,7 @@ int execute(const RunOptions& options) {
   if (!options.volume.volumes.empty()) return segment_volumes(options) ? done : user_fault;
   InputFiles files = check_outputs(options);
   ModelLibrary library(options.model);
+  check_names(library, options);
   if (options.information) {
     print_information(library, options);
     return done;

@@ -19,14 +19,10 @@ from tests.onnxruntime_sessions import open_session
 pytestmark = pytest.mark.usefixtures("commands")
 
 Dims = tuple[int, ...]
-EVERYWHERE = [
-    pytest.param((), id="default"),
-    pytest.param(("-O0",), id="O0"),
-    pytest.param(("--target", "hip"), id="gpu"),
-]
+OPTIONS: dict[str, Sequence[str]] = {"default": (), "O0": ("-O0",), "gpu": ("--target", "hip")}
+EVERYWHERE = [pytest.param(options, id=name) for name, options in OPTIONS.items()]
 FIRST_OF_ALL = [
-    EVERYWHERE[0],
-    *(pytest.param(*each.values, id=each.id, marks=pytest.mark.slow) for each in EVERYWHERE[1:]),
+    pytest.param(options, id=name, marks=[pytest.mark.slow] if options else []) for name, options in OPTIONS.items()
 ]
 
 
@@ -245,7 +241,7 @@ def test_what_takes_a_size_by_a_rounded_product(tmp_path: Path, consumer: str) -
 def test_any_arithmetic_and_what_takes_it(tmp_path: Path, size: str, consumer: str) -> None:
     """Where it is compiled for takes turns."""
     turn = list(SIZES).index(size) + list(CONSUMERS).index(consumer)
-    options = EVERYWHERE[turn % len(EVERYWHERE)].values[0]
+    options = list(OPTIONS.values())[turn % len(OPTIONS)]
     check_sizes(text_of(size, consumer), [(2, 10), (1, 7), (3, 20)], tmp_path, options, opset=18)
 
 

@@ -25,7 +25,6 @@
 #include "report/shape_difference.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
-#include "support/input_files.h"
 #include "support/list_text.h"
 #include "support/safe_file.h"
 #include "support/text.h"

@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import OnnxcError
-from onnxc.float32 import has_narrow_types, in_float32
+from onnxc.graphs.float32 import has_narrow_types, in_float32
 from onnxc.input_files import check_outputs, files_of_model
 
 Array = NDArray[Any]

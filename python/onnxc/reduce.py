@@ -34,8 +34,8 @@ except ModuleNotFoundError as error:
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import CompileError, RunError
+from onnxc.graphs.reduction import Array, Feeds, Part, Search, Test
 from onnxc.input_files import check_outputs, files_of_model
-from onnxc.reduction import Array, Feeds, Part, Search, Test
 
 # ------------------------------------------------------------------------------------------------------- what fails
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxc
-from onnxc import dlpack
+from onnxc.memory import dlpack
 from tests.gfx942sim.hip_host import Hip
 from tests.models.tensor_files import Array
 from tests.onnxc_commands import SIMULATOR

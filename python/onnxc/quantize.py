@@ -42,8 +42,6 @@ Array = NDArray[Any]
 Feeds = dict[str, Array]
 
 HELD_BACK = 5  # one sample of so many
-
-
 LEAST_OPSET = 13  # DequantizeLinear with an axis
 
 

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ class Operator:
     """One node. Inputs are of the model; constants follow them, and one without an array is left out.
 
     followers: operators of one input behind it, in a chain.
-    known: inputs whose dims are known also where those of the others are free.
+    dims: what an input's dims are called where they are free, and those that are known all the same.
     """
 
     type: str
@@ -32,12 +32,13 @@ class Operator:
     opset: int = 20
     attributes: dict[str, Any] = field(default_factory=dict)
     followers: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    dims: Mapping[str, Sequence[str | int]] = field(default_factory=dict)
 
     def model(self, has_free_dims: bool) -> onnx.ModelProto:
         def info(name: str, array: Array) -> onnx.ValueInfoProto:
-            is_free = has_free_dims and name not in self.known
-            dims = [f"{name}{axis}" for axis in range(array.ndim)] if is_free else list(array.shape)
+            dims: Sequence[str | int] = array.shape
+            if has_free_dims:
+                dims = self.dims.get(name, [f"{name}{axis}" for axis in range(array.ndim)])
             return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), dims)
 
         names = [*self.inputs, *(name if array is not None else "" for name, array in self.constants.items())]

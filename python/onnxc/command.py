@@ -12,6 +12,9 @@ from pathlib import Path
 from onnxc import library
 from onnxc.errors import CompileError, OnnxcError
 
+# When the package is imported: two threads that ask sysconfig first fail (AttributeError: 'userbase').
+_ENVIRONMENTS = tuple(Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user"))
+
 
 def target_options(device: str) -> list[str]:
     """What a model must be compiled with to run on the device."""
@@ -91,8 +94,7 @@ def _find_command() -> str:
     """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH."""
     folder = os.environ.get("ONNXC_BIN")
     source_tree = Path(__file__).resolve().parents[2] / "build" / "bin"
-    environments = [Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user")]
-    places = [Path(folder)] if folder else [source_tree, *environments]
+    places = [Path(folder)] if folder else [source_tree, *_ENVIRONMENTS]
     for place in places:
         if (place / "onnxc").is_file():
             return str(place / "onnxc")

@@ -40,7 +40,8 @@ def sums_of_products(v: Values, p: Parameters) -> Operator:
     terms = p["equation"].split("->")[0].split(",")
     sizes = {"b": 4, "h": 8, "i": 64, "j": 96, "k": 48, "c": 32, "d": 16}
     inputs = {f"x{n}": v.normal(*(sizes[letter] for letter in term)) for n, term in enumerate(terms)}
-    return Operator("Einsum", inputs, attributes={"equation": p["equation"]})
+    dims = {f"x{n}": tuple(term) for n, term in enumerate(terms)}
+    return Operator("Einsum", inputs, attributes={"equation": p["equation"]}, dims=dims)
 
 
 def recurrent(v: Values, p: Parameters) -> Operator:

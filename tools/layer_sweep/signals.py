@@ -16,7 +16,8 @@ def fourier(v: Values, p: Parameters) -> Operator | None:
     if p["axis"] == 0:
         shape[0], shape[1] = shape[1], shape[0]
     constants: dict[str, Array | None] = {"length": None, "axis": np.array(p["axis"], np.int64)}
-    return Operator("DFT", {"x": v.normal(*shape)}, constants, attributes=attributes)
+    dims = {"x": ("rows", "length", p["parts"])}
+    return Operator("DFT", {"x": v.normal(*shape)}, constants, attributes=attributes, dims=dims)
 
 
 def short_fourier(v: Values, p: Parameters) -> Operator:
@@ -29,6 +30,7 @@ def short_fourier(v: Values, p: Parameters) -> Operator:
             "frame": np.array(p["frame"], np.int64),
         },
         attributes={"onesided": int(p["onesided"])},
+        dims={"x": ("batch", "length", 1)},
     )
 
 

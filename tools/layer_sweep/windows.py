@@ -121,5 +121,5 @@ def deformed_convolution(v: Values, p: Parameters) -> Operator | None:
             "pads": [p["kernel"] // 2] * 4,
         },
         opset=22,
-        known=("w",),
+        dims={"w": weights.shape},
     )

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
+#include "ir/interpreter/exactness.h"
 #include "ir/loops/scalar_ops.h"
 #include "support/checked.h"
 
@@ -20,116 +19,14 @@ Number whole(Expr value) { return {std::move(value), 1}; }
 Result whole_if(const std::optional<Expr>& value) { return value ? Result(whole(*value)) : std::nullopt; }
 Number boolean(bool value) { return whole(value ? 1 : 0); }
 
-int64_t common_divisor_of_coefficients(const Expr& numerator, int64_t divisor) {
-  for (const Term& term : numerator.terms()) divisor = std::gcd(divisor, term.coefficient);
-  return divisor;
-}
-
 // In lowest terms.
 Number fraction(const Expr& numerator, int64_t denominator) {
-  const int64_t divisor = common_divisor_of_coefficients(numerator, denominator);
+  const int64_t divisor = std::gcd(common_coefficient(numerator), denominator);
   return divisor == 1 ? Number{numerator, denominator} : Number{floor_div(numerator, divisor), denominator / divisor};
 }
 
-// ------------------------------------------------------------------------------------- what a type holds exactly
+// ------------------------------------------------------------------------------------------ what a run computes
 
-bool is_power_of_two(int64_t value) { return std::has_single_bit(static_cast<uint64_t>(value)); }
-
-// Bits of the significand of the type that arithmetic on a floating type is done in, or that it is stored in.
-int significand_bits(DType dtype) {
-  switch (dtype) {
-    case DType::float64:
-      return 53;
-    case DType::float32:
-      return 24;
-    case DType::float16:
-      return 11;
-    case DType::bfloat16:
-      return 8;
-    default:
-      return 0;
-  }
-}
-
-double magnitude(const Expr& expr);
-
-double magnitude(const AtomNode& atom) {
-  constexpr double unbounded = std::numeric_limits<double>::infinity(), largest_size = maximum_symbolic_size;
-  const Bounds& bounds = atom.bounds;
-  if (bounds.minimum != Bounds::minus_infinity && bounds.maximum != Bounds::infinity)
-    return std::max(std::fabs(static_cast<double>(bounds.minimum)), std::fabs(static_cast<double>(bounds.maximum)));
-  double largest = 0;
-  for (const Expr& operand : atom.operands) largest = std::max(largest, magnitude(operand));
-  switch (atom.kind) {
-    case AtomKind::symbol:  // a number that a tensor holds may be any
-      if (bounds.minimum == Bounds::minus_infinity) return unbounded;
-      return atom.symbol->info().division ? largest_size / static_cast<double>(atom.symbol->info().division->divisor)
-                                          : largest_size;
-    case AtomKind::floor_div: {
-      const auto divisor = static_cast<double>(atom.operands[1].constant().value_or(1));
-      return std::ceil(magnitude(atom.operands[0]) / std::max(std::fabs(divisor), 1.0));
-    }
-    case AtomKind::mod:
-      return magnitude(atom.operands[1]);
-    case AtomKind::min:
-    case AtomKind::max:
-      return largest;
-  }
-  return unbounded;
-}
-
-// Bounds of the absolute value, where each size is at most maximum_symbolic_size.
-double magnitude(const Term& term) {
-  double product = std::fabs(static_cast<double>(term.coefficient));
-  for (const Atom& factor : term.factors) product *= magnitude(*factor);
-  return product;
-}
-
-double magnitude(const Expr& expr) {
-  double sum = 0;
-  for (const Term& term : expr.terms()) sum += magnitude(term);
-  return sum;
-}
-
-// Whether a floating type holds the number for all sizes: a power of two times an integer of few bits.
-bool is_exact(DType dtype, const Number& a) {
-  if (!is_power_of_two(a.denominator)) return false;
-  const int64_t common = common_divisor_of_coefficients(a.numerator, 0);
-  const auto factor = static_cast<double>(common == 0 ? 1 : common & -common);
-  constexpr double largest_float16 = 65504;
-  const double largest = magnitude(a.numerator);
-  if (dtype == DType::float16 && !(largest <= largest_float16)) return false;
-  return largest / factor <= std::ldexp(1.0, significand_bits(dtype));
-}
-
-// A quotient of exact numbers that is rounded once: n/d with an n that the type holds. Of two such numbers that differ,
-// the distance is 1/d or more from an integer, and the error less, so that neither its floor nor a comparison with an
-// integer tells them apart.
-bool is_quotient(DType dtype, const Number& a) {
-  return magnitude(a.numerator) <= std::ldexp(1.0, significand_bits(dtype));
-}
-
-bool has_power(const Term& term) {
-  const auto same = [](const Atom& a, const Atom& b) {
-    return Expr::from_terms({{1, {a}}}) == Expr::from_terms({{1, {b}}});
-  };
-  return std::ranges::adjacent_find(term.factors, same) != term.factors.end();
-}
-
-// Whether an integer type does not wrap. A product of different sizes counts the elements of a tensor: a model that
-// counts them in 32 bits has fewer than 2^31. A power of a size counts none.
-bool is_within_integer(DType dtype, const Number& a) {
-  const bool is_short = dtype == DType::int32;
-  const int64_t largest_factor = is_short ? int64_t{1} << 12 : int64_t{1} << 30, largest_number = int64_t{1} << 30;
-  const double largest = is_short ? 0x1p31 : 0x1p63;
-  return std::ranges::all_of(a.numerator.terms(), [&](const Term& term) {
-    const int64_t most = term.factors.empty() ? largest_number : largest_factor;
-    if (term.coefficient > most || term.coefficient < -most) return false;
-    return !has_power(term) || magnitude(term) < largest;
-  });
-}
-
-// Whether a result of arithmetic is what a run computes.
 Result if_exact(DType dtype, const Result& number) {
   if (!number) return std::nullopt;
   return (is_floating(dtype) ? is_exact(dtype, *number) : is_within_integer(dtype, *number)) ? number : std::nullopt;

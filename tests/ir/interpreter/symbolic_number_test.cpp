@@ -117,7 +117,7 @@ TEST(SymbolicNumber, EveryUnaryOperationIsWhatARunComputes) {
       if (!has_meaning(op, dtype)) continue;
       for (size_t i = 0; i < operand_count(dtype); ++i)
         expect_agreement(
-            program_of(dtype, [&](const Operands& x) { return scalar::unary(op, x[i]); }),
+            program_of(dtype, [&](const Operands& x) { return scalar::unary(op, x[i]); }), dtype,
             std::string(row(op).text) + " of " + std::string(info(dtype).name) + " operand " + std::to_string(i));
     }
 }

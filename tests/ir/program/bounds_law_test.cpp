@@ -54,6 +54,12 @@ TEST(BoundsLaw, WhatTheValueOfALetSays) {
   EXPECT_NE(gather("select(b1[i] < 3, b1[i], 8)"), "");
 }
 
+// NonZero of constant zeros: the store that was tested became one that is never made.
+TEST(BoundsLaw, WhatStandsBehindTheOtherConstantNeverRuns) {
+  EXPECT_EQ(fault("nest n  axes i<4\n  b2[i + 4] = 1.0 if false\n"), "");
+  EXPECT_NE(fault("nest n  axes i<4\n  b2[i + 4] = 1.0 if true\n"), "");
+}
+
 // It is computed wherever its nest is, whatever is chosen there: indices were read in the padding of a pool.
 TEST(BoundsLaw, ALetDoesNotStandBehindASelect) {
   EXPECT_THAT(fault(R"(nest n  axes i<4

@@ -48,6 +48,23 @@ output %y
 )");
 }
 
+// A thousand numbers are too many for shape inference, which left the size to the run.
+TEST(FoldConstants, SizesThatConstantsDecideAreInferredAnew) {
+  expect_text(folded(R"((float[1] x) => (y) <int64 zero = {0}, int64 many = {1000}, int64 one = {1},
+                                           int64 ten = {10}, int64[1] flat = {1}> {
+    numbers = Range(zero, many, one)
+    greatest = ReduceMax <keepdims = 0> (numbers)
+    digit = Mod(greatest, ten)
+    target = Reshape(digit, flat)
+    y = Expand(x, target)
+  })"),
+              R"(input %x: float32[1]
+constant %target: int64[1] = {9}
+%y: float32[9] = Expand(%x, %target)
+output %y
+)");
+}
+
 TEST(FoldConstants, WhatGrowsIsLeftToTheRun) {
   expect_text(folded(R"((float[1] x) => (small, large) <float[1] one = {1}, int64[1] hundred = {100},
                                                       int64[1] more = {100000}> {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 from onnx import helper
-from onnxc.subgraphs import names_read
 
+from onnxc.graphs.subgraphs import names_read
 from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.drawing import RUNS

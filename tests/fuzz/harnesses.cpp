@@ -229,7 +229,7 @@ bool run_nifti(std::string_view bytes) {
     const NiftiHeader header(file);
     constexpr int64_t most_bytes = int64_t{16} << 20;  // what the header says is checked against the file before
     if (header.is_compressed() && header.bytes() <= most_bytes) header.read_data();
-    header.header_of(header.dims(), header.dtype());
+    header.header_of(header.dims(), header.dtype(), {ResultAxis{}, ResultAxis{.step = 2, .origin = 0.5}, ResultAxis{}});
   });
 }
 

@@ -85,6 +85,29 @@ std::string version_text() {
 constexpr std::array optional_values = {OptionalValue{"--dump-shapes", "-"}, OptionalValue{"--dump-ir", "all"},
                                         OptionalValue{"--list-operators", "table"}, OptionalValue{"--report", "-"}};
 
+// Options that do something only beside others.
+const std::array effects = {
+    OptionEffect{"--gpu-arch", {"--target=hip"}},
+    OptionEffect{"--fp32", {"--target=hip"}},
+    OptionEffect{"--march", {"--target=cpu"}},
+    OptionEffect{"--keep-float32", {"--precision=bfloat16", "--precision=float16"}},
+    OptionEffect{"--glibc", {"--output"}},
+    OptionEffect{"--emit", {"--output"}},
+    OptionEffect{"--jobs", {"--output"}},
+    OptionEffect{"--keep-refused", {"--output"}},
+    OptionEffect{"--node", {"--dump-shapes"}},
+    OptionEffect{"--at", {"--dump-shapes"}, {"--against"}},
+    OptionEffect{"--against", {"--dump-shapes"}, {"--output", "--report", "--dump-ir", "--run-pass"}},
+    OptionEffect{"--json", {"--dump-shapes", "--report"}},
+    OptionEffect{"--list-operators",
+                 {},
+                 {"MODEL", "--output", "--json", "--dump-shapes", "--dump-ir", "--report", "--run-pass"}},
+    OptionEffect{
+        "--run-pass", {}, {"--output", "--dump-shapes", "--dump-ir", "--report", "--skip-pass", "--time-passes"}},
+    OptionEffect{"--sandbox", {}, {"--no-sandbox"}},
+    OptionEffect{"--verbose", {}, {"--quiet"}},
+};
+
 // The options as they are written, before their parts are read.
 struct Words {
   CommandLine& command;
@@ -100,6 +123,7 @@ struct Words {
 
     app.add_option("--target", options.target,
                    "what to compile for: cpu (default), hip (a GPU alone) or cpu,hip (both)")
+        ->capture_default_str()
         ->check(one_of({"cpu", "hip", "cpu,hip"}))
         ->option_text("NAME");
     app.add_option(
@@ -116,6 +140,7 @@ struct Words {
         ->option_text("KIND");
     app.add_option("--precision", options.precision,
                    "store values between nodes as bfloat16 or float16 (float32: as the model says; the default)")
+        ->capture_default_str()
         ->check(one_of({"float32", "bfloat16", "float16"}))
         ->option_text("TYPE");
     app.add_option("--keep-float32", options.keep_float32,
@@ -235,31 +260,16 @@ struct Words {
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
     for (const std::string& size : sizes) parse_size(size, options.shape_request.sizes);
     options.emit = emits.at(emit);
-    if (insists_on_sandbox && leaves_out_sandbox) throw UsageError("--sandbox and --no-sandbox exclude each other");
     if (insists_on_sandbox || leaves_out_sandbox) options.sandbox = insists_on_sandbox;
     if (options.list_operators) return;
     if (options.model.empty()) throw UsageError("MODEL is required");
     if (options.dump_shapes == "-") options.dump_shapes = "";
     if (options.report == "-") options.report = "";
-    if ((!options.shape_request.nodes.empty() || !sizes.empty()) && !options.dump_shapes)
-      throw UsageError("--node and --at choose what --dump-shapes shows; give --dump-shapes as well");
-    if (!options.against.empty()) check_against();
-    if (!options.keep_float32.empty() && options.precision == "float32")
-      throw UsageError("--keep-float32 names exceptions of --precision; give --precision bfloat16 or float16");
     check_gpus(options);
     check_levels(options);
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
-    if (options.output.empty() && !prints_only) throw UsageError("nothing to do: give -o FILE, or --dump-shapes");
-    if (options.run_pass && !options.output.empty())
-      throw UsageError("--run-pass prints its result and compiles nothing; leave out -o");
-  }
-
-  void check_against() const {
-    if (!options.dump_shapes) throw UsageError("--against compares shapes; give --dump-shapes as well");
-    if (!options.output.empty() || options.dump_ir || options.report || options.run_pass)
-      throw UsageError(
-          "--against compares two models and compiles none; leave out -o, --report, --dump-ir and --run-pass");
-    if (!sizes.empty()) throw UsageError("--at and --against exclude each other");
+    if (options.output.empty() && !prints_only)
+      throw UsageError("nothing to do: give -o FILE, --dump-shapes, --report or --dump-ir");
   }
 };
 
@@ -278,6 +288,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   }
+  check_effects(app, effects);
   words.check();
   return std::nullopt;
 }
@@ -292,6 +303,7 @@ CommandLine parse_command_line(std::span<const std::string> given) {
   } catch (const CLI::Success& asked) {
     throw UsageError(asked.what());
   }
+  check_effects(app, effects);
   words.check();
   return command;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "support/diagnostics.h"
@@ -44,6 +45,20 @@ std::vector<std::string> with_default_values(std::span<const std::string> words,
   return result;
 }
 
+// "--report r.html": the value of such an option is not the next word, which would be taken for the model.
+void check_joined_values(std::span<const std::string> words, std::span<const OptionalValue> optional_values) {
+  for (size_t i = 0; i + 1 < words.size() && words[i] != "--"; ++i) {
+    const auto found = std::ranges::find(optional_values, words[i], &OptionalValue::option);
+    const std::string& next = words[i + 1];
+    if (found == optional_values.end() || next.starts_with("-") || (found->takes_number && is_number(next))) continue;
+    std::error_code error;
+    const bool is_model = next.ends_with(".onnx") || next.ends_with(".so") || std::filesystem::exists(next, error);
+    if (!is_model)
+      throw UsageError(
+          fmt::format("{0} {1}: a value of {0} is joined to it by '=': {0}={1}", words[i], printable(next)));
+  }
+}
+
 [[noreturn]] void refuse(const CLI::App& app, const std::vector<std::string>& remaining) {
   const auto option = std::ranges::find_if(remaining, [](const std::string& word) { return word.starts_with("-"); });
   if (option == remaining.end())
@@ -57,7 +72,47 @@ std::vector<std::string> with_default_values(std::span<const std::string> words,
                                nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
+// The value that was given, or by default.
+std::string value_of(const CLI::Option& option) {
+  return option.count() > 0 ? option.results().back() : option.get_default_str();
+}
+
+bool holds(const CLI::App& app, std::string_view condition) {
+  const size_t equals = condition.find('=');
+  const CLI::Option& option = *app.get_option(std::string(condition.substr(0, equals)));
+  if (equals == std::string_view::npos) return option.count() > 0;
+  const std::string values = "," + value_of(option) + ",";
+  return values.find(fmt::format(",{},", condition.substr(equals + 1))) != std::string::npos;
+}
+
+// "--preset monai" of "--preset=monai".
+std::string shown(std::string_view condition) {
+  std::string text(condition);
+  std::ranges::replace(text, '=', ' ');
+  return text;
+}
+
+std::string joined(const std::vector<std::string_view>& conditions) {
+  std::vector<std::string> texts;
+  std::ranges::transform(conditions, std::back_inserter(texts), shown);
+  if (texts.size() == 1) return texts.front();
+  return fmt::format("{} or {}", fmt::join(texts.begin(), texts.end() - 1, ", "), texts.back());
+}
+
 }  // namespace
+
+void check_effects(const CLI::App& app, std::span<const OptionEffect> effects) {
+  const auto is_true = [&](std::string_view condition) { return holds(app, condition); };
+  for (const OptionEffect& effect : effects) {
+    if (!holds(app, effect.option)) continue;
+    if (!effect.with.empty() && std::ranges::none_of(effect.with, is_true))
+      throw UsageError(fmt::format("{} has an effect only with {}; give that as well, or leave out {}", effect.option,
+                                   joined(effect.with), effect.option));
+    const auto found = std::ranges::find_if(effect.without, is_true);
+    if (found != effect.without.end())
+      throw UsageError(fmt::format("{} has no effect with {}; leave out one of them", effect.option, shown(*found)));
+  }
+}
 
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto fault = [words = std::move(words)](const std::string& word) {
@@ -83,6 +138,7 @@ std::string nearest_word(std::string_view word, std::span<const std::string> kno
 }
 
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values) {
+  check_joined_values(words, optional_values);
   std::vector<std::string> given = with_default_values(words, optional_values);
   std::ranges::reverse(given);  // CLI11 takes the last word first
   app.allow_extras();

@@ -18,6 +18,17 @@ struct OptionalValue {
   bool takes_number = false;
 };
 
+// An option that has an effect only beside others. What it is with or without is an option ("--volume"), or one with a
+// value, given or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words).
+struct OptionEffect {
+  std::string_view option;
+  std::vector<std::string_view> with = {};     // one of these; empty: whatever is given
+  std::vector<std::string_view> without = {};  // none of these
+};
+
+// UsageError for the first option that was given and has no effect.
+void check_effects(const CLI::App& app, std::span<const OptionEffect> effects);
+
 // The value of an option that takes one of these words.
 CLI::Validator one_of(std::vector<std::string> words);
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <new>
+#include <span>
 #include <system_error>
 
 #include "codegen/cpu/cpu_target.h"
@@ -24,7 +25,7 @@
 #include "report/shape_difference.h"
 #include "report/shapes.h"
 #include "support/diagnostics.h"
-#include "support/input_files.h"
+#include "support/list_text.h"
 #include "support/safe_file.h"
 #include "support/text.h"
 #include "toolchain/device_commands.h"
@@ -43,11 +44,16 @@ InputFiles named_inputs(const CompileRequest& request) {
   return inputs;
 }
 
+void check_output(const char* option, const std::filesystem::path& output, const InputFiles& inputs) {
+  inputs.check_output(option, output);
+  check_folder_of(option, output);
+}
+
 void check_outputs(const Options& options, const InputFiles& inputs) {
-  if (options.dump_shapes && !options.dump_shapes->empty()) inputs.check_output("--dump-shapes", *options.dump_shapes);
-  if (options.report && !options.report->empty()) inputs.check_output("--report", *options.report);
+  if (options.dump_shapes && !options.dump_shapes->empty()) check_output("--dump-shapes", *options.dump_shapes, inputs);
+  if (options.report && !options.report->empty()) check_output("--report", *options.report, inputs);
   if (options.output.empty()) return;
-  inputs.check_output("-o", options.output);
+  check_output("-o", options.output, inputs);
   if (options.emit != Emit::source) return;
   for (const char* suffix : source_suffixes) inputs.check_output("-o", options.output.string() + suffix);
 }
@@ -59,6 +65,14 @@ void check_external_files(const Options& options, const ImportedModel& model, co
 
 bool only_shows_shapes(const Options& options) {
   return options.dump_shapes && options.output.empty() && !options.dump_ir && !options.report;
+}
+
+// A model may give a reason for each of its nodes.
+void warn(const MessageSink& messages, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : std::span(warnings).first(std::min(warnings.size(), most_listed)))
+    messages(MessageKind::warning, warning);
+  if (warnings.size() > most_listed)
+    messages(MessageKind::warning, fmt::format("and {} more warnings like these", warnings.size() - most_listed));
 }
 
 // `bytes`: of the model, where it is no file.
@@ -73,7 +87,7 @@ ImportedModel import(const CompileRequest& request, const std::filesystem::path&
   // The shapes of a model that cannot be compiled can still be seen, up to the node that stops it.
   import_options.keep_unsupported = only_shows_shapes(options);
   ImportedModel model = import_model(file, import_options);
-  for (const std::string& warning : model.warnings) request.messages(MessageKind::warning, warning);
+  warn(request.messages, model.warnings);
   return model;
 }
 
@@ -140,16 +154,18 @@ void dump_difference(const CompileRequest& request, PassRunner& passes, const Im
 // A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
 void warn_of_empty_windows(const Graph& graph, const MessageSink& messages) {
   const auto is_empty = [](const Expr& dim) { return dim.is_constant(0); };
+  std::vector<std::string> warnings;
   for (const auto& node : graph.nodes()) {
     const bool has_window = std::ranges::any_of(std::array{"Conv", "MaxPool", "AveragePool", "LpPool"},
                                                 [&](const char* name) { return is_operator(node.get(), name); });
     if (!has_window || node->inputs.empty() || node->outputs.empty() || node->outputs[0] == nullptr) continue;
     const Shape &input = *node->inputs[0]->shape, &output = *node->outputs[0]->shape;
     if (std::ranges::any_of(output, is_empty) && std::ranges::none_of(input, is_empty))
-      messages(MessageKind::warning,
-               fmt::format("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
-                           node->describe(), to_string(output), to_string(input)));
+      warnings.push_back(
+          fmt::format("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
+                      node->describe(), to_string(output), to_string(input)));
   }
+  warn(messages, warnings);
 }
 
 StoragePrecision precision_of(const Options& options) {
@@ -256,18 +272,19 @@ std::string result_line(const Options& options, const Program& program, const st
 
 // Sizes that an export wrote down as numbers hold for one size of the inputs alone, which is seen in production.
 void warn_of_baked_sizes(const Graph& graph, const MessageSink& messages) {
+  std::vector<std::string> warnings;
   for (const Guard& guard : graph.guards) {
     // Equal to 0 are the rules that sizes must be multiples, or equal to each other.
     const bool is_fixed = guard.kind == Guard::Kind::equal && guard.condition.is_constant(1) &&
                           !guard.left.is_constant(0) && !guard.right.is_constant(0) &&
                           guard.left.constant().has_value() != guard.right.constant().has_value();
     if (!is_fixed) continue;
-    messages(
-        MessageKind::warning,
+    warnings.push_back(
         fmt::format("a size is baked into the model: {} must be {} ({}). Export it with dynamic shapes, or give the "
                     "inputs' dims their values with --dim",
                     printable(guard.left.to_string()), printable(guard.right.to_string()), printable(guard.reason)));
   }
+  warn(messages, warnings);
 }
 
 NarrowProducts narrow_products(const Options& options, const Graph& graph) {

@@ -14,6 +14,7 @@
 #include "run_pass.h"
 #include "support/process_end.h"
 #include "support/standard_output.h"
+#include "support/text.h"
 
 namespace {
 
@@ -74,7 +75,8 @@ std::optional<int> run(int argc, char** argv, Outcome& outcome) {
     // Before what starts threads, which would stay outside.
     if (const std::string lacks = onnxc::confine(command.options); !lacks.empty())
       print(MessageKind::detail, "no whole sandbox: " + lacks);
-    for (const std::string& lacks : {onnxc::tidy_up_on_signals(), hold_to_limits(command.options.limits)})
+    const std::string start = fmt::format("onnxc: error: {}: ", onnxc::quote(command.options.model.string()));
+    for (const std::string& lacks : {onnxc::tidy_up_on_signals(start), hold_to_limits(command.options.limits)})
       if (!lacks.empty()) print(MessageKind::warning, lacks);
   });
   if (ended || !outcome.succeeded()) return ended;

@@ -41,6 +41,33 @@ TEST(CommandWords, ANearMissGetsASuggestion) {
                                               "expected")));
 }
 
+TEST(CommandWords, AnOptionWithoutEffectIsRefused) {
+  const auto refused = [](std::vector<std::string> words) { return [=] { options_of(words); }; };
+  EXPECT_THAT(refused({"m.onnx", "-o", "m.so", "--gpu-arch", "gfx942"}),
+              ThrowsMessage<UsageError>(StrEq("--gpu-arch has an effect only with --target hip; give that as well, or "
+                                              "leave out --gpu-arch")));
+  EXPECT_THAT(refused({"m.onnx", "-o", "m.so", "--keep-float32", "a"}),
+              ThrowsMessage<UsageError>(StrEq("--keep-float32 has an effect only with --precision bfloat16 or "
+                                              "--precision float16; give that as well, or leave out --keep-float32")));
+  EXPECT_THAT(refused({"m.onnx", "-o", "m.so", "--sandbox", "--no-sandbox"}),
+              ThrowsMessage<UsageError>(StrEq("--sandbox has no effect with --no-sandbox; leave out one of them")));
+  // One word of a list, and a value by default.
+  EXPECT_TRUE(options_of({"m.onnx", "-o", "m.so", "--target", "cpu,hip", "--gpu-arch", "gfx942"}).for_gpu());
+  EXPECT_EQ(options_of({"m.onnx", "-o", "m.so", "--march", "x86-64-v3"}).marches.front(), "x86-64-v3");
+  EXPECT_THAT(refused({"m.onnx", "-o", "m.so", "--target", "hip", "--march", "x86-64-v3"}),
+              ThrowsMessage<UsageError>(testing::HasSubstr("--march has an effect only with --target cpu")));
+}
+
+TEST(CommandWords, AValueThatIsNotJoinedIsNoModel) {
+  const auto refused = [](std::vector<std::string> words) { return [=] { options_of(words); }; };
+  EXPECT_THAT(refused({"m.onnx", "--report", "r.html"}),
+              ThrowsMessage<UsageError>(StrEq("--report r.html: a value of --report is joined to it by '=': "
+                                              "--report=r.html")));
+  EXPECT_THAT(refused({"--dump-ir", "lower", "m.onnx"}),
+              ThrowsMessage<UsageError>(testing::HasSubstr("--dump-ir=lower")));
+  EXPECT_EQ(options_of({"--report", "m.onnx"}).model, "m.onnx");
+}
+
 TEST(CommandWords, TheNearestWord) {
   const std::array<std::string, 3> known = {"--report", "--dim", "--march"};
   EXPECT_EQ(nearest_word("--reprot", known), "--report");

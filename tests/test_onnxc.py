@@ -109,7 +109,7 @@ def test_help_names_every_option() -> None:
     ("words", "message"),
     [
         ([], "MODEL is required"),
-        (["model.onnx"], "nothing to do: give -o FILE, or --dump-shapes"),
+        (["model.onnx"], "nothing to do: give -o FILE, --dump-shapes, --report or --dump-ir"),
         (["model.onnx", "--emit", "exe"], "onnxc: error: --emit: 'exe' is none of: ir obj so source"),
         (["model.onnx", "-O", "4"], "Value 4 not in range 0 to 3"),
         (["model.onnx", "-o", "m.so", "--dim", "N"], "--dim N: NAME=4 or NAME=1..8 is expected"),
@@ -122,6 +122,15 @@ def test_mistakes_on_the_command_line(words: list[str], message: str) -> None:
     done = onnxc(*words, code=2)
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def test_a_folder_that_does_not_exist_is_told_before_the_work(tmp_path: Path) -> None:
+    """The model does not exist either, and is not looked at."""
+    missing = tmp_path / "none"
+    for option in ("-o", "--report=", "--dump-shapes="):
+        words = [f"{option}{missing / 'x'}"] if option.endswith("=") else [option, missing / "x"]
+        message = onnxc("missing.onnx", *words, code=1).stderr
+        assert f"'{missing / 'x'}': there is no folder '{missing}'; make it first" in message
 
 
 def test_dump_shapes_as_a_table(model: Path) -> None:

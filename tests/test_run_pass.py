@@ -149,5 +149,5 @@ def test_mistakes(model: Path, tmp_path: Path) -> None:
     assert "a buffer such as b0 is expected" in onnxc("--run-pass", "fuse_nests", model, code=1).stderr
     assert "cannot open" in onnxc("--run-pass", "fuse_nests", tmp_path / "none.txt", code=1).stderr
     message = onnxc("--run-pass", "fuse_nests", model, "-o", tmp_path / "m.so", code=2).stderr
-    assert "--run-pass prints its result and compiles nothing; leave out -o" in message
+    assert "--run-pass has no effect with --output; leave out one of them" in message
     assert "MODEL is required" in onnxc("--run-pass", "fuse_nests", code=2).stderr

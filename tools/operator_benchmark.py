@@ -8,51 +8,13 @@ surrounds them.
 """
 
 import argparse
-import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
-from numpy.typing import NDArray
-from onnx import helper, numpy_helper
 
-import onnxc
+from tools.operator_timing import Array, Operator, measure
 
-Array = NDArray[Any]
 RANDOM = np.random.default_rng(0)
-
-
-@dataclass(frozen=True)
-class Operator:
-    """One node. Inputs are of the model; constants follow them, and one without an array is left out."""
-
-    type: str
-    inputs: dict[str, Array]
-    constants: dict[str, Array | None] = field(default_factory=dict)
-    outputs: int = 1
-    opset: int = 20
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-    def model(self, has_free_dims: bool) -> onnx.ModelProto:
-        def info(name: str, array: Array) -> onnx.ValueInfoProto:
-            dims = [f"{name}{axis}" for axis in range(array.ndim)] if has_free_dims else list(array.shape)
-            return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), dims)
-
-        names = [*self.inputs, *(name if array is not None else "" for name, array in self.constants.items())]
-        outputs = [f"y{i}" for i in range(self.outputs)]
-        graph = helper.make_graph(
-            [helper.make_node(self.type, names, outputs, **self.attributes)],
-            "operator",
-            [info(name, array) for name, array in self.inputs.items()],
-            [helper.make_empty_tensor_value_info(name) for name in outputs],
-            [numpy_helper.from_array(array, name) for name, array in self.constants.items() if array is not None],
-        )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
 
 
 def normal(*shape: int) -> Array:
@@ -200,39 +162,6 @@ OPERATORS = {
         "Conv", {"x": normal(1, 16, 16, 24, 20), "w": normal(16, 16, 3, 3, 3)}, attributes={"pads": [1] * 6}
     ),
 }
-
-
-@dataclass(frozen=True)
-class Times:
-    """The least of each, in ms."""
-
-    onnxc: float
-    onnxruntime: float
-
-
-def measure(operator: Operator, has_free_dims: bool, seconds: float) -> Times:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "operator.onnx"
-        onnx.save(operator.model(has_free_dims), path)
-        model = onnxc.compile(path, threads=1)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        peer = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    runs: list[Callable[[], Any]] = [
-        lambda: model.run(None, operator.inputs),
-        lambda: peer.run(None, operator.inputs),
-    ]
-    for got, wanted in zip(runs[0](), runs[1](), strict=True):
-        if got.shape != wanted.shape:
-            raise AssertionError(f"{operator.type}: {got.shape} for {wanted.shape}")
-    least = [float("inf")] * 2
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        for which, run in enumerate(runs):
-            begin = time.perf_counter()
-            run()
-            least[which] = min(least[which], time.perf_counter() - begin)
-    return Times(1e3 * least[0], 1e3 * least[1])
 
 
 def main() -> None:

@@ -16,9 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
-from onnx.backend.base import Backend, BackendRep, namedtupledict
+
+from onnxc import packages
+
+try:
+    import onnx
+    from onnx import helper, numpy_helper
+    from onnx.backend.base import Backend, BackendRep, namedtupledict
+except ModuleNotFoundError as error:
+    raise packages.missing(error, "onnxc.backend", __name__ == "__main__") from None
 
 from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError

@@ -4,7 +4,7 @@ The key is the model's bytes, its external data (by name, size and time), the op
 folder is $ONNXC_MODEL_CACHE, by default onnxc/models in $XDG_CACHE_HOME or ~/.cache; an empty $ONNXC_MODEL_CACHE keeps
 nothing. Beyond $ONNXC_MODEL_CACHE_BYTES (4 GiB) what was opened longest ago is removed.
 
-    python -m onnxc.cache            # what is kept
+    python -m onnxc.cache            # what is kept: the last opening, the size, the model and the options
     python -m onnxc.cache --clear    # removes it
 """
 
@@ -12,6 +12,8 @@ import argparse
 import hashlib
 import os
 import re
+import shlex
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -81,8 +83,32 @@ def make_room(where: Path) -> None:
     for _, size, file in files[:-1]:
         if total <= most:
             return
-        file.unlink(missing_ok=True)
+        remove(file)
         total -= size
+
+
+def _record(file: Path) -> Path:
+    """Beside a compiled model, for people: what it was made of."""
+    return file.with_suffix(".txt")
+
+
+def describe(file: Path, model: Path | bytes, options: Sequence[str]) -> None:
+    """Notes what a compiled model was made of."""
+    name = str(model.absolute()) if isinstance(model, Path) else f"{len(model)} bytes of memory"
+    _record(file).write_text(shlex.join([name, *options]))
+
+
+def description(file: Path) -> str:
+    """What describe noted; onnxruntime's provider notes nothing."""
+    try:
+        return _record(file).read_text()
+    except OSError:
+        return file.stem
+
+
+def remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    _record(file).unlink(missing_ok=True)
 
 
 def _files(where: Path) -> list[tuple[int, int, Path]]:
@@ -106,7 +132,7 @@ def clear() -> int:
     files = _files(where) if where else []
     refusals = where.glob(f"{'[0-9a-f]' * 64}.refused.json") if where else ()
     for path in (*(file for _, _, file in files), *refusals):
-        path.unlink(missing_ok=True)
+        remove(path)
     return len(files)
 
 
@@ -122,8 +148,9 @@ def main(words: Sequence[str] | None = None) -> None:
         return
     where = folder()
     files = _files(where) if where else []
-    for _, size, file in reversed(files):
-        print(f"{size / 1e6:9.1f} MB  {file.stem}")
+    for opened, size, file in reversed(files):
+        date = time.strftime("%Y-%m-%d %H:%M", time.localtime(opened / 1e9))
+        print(f"{date} {size / 1e6:9.1f} MB  {description(file)}")
     print(f"{counted(len(files))}, {sum(size for _, size, _ in files) / 1e6:.1f} MB in {where or 'no folder'}")
 
 

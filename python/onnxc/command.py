@@ -12,6 +12,9 @@ from pathlib import Path
 from onnxc import library
 from onnxc.errors import CompileError, OnnxcError
 
+# When the package is imported: two threads that ask sysconfig first fail (AttributeError: 'userbase').
+_ENVIRONMENTS = tuple(Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user"))
+
 
 def target_options(device: str) -> list[str]:
     """What a model must be compiled with to run on the device."""
@@ -25,7 +28,7 @@ def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL
     try:
         content = model.read_bytes() if isinstance(model, Path) else model
     except OSError as error:
-        raise OnnxcError(f"cannot read {model!r}: {error.strerror}") from error
+        raise OnnxcError(f"cannot read {str(model)!r}: {error.strerror}") from error
     beside = model.parent if isinstance(model, Path) else Path()
     kept = cache.folder()
     name = cache.key(content, beside, Path(_find_command()), options) if kept else None
@@ -35,14 +38,15 @@ def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="onnxc-", dir=kept if name else None) as folder:
+        file = model if isinstance(model, Path) else Path(folder) / "model.onnx"
         if isinstance(model, bytes):
-            model = Path(folder) / "model.onnx"
-            model.write_bytes(content)
-        shared_object = Path(folder) / f"{model.stem}.so"
-        execute(model, shared_object, options)
+            file.write_bytes(content)
+        shared_object = Path(folder) / f"{file.stem}.so"
+        execute(file, shared_object, options)
         if name is None or kept is None:
             return library.load(shared_object)
         shared_object = shared_object.replace(kept / f"{name}.so")
+        cache.describe(shared_object, model, options)
     cache.make_room(kept)
     return library.load(shared_object)
 
@@ -90,8 +94,7 @@ def _find_command() -> str:
     """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH."""
     folder = os.environ.get("ONNXC_BIN")
     source_tree = Path(__file__).resolve().parents[2] / "build" / "bin"
-    environments = [Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user")]
-    places = [Path(folder)] if folder else [source_tree, *environments]
+    places = [Path(folder)] if folder else [source_tree, *_ENVIRONMENTS]
     for place in places:
         if (place / "onnxc").is_file():
             return str(place / "onnxc")

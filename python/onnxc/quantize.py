@@ -21,23 +21,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper, version_converter
-from onnxruntime import quantization
+
+from onnxc import packages
+
+try:
+    import onnx
+    from onnx import numpy_helper, version_converter
+    from onnxruntime import quantization
+except ModuleNotFoundError as error:
+    raise packages.missing(error, "onnxc.quantize", __name__ == "__main__") from None
 
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import OnnxcError
-from onnxc.float32 import has_narrow_types, in_float32
+from onnxc.graphs.float32 import has_narrow_types, in_float32
 from onnxc.input_files import check_outputs, files_of_model
 
 Array = NDArray[Any]
 Feeds = dict[str, Array]
 
 HELD_BACK = 5  # one sample of so many
-
-
 LEAST_OPSET = 13  # DequantizeLinear with an axis
 
 

@@ -21,14 +21,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import helper
+
+from onnxc import packages
+
+try:
+    import onnx
+    import onnxruntime  # noqa: F401, for onnxc.reference
+    from onnx import helper
+except ModuleNotFoundError as error:
+    raise packages.missing(error, "onnxc.reduce", __name__ == "__main__") from None
 
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
 from onnxc.errors import CompileError, RunError
+from onnxc.graphs.reduction import Array, Feeds, Part, Search, Test
 from onnxc.input_files import check_outputs, files_of_model
-from onnxc.reduction import Array, Feeds, Part, Search, Test
 
 # ------------------------------------------------------------------------------------------------------- what fails
 

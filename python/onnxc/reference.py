@@ -15,10 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
 from numpy.typing import NDArray
-from onnx import numpy_helper
+
+from onnxc import packages
+
+try:
+    import onnx
+    import onnxruntime
+    from onnx import numpy_helper
+except ModuleNotFoundError as error:
+    raise packages.missing(error, "onnxc.reference", __name__ == "__main__") from None
 
 Array = NDArray[Any]
 

@@ -32,13 +32,13 @@ class SlidingWindow:
     overlap: of neighbouring windows, 0 to below 1, a number or one an axis.
     mode: "constant" or "gaussian", the importance of a window's voxels; sigma_scale is the Gaussian's sigma in windows.
     padding_mode: "constant" (with cval), "reflect", "replicate" or "circular".
-    sw_batch_size: windows in a run; None: one, or up to eight that are smaller than 64^3 where the model takes them.
+    sw_batch_size: windows in a run; None and 0: one, or up to eight smaller than 64^3 if the model takes them.
     output: what is made of the blended values: "values", "softmax", "sigmoid" or "labels" (their argmax, of the
         smallest unsigned type, with one channel; of one channel, where it is above 0); for models of several outputs
         also a mapping of their names to these or "nothing".
     mirror_axes: spatial axes along which every window runs mirrored too, in all combinations, averaged.
     fixed: the inputs that are the same for each window, by name.
-    slab_axis: the axis along which finished slices leave memory; by default the one that needs least.
+    slab_axis: the axis along which finished slices leave memory; None and -1: the one that needs least.
     progress: called with the windows that are done and their number, for each image; True: tqdm's bar, where tqdm is
         installed.
     threads: of sessions that are opened here.
@@ -47,13 +47,13 @@ class SlidingWindow:
     cache_roi_weight_map, cpu_thresh, buffer_steps, buffer_dim: MONAI's, without an effect on the result: none here.
     with_coord: False, since a compiled model takes no coordinates of windows.
 
-    Raises ArgumentError, a ValueError, for what of these cannot be done.
+    Raises ArgumentError, a ValueError, for each of these that cannot be done.
     """
 
     def __init__(
         self,
         model: str | Path | InferenceSession | Sequence[str | Path | InferenceSession],
-        roi_size: Sequence[int | None] | int,
+        roi_size: Sequence[int | None] | int | None,
         overlap: Sequence[float] | float = 0.25,
         mode: str = "constant",
         sigma_scale: Sequence[float] | float = 0.125,
@@ -86,28 +86,24 @@ class SlidingWindow:
             )
         models = [model] if isinstance(model, (str, Path, InferenceSession)) else list(model)
         if not models:
-            raise OnnxcError("a sliding window needs a model")
+            raise ArgumentError("model is an empty list: a sliding window needs a model")
         self.sessions = [m if isinstance(m, InferenceSession) else InferenceSession(m, threads=threads) for m in models]
         _check_sw_device(sw_device, self.sessions)
         self.device = device
-        self.roi_size = roi_size
-        self.overlap = overlap
-        self.mode = _choice("mode", mode, ("constant", "gaussian"))
-        self.sigma_scale = sigma_scale
-        self.padding_mode = _choice("padding_mode", padding_mode, ("constant", "reflect", "replicate", "circular"))
-        self.sw_batch_size = sw_batch_size
-        self.cval = cval
-        self.mirror_axes = tuple(mirror_axes)
         self.fixed = dict(fixed or {})
-        self.slab_axis = slab_axis
+        self.rank = _rank(self.sessions[0], self.fixed)
+        self.roi_size = _per_axis("roi_size", roi_size, self.rank)
+        self.overlap = _per_axis("overlap", overlap, self.rank)
+        self.mode = _choice("mode", mode, ("constant", "gaussian"))
+        self.sigma_scale = _per_axis("sigma_scale", sigma_scale, self.rank)
+        self.padding_mode = _choice("padding_mode", padding_mode, ("constant", "reflect", "replicate", "circular"))
+        self.sw_batch_size = sw_batch_size or 0
+        self.cval = cval
+        self.mirror_axes = [axis + self.rank if axis < 0 else axis for axis in mirror_axes]
+        self.slab_axis = -1 if slab_axis is None else slab_axis
         self.progress = progress
-        names = [info.name for info in self.sessions[0].get_outputs()]
-        self.output = dict.fromkeys(names, output) if isinstance(output, str) else dict(output)
-        unknown = [name for name in self.output if name not in names]
-        if unknown:
-            raise OnnxcError(f"the model gives the outputs {names}; unknown: {unknown}")
-        for what in self.output.values():
-            _choice("output", what, ("values", "softmax", "sigmoid", "labels", "nothing"))
+        self.output = _written(output, [info.name for info in self.sessions[0].get_outputs()])
+        self._check_numbers(mirror_axes)
         self.summary: VolumeSummary | None = None  # of the last image
 
     def __call__(self, inputs: Any, network: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +127,7 @@ class SlidingWindow:
         self._check_axes(volume)
         if volume.shape[0] == 0:
             raise OnnxcError("the batch has no volume")
-        settings = self._settings(volume.ndim - 2)
+        settings = self._settings()
         images = []
         axes: Mapping[str, Sequence[ResultAxis]] = {}
         for image in volume:
@@ -158,29 +154,60 @@ class SlidingWindow:
                 f"{len(info.shape)}: expected [batch, channels, axes...] with {len(info.shape) - 2} spatial axes{hint}"
             )
 
-    def _settings(self, rank: int) -> WindowSettings:
-        window = [self.roi_size] * rank if isinstance(self.roi_size, int) else list(self.roi_size)
-        for name, values in (("roi_size", window), ("overlap", self.overlap), ("sigma_scale", self.sigma_scale)):
-            if isinstance(values, Sequence) and len(values) != rank:
-                raise OnnxcError(
-                    f"{name} has {len(values)} numbers, and the volume {rank} spatial axes: give one for each, or one "
-                    "number for all"
-                )
-        axes = [axis + rank if axis < 0 else axis for axis in self.mirror_axes]
-        if any(axis < 0 or axis >= rank for axis in axes):
-            raise OnnxcError(f"mirror_axes are {self.mirror_axes}, and the volume has {rank} spatial axes")
+    def _check_numbers(self, mirror_axes: Sequence[int]) -> None:
+        axes = f"and a window has {self.rank} spatial axes: expected"
+        for is_right, found, expected in (
+            (all(0 <= each < 1 for each in self.overlap), f"overlap is {self.overlap}", "0 or more, and below 1"),
+            (all(each > 0 for each in self.sigma_scale), f"sigma_scale is {self.sigma_scale}", "more than 0"),
+            (self.sw_batch_size >= 0, f"sw_batch_size is {self.sw_batch_size}", "at least 1, or None"),
+        ):
+            if not is_right:
+                raise ArgumentError(f"{found}, expected {expected}")
+        if not all(0 <= axis < self.rank for axis in self.mirror_axes):
+            raise ArgumentError(f"mirror_axes are {tuple(mirror_axes)}, {axes} {-self.rank} to {self.rank - 1}")
+        if not -1 <= self.slab_axis < self.rank:
+            raise ArgumentError(f"slab_axis is {self.slab_axis}, {axes} 0 to {self.rank - 1}, or None")
+
+    def _settings(self) -> WindowSettings:
         return WindowSettings(
-            window=[max(0, size or 0) for size in window],
-            overlap=_per_axis(self.overlap, rank),
+            window=[max(0, size or 0) for size in self.roi_size],
+            overlap=[float(each) for each in self.overlap],
             importance=self.mode,
-            sigma_scale=_per_axis(self.sigma_scale, rank),
+            sigma_scale=[float(each) for each in self.sigma_scale],
             padding=self.padding_mode,
             padding_value=self.cval,
-            batch=self.sw_batch_size or 0,
-            mirrored_axes=axes,
-            slab_axis=-1 if self.slab_axis is None else self.slab_axis,
+            batch=self.sw_batch_size,
+            mirrored_axes=self.mirror_axes,
+            slab_axis=self.slab_axis,
             written=self.output,
         )
+
+
+def _rank(session: InferenceSession, fixed: Mapping[str, Array]) -> int:
+    """The number of spatial axes, of the one input that is cut into windows."""
+    inputs = session.get_inputs()
+    names = [info.name for info in inputs]
+    if unknown := [name for name in fixed if name not in names]:
+        raise ArgumentError(f"fixed has {unknown}, and the model takes the inputs {names}")
+    windowed = [info for info in inputs if info.name not in fixed]
+    if len(windowed) != 1:
+        found = [info.name for info in windowed]
+        raise ArgumentError(f"one input is cut into windows, and these are not fixed: {found}; expected one of {names}")
+    rank = len(windowed[0].shape) - 2
+    if not 1 <= rank <= 3:
+        raise ArgumentError(
+            f"the model's input {windowed[0].name!r} has {rank + 2} axes, expected [windows, channels, 1 to 3 axes]"
+        )
+    return rank
+
+
+def _written(output: str | Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """What is made of each output."""
+    made = dict.fromkeys(names, output) if isinstance(output, str) else dict(output)
+    if unknown := [name for name in made if name not in names]:
+        raise ArgumentError(f"output has {unknown}, and the model gives the outputs {list(names)}")
+    kinds = ("values", "softmax", "sigmoid", "labels", "nothing")
+    return {name: _choice("output", what, kinds) for name, what in made.items()}
 
 
 def _kind_and_number(device: Any) -> tuple[str, int]:
@@ -224,12 +251,20 @@ def _choice(name: str, value: str, known: tuple[str, ...]) -> str:
     # MONAI's own constants are strings with a value.
     text = str(getattr(value, "value", value)).lower()
     if text not in known:
-        raise OnnxcError(f"{name} is {value!r}, and it is one of {', '.join(known)}")
+        raise ArgumentError(f"{name} is {value!r}, expected one of {', '.join(known)}")
     return text
 
 
-def _per_axis(value: Sequence[float] | float, rank: int) -> list[float]:
-    return [float(v) for v in value] if isinstance(value, Sequence) else [float(value)] * rank
+def _per_axis(name: str, value: Any, rank: int) -> list[Any]:
+    """A number for each axis."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence | np.ndarray):
+        return [value] * rank
+    if len(value) != rank:
+        raise ArgumentError(
+            f"{name} has {len(value)} numbers, and a window {rank} spatial axes: give one for each, or one number "
+            "for all"
+        )
+    return list(value)
 
 
 def _numpy(values: Any) -> Array:

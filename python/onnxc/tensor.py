@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onnxc import abi, dlpack, dtypes, hip_memory
+from onnxc import abi, dtypes
 from onnxc.errors import OnnxcError
+from onnxc.memory import dlpack, hip_memory
 
 Array = NDArray[Any]
 

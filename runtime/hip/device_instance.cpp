@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "hip/callers_value.h"
 #include "hip/window_transfers.h"
 #include "host/step_walk.h"
 
@@ -14,24 +15,6 @@ namespace {
 constexpr int64_t device_alignment = 256;  // of hipMalloc's memory; covers a cache line and every element type
 
 int64_t aligned(int64_t bytes) { return (bytes + device_alignment - 1) / device_alignment * device_alignment; }
-
-// What a caller gave for a buffer; nothing for those that are not the caller's.
-struct CallersValue {
-  CallersValue(const DeviceRun& run, const BufferDescription& buffer) {
-    if (buffer.kind == BufferKind::input) {
-      data = run.inputs[buffer.index].data;
-      is_on_host = run.inputs[buffer.index].device == ONNXC_CPU;
-    } else if (buffer.kind == BufferKind::output) {
-      data = run.output_data[buffer.index];
-      is_on_host = run.outputs[buffer.index].device == ONNXC_CPU;
-    }
-  }
-  // Whether kernels work on a copy: they read and write up to 16 bytes at once.
-  bool is_copied() const { return is_on_host || reinterpret_cast<uintptr_t>(data) % callers_alignment != 0; }
-
-  void* data = nullptr;
-  bool is_on_host = false;
-};
 
 // Whether a run's launches depend on what the host reads in between.
 bool host_decides(const DeviceProgram& program) {

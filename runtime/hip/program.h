@@ -48,9 +48,6 @@ struct DeviceProgram {
   const DeviceBackend* backend;  // runtime/hip
 };
 
-// Of the addresses of inputs and outputs that kernels read and write as they lie: the most bytes of one access.
-inline constexpr uintptr_t callers_alignment = 16;
-
 // More blocks would only wait in the queue: an MI300X holds 304 times 32 wavefronts.
 inline constexpr int64_t most_blocks = int64_t{1} << 20;
 

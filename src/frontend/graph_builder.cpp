@@ -10,6 +10,7 @@
 #include "frontend/signature.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -73,10 +74,9 @@ std::vector<std::string> GraphBuilder::choose_outputs() const {
   user_check(!all.empty(), "the graph has no outputs");
   for (const std::string& wanted : options_.outputs) {
     if (std::ranges::find(all, wanted) != all.end()) continue;
-    std::string known;
-    for (const std::string& name : all) known += (known.empty() ? "" : ", ") + printable(name);
-    throw UsageError(
-        fmt::format("--outputs: the model has no output {}; it has: {}", quote(wanted), printable(known, 2000)));
+    std::vector<std::string> known;
+    for (const std::string& name : all) known.push_back(printable(name));
+    throw UsageError(fmt::format("--outputs: the model has no output {}; it has: {}", quote(wanted), list_text(known)));
   }
   return options_.outputs.empty() ? all : options_.outputs;
 }

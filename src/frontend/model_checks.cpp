@@ -168,8 +168,11 @@ OpsetVersions read_opset_imports(const google::protobuf::RepeatedPtrField<onnx::
   for (const onnx::OperatorSetIdProto& import : imports) {
     const std::string domain = normal_domain(import.domain());
     const int64_t version = import.version();
-    user_check(versions.emplace(domain, version).second, "{} imports the operator set {} twice", what,
-               domain_text(domain));
+    // skl2onnx writes the same one twice.
+    const auto [imported, is_new] = versions.emplace(domain, version);
+    user_check(is_new || imported->second == version,
+               "{} imports the operator set {} twice, as version {} and as version {}; one is expected", what,
+               domain_text(domain), imported->second, version);
     user_check(version >= 1, "{} imports version {} of the operator set {}; versions start at 1", what, version,
                domain_text(domain));
     const auto range = known_ranges.find(domain);

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
+#include <tuple>
 
 #include "frontend/file/onnx_names.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -61,13 +64,21 @@ void UnsupportedNodes::add(const Origin& origin, const onnx::OpSchema* schema) {
 void UnsupportedNodes::add(const Origin& origin, std::string reason) { nodes_.push_back({origin, std::move(reason)}); }
 
 std::string UnsupportedNodes::report() const {
-  std::string text =
-      nodes_.size() == 1 ? "1 node cannot be compiled:" : fmt::format("{} nodes cannot be compiled:", nodes_.size());
-  for (const auto& [origin, reason] : nodes_)
-    text += fmt::format("\n  {}: {} of {} version {}{}: {}", quote(origin.name), printable(origin.type),
-                        domain_text(origin.domain), origin.version,
-                        origin.place.is_known() ? ", " + origin.place.describe() : "", reason);
-  return text;
+  // Of a long list the first node of each operator comes first: these are what its reader has to know.
+  std::vector<std::string> first, others;
+  std::set<std::tuple<std::string, std::string, std::string>> seen;
+  for (const auto& [origin, reason] : nodes_) {
+    const bool is_first = seen.emplace(origin.type, origin.domain, reason).second;
+    std::vector<std::string>& lines = is_first || nodes_.size() <= most_listed ? first : others;
+    lines.push_back(fmt::format("{}: {} of {} version {}{}: {}", quote(origin.name), printable(origin.type),
+                                domain_text(origin.domain), origin.version,
+                                origin.place.is_known() ? ", " + origin.place.describe() : "", reason));
+  }
+  const bool is_long = !others.empty();
+  first.insert(first.end(), others.begin(), others.end());
+  return fmt::format("{} node{} cannot be compiled{}:\n  {}", nodes_.size(), nodes_.size() == 1 ? "" : "s",
+                     is_long ? fmt::format(", of {} operator{}", seen.size(), seen.size() == 1 ? "" : "s") : "",
+                     list_text(first, "\n  "));
 }
 
 }  // namespace onnxc

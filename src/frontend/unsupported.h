@@ -22,7 +22,7 @@ class UnsupportedNodes {
   void add(const Origin& origin, std::string reason);
 
   bool empty() const { return nodes_.empty(); }
-  // One line a node: name, operator, domain and version, why, and what would help.
+  // One line a node: name, operator, domain and version, why, and what would help. Ten lines of many nodes.
   std::string report() const;
 
  private:

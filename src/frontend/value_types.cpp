@@ -1,9 +1,13 @@
 #include "frontend/value_types.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "frontend/file/onnx_names.h"
 #include "ir/expr/parser.h"
 #include "support/checked.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -11,16 +15,66 @@ namespace {
 
 using onnx::TensorShapeProto;
 
-Expr named_dim(const std::string& text, SymbolTable& symbols) {
-  return parse_expr(text, [&](std::string_view name) { return symbols.named(std::string(name)); });
+// The dim that a text stands for, and whether there is a name in it.
+struct NamedDim {
+  Expr size;
+  bool has_name = false;
+};
+
+NamedDim named_dim(const std::string& text, SymbolTable& symbols) {
+  NamedDim dim;
+  dim.size = parse_expr(text, [&](std::string_view name) {
+    dim.has_name = true;
+    return symbols.named(std::string(name));
+  });
+  return dim;
 }
 
-// "?" is how some exporters say that they do not know: two of them need not be equal.
-bool has_name(const TensorShapeProto::Dimension& dim) {
-  return dim.has_dim_param() && !dim.dim_param().empty() && dim.dim_param() != "?";
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view spaces = " \t\n\r";
+  text.remove_prefix(std::min(text.find_first_not_of(spaces), text.size()));
+  return text.substr(0, text.find_last_not_of(spaces) + 1);
+}
+
+// How exporters say that they do not know a dim: two of them need not be equal.
+bool is_unknown(const TensorShapeProto::Dimension& dim) {
+  if (dim.has_dim_value()) return dim.dim_value() == -1;
+  const std::string_view text = trimmed(dim.dim_param());
+  return text.empty() || text == "?" || text == "-1" || text == "None";
+}
+
+// -1 is no size, and what it means is known all the same.
+bool is_minus_one(const TensorShapeProto::Dimension& dim) {
+  return is_unknown(dim) && (dim.has_dim_value() || trimmed(dim.dim_param()) == "-1");
+}
+
+// A dim of an input that the file knows, by number or by name. `what` names it in warnings.
+Expr read_known_dim(const TensorShapeProto::Dimension& dim, SymbolTable& symbols, const std::string& what,
+                    std::vector<std::string>& warnings) {
+  if (dim.has_dim_value()) {
+    user_check(dim.dim_value() >= 0, "{} is negative; a dim that may change needs a name (dim_param)", dim.dim_value());
+    return dim.dim_value();
+  }
+  const NamedDim named = named_dim(dim.dim_param(), symbols);
+  if (named.has_name) return named.size;
+  const std::string text = quote(dim.dim_param());
+  user_check(named.size.constant().value_or(0) >= 0,
+             "its name is {}, a negative number; a dim that may change needs a name that is not a number", text);
+  warnings.push_back(fmt::format("{} has the name {}, and is taken as this size", what, text));
+  return named.size;
 }
 
 }  // namespace
+
+void SymbolTable::reserve(const std::string& text) {
+  try {
+    parse_expr(text, [&](std::string_view name) -> Expr {
+      reserved_.emplace(name);
+      return Symbol::dim(std::string(name));
+    });
+  } catch (const UserError&) {  // which read_input_shape tells of
+  }
+}
 
 Expr SymbolTable::named(const std::string& name) {
   const auto known = symbols_.find(name);
@@ -40,10 +94,10 @@ Expr SymbolTable::unnamed(std::string name) {
 void SymbolTable::check_bounds_used() const {
   for (const auto& [name, bounds] : bounds_) {
     if (symbols_.contains(name)) continue;
-    std::string known;
-    for (const auto& [symbol, value] : symbols_) known += (known.empty() ? "" : ", ") + printable(symbol);
+    std::vector<std::string> known;
+    for (const auto& [symbol, value] : symbols_) known.push_back(printable(symbol));
     throw UsageError(fmt::format("--dim {}: the inputs have no dim of this name; they have: {}", printable(name),
-                                 known.empty() ? "no named dims" : known));
+                                 known.empty() ? "no named dims" : list_text(known)));
   }
 }
 
@@ -60,20 +114,14 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
   for (int i = 0; i < type.shape().dim_size(); ++i) {
     const TensorShapeProto::Dimension& dim = type.shape().dim(i);
     try {
-      const bool is_unknown = dim.has_dim_value() && dim.dim_value() == -1;
-      if (is_unknown)
-        warnings.push_back(
-            fmt::format("{}: its dim {} is -1, which is no size; it is taken as one that may change", what, i));
-      if (dim.has_dim_value() && !is_unknown) {
-        user_check(dim.dim_value() >= 0, "{} is negative; a dim that may change needs a name (dim_param)",
-                   dim.dim_value());
-        shape.emplace_back(dim.dim_value());
-        if (dim.dim_value() != 0) known_bytes = checked_multiply(known_bytes, dim.dim_value());
-      } else if (has_name(dim)) {
-        shape.push_back(named_dim(dim.dim_param(), symbols));
-      } else {
+      const std::string its_dim = fmt::format("{}: its dim {}", what, i);
+      if (is_minus_one(dim))
+        warnings.push_back(its_dim + " is -1, which is no size; it is taken as one that may change");
+      if (is_unknown(dim))
         shape.push_back(symbols.unnamed(fmt::format("{}_dim{}", input.name(), i)));
-      }
+      else
+        shape.push_back(read_known_dim(dim, symbols, its_dim, warnings));
+      if (const int64_t size = shape.back().constant().value_or(0)) known_bytes = checked_multiply(known_bytes, size);
     } catch (const UserError& error) {
       user_error("{}, dim {}: {}", what, i, error.what());
     }
@@ -98,16 +146,16 @@ std::optional<Shape> read_declared_shape(const onnx::ValueInfoProto& value, Symb
   if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) return std::nullopt;
   Shape shape;
   for (const TensorShapeProto::Dimension& dim : value.type().tensor_type().shape().dim()) {
-    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+    if (is_unknown(dim) || dim.dim_value() < 0) {
+      shape.emplace_back(Symbol::dim("?"));
+    } else if (dim.has_dim_value()) {
       shape.emplace_back(dim.dim_value());
-    } else if (has_name(dim)) {
+    } else {
       try {
-        shape.push_back(named_dim(dim.dim_param(), symbols));
+        shape.push_back(named_dim(dim.dim_param(), symbols).size);
       } catch (const UserError&) {
         return std::nullopt;  // the text is no expression: there is nothing to compare with
       }
-    } else {
-      shape.emplace_back(Symbol::dim("?"));
     }
   }
   return shape;

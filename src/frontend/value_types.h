@@ -20,8 +20,8 @@ class SymbolTable {
   // `bounds` are what the user says of symbols (ImportOptions::dims).
   explicit SymbolTable(std::map<std::string, Bounds> bounds) : bounds_(std::move(bounds)) {}
 
-  // Keeps a name for a dim_param, so that no unnamed dim is called so.
-  void reserve(const std::string& name) { reserved_.insert(name); }
+  // Keeps the names in a dim_param, so that no unnamed dim is called so.
+  void reserve(const std::string& text);
   // The symbol of a name, or its number where the user gave one.
   Expr named(const std::string& name);
   // A new symbol with a name like this that nothing else has.

@@ -7,6 +7,7 @@
 #include "provider/model_writer.h"
 #include "provider/partition.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/safe_file.h"
 #include "support/temporary_folder.h"
 #include "support/text.h"
@@ -25,10 +26,10 @@ std::vector<size_t> numbers_where(const std::vector<bool>& flags, bool value) {
 }
 
 std::string names_of(const GraphView& graph, const std::vector<size_t>& nodes) {
-  std::string text;
+  std::vector<std::string> lines;
   for (const size_t node : nodes)
-    text += fmt::format("\n  {}: {}", quote(graph.nodes()[node].name), printable(graph.nodes()[node].type));
-  return text;
+    lines.push_back(fmt::format("{}: {}", quote(graph.nodes()[node].name), printable(graph.nodes()[node].type)));
+  return "\n  " + list_text(lines, "\n  ");
 }
 
 // Nodes that read a value of unknown rank which no node of a part makes: an input of a model has a rank.

@@ -7,7 +7,7 @@
 #include "provider/context_node.h"
 #include "provider/fused_node.h"
 #include "support/diagnostics.h"
-#include "support/input_files.h"
+#include "support/safe_file.h"
 
 namespace onnxc::provider {
 namespace {

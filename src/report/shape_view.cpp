@@ -8,6 +8,7 @@
 #include <set>
 
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -71,7 +72,7 @@ void ShapeView::bind(const Graph& graph, const std::string& name, int64_t size) 
     throw UsageError(fmt::format("--at {}={}: no input may have this size; {}", printable(name), size,
                                  rule != graph.size_rules.end() ? printable(rule->describe(), 1000) : "see --dim"));
   };
-  std::set<std::string> known;
+  std::set<std::string> known;  // in the order of their letters
   for (const Symbol& symbol : input_symbols(graph)) {
     const auto& division = symbol.info().division;
     const Symbol named = division ? *division->dividend.as_symbol() : symbol;
@@ -86,7 +87,7 @@ void ShapeView::bind(const Graph& graph, const std::string& name, int64_t size) 
   }
   if (rule != graph.size_rules.end()) return;  // which gives it by other symbols
   throw UsageError(fmt::format("--at {}: the inputs have no dim of this name; they have {}", quote(name),
-                               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+                               known.empty() ? "none" : list_text(std::vector(known.begin(), known.end()))));
 }
 
 }  // namespace onnxc

@@ -32,6 +32,7 @@ struct Remains {
   std::set<std::filesystem::path> paths;
   std::set<pid_t> processes;
   std::map<const std::byte*, Mapping> mappings;
+  std::string message_start;
   sigset_t mask_before{};
 };
 
@@ -82,9 +83,10 @@ void wait_for_signal(const sigset_t& signals) {
 // The fault is where mapped memory is read, so that no lock is held there and calls are as safe as from that place.
 void on_bus_error(int, siginfo_t* information, void*) {
   Remains& all = remains();
-  std::string name;
+  std::string name, start;
   {
     const std::scoped_lock lock(all.mutex);
+    start = all.message_start;
     const auto* address = static_cast<const std::byte*>(information->si_addr);
     const auto after = all.mappings.upper_bound(address);
     if (after != all.mappings.begin()) {
@@ -97,14 +99,16 @@ void on_bus_error(int, siginfo_t* information, void*) {
     raise(SIGBUS);  // when this function returns
     return;
   }
-  write_error("error: " + name + " became shorter while it was read\n");
+  // The model itself has been named already.
+  write_error(start + (start.ends_with(name + ": ") ? "it" : name) + " became shorter while it was read\n");
   remove_remains();
   _exit(1);
 }
 
 }  // namespace
 
-std::string tidy_up_on_signals() {
+std::string tidy_up_on_signals(std::string message_start) {
+  remains().message_start = std::move(message_start);
   sigset_t ending;
   sigemptyset(&ending);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {

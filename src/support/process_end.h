@@ -15,9 +15,10 @@ namespace onnxc {
 // For main, before any thread is started. From then on SIGINT, SIGTERM and SIGHUP (unless they are ignored) first end
 // the programs that this process runs and remove its temporary files, then end it as they would have. A file that
 // another program shortens while it is mapped (SIGBUS) is an error that names it and ends in exit code 1; one that
-// grows past the limit on sizes (SIGXFSZ) an error where it is written. Returns what the machine lacks for it, or "":
-// without a thread such a signal ends the process at once.
-[[nodiscard]] std::string tidy_up_on_signals();
+// grows past the limit on sizes (SIGXFSZ) an error where it is written. `message_start` stands before such an error:
+// "onnxc: error: 'model.onnx': ". Returns what the machine lacks for it, or "": without a thread such a signal ends the
+// process at once.
+[[nodiscard]] std::string tidy_up_on_signals(std::string message_start);
 
 // Ends the process at that time as such a signal would, but with a message and exit code 1. For a command that has to
 // stop wherever it is; `message` is complete. Returns what the machine lacks for it, or "".

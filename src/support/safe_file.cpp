@@ -113,6 +113,43 @@ void MappedFile::release_pages() const {
   if (!bytes_.empty()) madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
 }
 
+void InputFiles::add(const std::string& option, const std::filesystem::path& file) {
+  struct stat status;
+  if (stat(file.c_str(), &status) == 0) files_.try_emplace({status.st_dev, status.st_ino}, Input{option, file});
+}
+
+void InputFiles::add_folder(const std::string& option, const std::filesystem::path& folder) {
+  constexpr auto skipping = std::filesystem::directory_options::skip_permission_denied;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator each(folder, skipping, error), end; !error && each != end;
+       each.increment(error))
+    if (!each->is_directory()) add(option, each->path());
+}
+
+void InputFiles::check_output(std::string_view option, const std::filesystem::path& output) const {
+  struct stat status;
+  if (stat(output.c_str(), &status) != 0) return;
+  const auto found = files_.find({status.st_dev, status.st_ino});
+  if (found == files_.end()) return;
+  const auto& [input, file] = found->second;
+  user_error("{} {} is the same file as {} {}, which is an input and would be lost; give the output another name",
+             option, quote(output.string()), input, quote(file.string()));
+}
+
+void check_folder_of(std::string_view option, const std::filesystem::path& output) {
+  const std::filesystem::path folder = output.parent_path();
+  std::error_code error;
+  user_check(folder.empty() || std::filesystem::is_directory(folder, error),
+             "{} {}: there is no folder {}; make it first", option, quote(output.string()), quote(folder.string()));
+}
+
+void InputFiles::check_outputs(std::string_view option, const std::filesystem::path& folder,
+                               const std::function<bool(const std::string&)>& may_be_written) const {
+  std::error_code error;
+  for (std::filesystem::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
+    if (may_be_written(each->path().filename().string())) check_output(option, each->path());
+}
+
 std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path) {
   const std::string name = quote(path.string());
   FileDescriptor file(open(path.c_str(), read_flags));

@@ -1,14 +1,19 @@
 // All access to files: reading what the user names, reading what a model names (only within the model's folder), and
-// output that appears whole or not at all.
+// output that appears whole or not at all, and never in place of an input.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "support/process_end.h"
 
@@ -34,6 +39,32 @@ class MappedFile {
 
 // A file that the user names: symbolic links are followed. UserError naming it where it is missing or not regular.
 std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path);
+
+// Which files a command reads, so that none of its outputs replaces one: the one check for every input and output.
+// Files are known by device and inode, so that other spellings and links are found.
+class InputFiles {
+ public:
+  // `option`: how the user gave it, such as "MODEL" or "--input". What is not there is left to whoever reads it.
+  void add(const std::string& option, const std::filesystem::path& file);
+  // Each file of a folder, and of the folders in it.
+  void add_folder(const std::string& option, const std::filesystem::path& folder);
+
+  // UserError where the output is one of the files. To be called before anything is read or made.
+  void check_output(std::string_view option, const std::filesystem::path& output) const;
+  // The same for a folder of outputs: for each of its files whose name may be written.
+  void check_outputs(std::string_view option, const std::filesystem::path& folder,
+                     const std::function<bool(const std::string&)>& may_be_written) const;
+
+ private:
+  struct Input {
+    std::string option;
+    std::filesystem::path file;
+  };
+  std::map<std::pair<dev_t, ino_t>, Input> files_;
+};
+
+// UserError where the folder that the output is to be in does not exist, so that nobody learns it after the work.
+void check_folder_of(std::string_view option, const std::filesystem::path& output);
 
 struct ContainmentRules {
   // A file with several hard links may be another's file under a name that looks harmless (CVE-2026-34446), so it is

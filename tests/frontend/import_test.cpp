@@ -82,6 +82,72 @@ TEST(Import, UnnamedDimsAreSymbolsOfTheirOwn) {
   EXPECT_EQ(to_string(*import_graph(model)->inputs[0]->shape), "[x_dim1, x_dim1_, x_dim2]");
 }
 
+// Two inputs [dim], and one output of them.
+ImportedModel import_with_dim_named(const std::string& text, const ImportOptions& options = {}) {
+  auto model = parse_graph("(float[N] x, float[N] z) => (float[N] y) { y = Relu(x) }");
+  const auto dim_of = [](onnx::ValueInfoProto& value) {
+    return value.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0);
+  };
+  for (onnx::ValueInfoProto& input : *model.mutable_graph()->mutable_input()) dim_of(input)->set_dim_param(text);
+  dim_of(*model.mutable_graph()->mutable_output(0))->set_dim_param(text);
+  return ModelFolder().import(model, options);
+}
+
+TEST(Import, TextsThatSayThatADimIsUnknownAreNoNames) {
+  for (const char* text : {"", " ", "?", " ?", "-1", " -1 ", "None"}) {
+    const ImportedModel model = import_with_dim_named(text);
+    EXPECT_EQ(to_string(*model.graph->inputs[0]->shape), "[x_dim0]") << text;
+    EXPECT_EQ(to_string(*model.graph->inputs[1]->shape), "[z_dim0]") << text;
+    EXPECT_EQ(to_string(*model.graph->outputs[0]->declared_shape), "[?]") << text;
+  }
+  EXPECT_THAT(import_with_dim_named("-1").warnings,
+              testing::ElementsAre("input 'x': its dim 0 is -1, which is no size; it is taken as one that may change",
+                                   HasSubstr("input 'z': its dim 0 is -1")));
+  EXPECT_THAT(import_with_dim_named("?").warnings, testing::IsEmpty());
+}
+
+TEST(Import, NumbersAsNamesAreSizes) {
+  for (const auto& [text, size] : {std::pair("7", "[7]"), {" 7", "[7]"}, {"0", "[0]"}, {"2*3", "[6]"}}) {
+    const ImportedModel model = import_with_dim_named(text);
+    EXPECT_EQ(to_string(*model.graph->inputs[0]->shape), size);
+    EXPECT_EQ(to_string(*model.graph->outputs[0]->declared_shape), size);
+    EXPECT_THAT(model.warnings, testing::ElementsAre("input 'x': its dim 0 has the name '" + std::string(text) +
+                                                         "', and is taken as this size",
+                                                     HasSubstr("input 'z'")));
+  }
+  EXPECT_THAT(import_with_dim_named("N", {.dims = {{"N", {4, 4}}}}).warnings, testing::IsEmpty());
+  for (const char* text : {"-2", "3 - 5"}) {
+    try {
+      import_with_dim_named(text);
+      FAIL() << text;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("input 'x', dim 0: its name is '" + std::string(text) +
+                                          "', a negative number; a dim that may change needs a name that is not"));
+    }
+  }
+}
+
+TEST(Import, AnyOtherTextIsTheNameOfADim) {
+  for (const char* text : {"größe", "batch size", "1.5", "7a", "--", "none", "nan", "x y z", "'", "N.1"}) {
+    const ImportedModel model = import_with_dim_named(text);
+    EXPECT_EQ((*model.graph->inputs[0]->shape)[0], (*model.graph->inputs[1]->shape)[0]) << text;
+    EXPECT_TRUE((*model.graph->inputs[0]->shape)[0].as_symbol().has_value()) << text;
+    EXPECT_THAT(model.warnings, testing::IsEmpty()) << text;
+  }
+}
+
+TEST(Import, NamesWithinExpressionsAreNotGivenToUnnamedDims) {
+  auto model = parse_graph("(float[?] x, float[N] z) => (float[?] y) { y = Relu(x) }");
+  model.mutable_graph()
+      ->mutable_input(1)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_param("x_dim0 + 1");
+  EXPECT_EQ(to_string(*import_graph(model)->inputs[0]->shape), "[x_dim0_]");
+}
+
 TEST(Import, AScalarHasRankZero) {
   EXPECT_EQ(to_string(*import_graph(parse_graph("(float x) => (float y) { y = Relu(x) }"))->inputs[0]->shape), "[]");
 }

@@ -68,10 +68,19 @@ def unknown_dim() -> onnx.ModelProto:
     return model
 
 
+def imported_twice() -> onnx.ModelProto:
+    """As skl2onnx writes it."""
+    model = model_of([node("Relu", "x")], ["N", 3, 4, 4])
+    model.opset_import.append(helper.make_opsetid("ai.onnx", 20))
+    return model
+
+
 SCALE = {"scale": random(4)}
 LENIENT = {
     "unsorted": (unsorted(), "topological order"),
     "dim of -1": (unknown_dim(), "input 'x': its dim 0 is -1"),
+    "dim called -1": (model_of([node("Relu", "x")], ["-1", 3, "-1", "-1"]), "input 'x': its dim 0 is -1"),
+    "dim called 2": (model_of([node("Relu", "x")], ["2", 3, 4, 4]), "its dim 0 has the name '2', and is taken as this"),
     "LayerNormalization before 17": (
         model_of([node("LayerNormalization", "x scale", epsilon=1e-3)], [2, 3, 4, 4], SCALE, opset=12),
         "node 'the_y' (LayerNormalization): version 12 of ONNX has no such operator; it is taken as that of version 17",
@@ -97,6 +106,31 @@ def compile_with_messages(model: onnx.ModelProto, folder: Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
+
+
+def test_an_operator_set_imported_twice(tmp_path: Path) -> None:
+    assert "warning" not in compile_with_messages(imported_twice(), tmp_path)
+    feeds = {"x": random(2, 3, 4, 4)}
+    [expected] = open_session(imported_twice(), optimized=False, threads=1).run(None, feeds)
+    result = onnxc_commands.run_arrays(tmp_path / "model.so", feeds, ["y"], tmp_path / "run")
+    assert mismatch(result["y"], expected, 0) is None
+
+
+@pytest.mark.parametrize("text", ["-1", "", "?", "None", " "])
+def test_unknown_dims_need_not_be_equal(tmp_path: Path, text: str) -> None:
+    """Two inputs whose dims have one text, in onnxruntime of any sizes: here where the text says nothing."""
+    graph = helper.make_graph(
+        [node("Relu", "x"), node("Neg", "z", "w")],
+        "two inputs",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [text, 3]) for name in "xz"],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [text, 3]) for name in "yw"],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    compile_with_messages(model, tmp_path)
+    feeds = {"x": random(2, 3), "z": random(5, 3)}
+    expected = open_session(model, optimized=False, threads=1).run(None, feeds)
+    result = onnxc_commands.run_arrays(tmp_path / "model.so", feeds, ["y", "w"], tmp_path / "run")
+    assert [mismatch(result[name], array, 0) for name, array in zip("yw", expected, strict=True)] == [None, None]
 
 
 @pytest.mark.parametrize("name", LENIENT)

@@ -37,6 +37,21 @@ TEST(UnsupportedNodes, AreAllReportedAtOnceWithWhatWouldHelp) {
       "opset_version");
 }
 
+TEST(UnsupportedNodes, OfALongListTheFirstOfEachOperatorAndACount) {
+  std::string nodes = "v0 = Unheard(x)";
+  for (int i = 1; i < 100; ++i) {
+    const std::string type = i == 50 ? "Unseen" : i == 70 ? "Unfelt" : "Unheard";
+    nodes += " v" + std::to_string(i) + " = " + type + "(v" + std::to_string(i - 1) + ")";
+  }
+  const std::string why =
+      " of ai.onnx version 18: ONNX has no operator of this name; define it as a function in the "
+      "model\n  ";
+  std::string expected = "100 nodes cannot be compiled, of 3 operators:\n  'v0': Unheard" + why + "'v50': Unseen" +
+                         why + "'v70': Unfelt" + why;
+  for (int i = 1; i <= 7; ++i) expected += "'v" + std::to_string(i) + "': Unheard" + why;
+  EXPECT_EQ(import_error(parse_graph("(float[1] x) => (float[1] v99) { " + nodes + " }")), expected + "and 90 more");
+}
+
 TEST(UnsupportedNodes, InFunctionsAreNamedByTheCall) {
   EXPECT_THAT(
       import_error(parse_text_model("<ir_version: 8, opset_import: [\"\": 18, \"local\": 1]> "

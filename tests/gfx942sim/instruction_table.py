@@ -36,7 +36,8 @@ class Row:
 
     @property
     def name(self) -> str:
-        return self.text.split()[0]
+        """The mnemonic; what stands in front of the last line makes ready for it."""
+        return self.text.splitlines()[-1].split()[0]
 
 
 def wide(function: Callable[..., Values], narrow: Any) -> Callable[..., Values]:
@@ -271,7 +272,6 @@ def more_float_rows() -> list[Row]:
         Row("v_sub_f32 {d}, {0}, {1}", "f32", "f32 f32", lambda a, b: a - b),
         Row("v_subrev_f32 {d}, {0}, {1}", "f32", "f32 f32", lambda a, b: b - a),
         Row("v_sub_f16 {d}, {0}, {1}", "f16", "f16 f16", lambda a, b: a - b),
-        Row("v_add_f32_e64 {d}, {0}, {1} mul:4", "f32", "f32 f32", lambda a, b: (a + b) * np.float32(4)),
         Row("v_mul_f32_e64 {d}, {0}, {1} clamp", "f32", "f32 f32", lambda a, b: np.nan_to_num(np.clip(a * b, 0, 1))),
         Row("v_add_f32 {d}, 0.5, {0}", "f32", "f32", lambda a: a + np.float32(0.5)),
         Row("v_add_f16 {d}, 0.5, {0}", "f16", "f16", lambda a: a + np.float16(0.5)),
@@ -408,7 +408,16 @@ def integer_rows() -> list[Row]:
             lambda a, b, c: (u64(a) * u64(b) + c, u64(a) * u64(b) + c < c),
             flag=True,
         ),
-        Row("v_mad_i64_i32 {d}, {f}, {0}, {1}, {2}", "i64", "i32 i32 i64", lambda a, b, c: i64(a) * i64(b) + c),
+        Row(
+            "v_mad_i64_i32 {d}, {f}, {0}, {1}, {2}",
+            "i64",
+            "i32 i32 i64",
+            lambda a, b, c: (
+                i64(a) * i64(b) + c,
+                np.array([int(x) * int(y) + int(z) < 0 for x, y, z in zip(a, b, c, strict=True)]),
+            ),
+            flag=True,
+        ),
         Row("v_min_i32 {d}, {0}, {1}", "i32", "i32 i32", np.minimum),
         Row("v_max_i32 {d}, {0}, {1}", "i32", "i32 i32", np.maximum),
         Row("v_min_u32 {d}, {0}, {1}", "u32", two, np.minimum),

@@ -38,6 +38,17 @@ const std::vector<AssemblyKernel> kernels = {
      "v_cndmask_b32 v3, v2, v2, vcc\nv_add_f32 v4, v3, v3"},
     {"half_of_a_pair", "v_mov_b32 v2, v0\nv_pk_add_f32 v[4:5], v[2:3], v[2:3]\nv_add_f32 v6, v4, v4"},
     {"unwritten_half_of_a_pair", "v_mov_b32 v2, v0\nv_pk_add_f32 v[4:5], v[2:3], v[2:3]\nv_add_f32 v6, v5, v5"},
+    {"loaded_half",
+     prologue + "v_mov_b32 v2, v0\nglobal_load_short_d16 v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_f16 v3, v2, v2"},
+    {"half_beside_a_loaded_one",
+     prologue + "v_mov_b32 v2, v0\nglobal_load_short_d16_hi v2, v1, s[4:5]\ns_waitcnt vmcnt(0)\nv_add_f16 v3, v2, v2"},
+    {"half_beside_one_of_lds",
+     "v_lshlrev_b32 v1, 2, v0\nds_write_b32 v1, v0\nv_mov_b32 v2, v0\ns_waitcnt lgkmcnt(0)\n"
+     "ds_read_u16_d16 v2, v1\ns_waitcnt lgkmcnt(0)\nv_add_u32 v3, v2, v2",
+     256},
+    {"scaled_result", "v_cvt_f32_u32 v2, v0\nv_add_f32_e64 v3, v2, v2 mul:2"},
+    {"scaled_result_that_may_be_denormal",
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0\ns_nop 4\nv_cvt_f32_u32 v2, v0\nv_add_f32_e64 v3, v2, v2 div:2"},
     {"unwritten_mask", "s_mov_b64 s[4:5], s[50:51]\nv_cndmask_b32 v1, 0, 1, s[4:5]"},
     {"unwritten_carry",
      "v_mov_b32 v2, 1\nv_mad_u64_u32 v[4:5], s[4:5], v2, v2, v[2:3]\ns_nop 4\nv_cndmask_b32 v1, 0, 1, s[4:5]"},
@@ -126,8 +137,8 @@ class Strictness : public testing::Test {
 TEST_F(Strictness, LetsGoodKernelsPass) {
   for (const char* kernel : {"copy", "exchange", "atomics_meet", "lds_from_memory"})
     EXPECT_EQ(fault(kernel, 128 - 64 * (std::string(kernel) == "lds_from_memory")).message, "") << kernel;
-  for (const char* kernel :
-       {"unwritten_scalar_moves", "unwritten_mask_of_lanes_that_are_off", "selected_half", "half_of_a_pair"})
+  for (const char* kernel : {"unwritten_scalar_moves", "unwritten_mask_of_lanes_that_are_off", "selected_half",
+                             "half_of_a_pair", "loaded_half"})
     EXPECT_EQ(fault(kernel).message, "") << kernel;
   EXPECT_EQ(device().fault("arguments_padding_unused", 1, 64, uint64_t{1}, uint32_t{2}).message, "");
 }
@@ -171,6 +182,8 @@ TEST_F(Strictness, ReportsReadsOfWhatWasNeverWritten) {
   EXPECT_THAT(fault("unwritten_mask").message, HasSubstr("reads s4, which was never written"));
   EXPECT_THAT(fault("unwritten_half_of_a_selection").message, HasSubstr("reads v3, which was never written"));
   EXPECT_THAT(fault("unwritten_half_of_a_pair").message, HasSubstr("reads v5, which was never written"));
+  EXPECT_THAT(fault("half_beside_a_loaded_one").message, HasSubstr("reads v2, which was never written"));
+  EXPECT_THAT(fault("half_beside_one_of_lds").message, HasSubstr("reads v2, which was never written"));
   EXPECT_THAT(fault("unwritten_carry").message, HasSubstr("reads s4, which was never written"));
   EXPECT_THAT(fault("unwritten_scc").message, HasSubstr("reads SCC, which was never written"));
   EXPECT_THAT(fault("unwritten_store").message, HasSubstr("reads v9, which was never written"));
@@ -219,6 +232,11 @@ TEST_F(Strictness, ReportsWhatItCannotRun) {
   EXPECT_THAT(fault("endless").message, HasSubstr("does it ever end?"));
   EXPECT_THAT(fault("jump_into_nothing").message, HasSubstr("where no instruction begins"));
   EXPECT_THAT(fault("traps").message, HasSubstr("traps"));
+}
+
+TEST_F(Strictness, ReportsModifiersThatHardwareIgnores) {
+  for (const char* kernel : {"scaled_result", "scaled_result_that_may_be_denormal"})
+    EXPECT_THAT(fault(kernel).message, HasSubstr("scales its result (mul or div), which gfx942 ignores")) << kernel;
 }
 
 TEST_F(Strictness, GivesZeroOutsideABuffersRange) {

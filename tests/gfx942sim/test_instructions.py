@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.gfx942sim import instruction_table, rare_instructions
 from tests.gfx942sim.hip_host import ASSEMBLY_OPTIONS, Hip, compile_kernels
-from tests.gfx942sim.instruction_table import CARRY, LANES, ROWS, TYPES, Row, Values
+from tests.gfx942sim.instruction_table import CARRY, LANES, TYPES, Row, Values
+
+ROWS = instruction_table.ROWS + rare_instructions.ROWS
 
 
 def registers(first: int, kind: str) -> str:

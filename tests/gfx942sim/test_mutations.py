@@ -280,9 +280,10 @@ def make_model(
     inputs: dict[str, Array],
     outputs: list[str],
     expected: dict[str, Array] | None = None,
+    opset: int = 20,
 ) -> Model:
     """Its outputs are expected to be those given, or else what the CPU gives."""
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), str(folder / "model.onnx"))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]), str(folder / "model.onnx"))
     onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "--target", "cpu,hip")
     onnxc_commands.compile_model(folder / "model.onnx", folder / "source", "--target", "cpu,hip", "--emit", "source")
     for name, array in inputs.items():

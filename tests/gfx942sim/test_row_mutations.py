@@ -57,7 +57,7 @@ MUTATIONS = [
     ),
     Mutation(
         "first part counted for those that are missing",
-        [Change("i + j * R::threads < count ? 1.0f : 0.0f", "1.0f", CHUNKS)],
+        [Change("i + j * R::threads < end ? 1.0f : 0.0f", "1.0f", CHUNKS)],
         WRONG_RESULT,
     ),
     Mutation(

@@ -122,6 +122,21 @@ def test_external_data_lies_beside_the_name_of_the_bytes(tmp_path: Path) -> None
     assert not (tmp_path / "other.so").exists()
 
 
+def test_a_compile_forgets_what_an_earlier_one_read(tmp_path: Path) -> None:
+    """A process goes on: a deleted model's inode becomes another file's, here the file itself becomes an output."""
+    model, weights = tmp_path / "model.onnx", tmp_path / "weights"
+    onnx.save(onnx.load_model_from_string(small_model()), model, save_as_external_data=True, location="weights",
+              size_threshold=0)  # fmt: skip
+    assert compile_model(str(model), tmp_path / "first.so")[:2] == (0, "")
+    for file in (model, weights):
+        status, error, _ = compile_model(str(model), file)
+        assert status == 1
+        assert "which is an input and would be lost" in error
+    for file in (model, weights):
+        assert compile_model("memory.onnx", file, content=small_model())[:2] == (0, "")
+        check_model(file)
+
+
 def test_reports_are_messages_and_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     status, error, heard = compile_model(
         "m", content=small_model(), options=["--dump-shapes", "--report", "--time-passes"]

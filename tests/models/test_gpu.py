@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import onnxc_commands
-from tests.models import code_object
+from tests.models import access_alignment, code_object
 from tests.models.argument_layouts import Layout, device_layouts, differences, host_layouts, layouts
 from tests.models.code_object import Kernel
 from tests.models.export import export
@@ -188,11 +188,11 @@ def attention_faults(kernel: Kernel, plan: str) -> list[str]:
 
 
 def arguments_type(kernel: Kernel) -> str:
-    """The structure of its arguments; a second or third launch has those of the first."""
-    further = re.fullmatch(r"(second|third)(\d+)", kernel.name)
+    """The structure of its arguments; a further launch has those of the first."""
+    further = re.fullmatch(r"(second|third|fourth)(\d+)", kernel.name)
     if not further:
         return f"{kernel.name.capitalize()}_arguments"
-    return f"Kernel{int(further[2]) - (1 if further[1] == 'second' else 2)}_arguments"
+    return f"Kernel{int(further[2]) - 1 - ('second', 'third', 'fourth').index(further[1])}_arguments"
 
 
 def argument_faults(kernel: Kernel, host: Layout, device: Layout) -> list[str]:
@@ -235,7 +235,31 @@ def test_gate(
         if kernel.name in fused:
             wrong += attention_faults(kernel, fused[kernel.name])
         problems += [f"{kernel.name}: {fault}" for fault in wrong]
+    problems += access_alignment.faults(access_alignment.front_end(device_source))
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("*to = *reinterpret_cast<const Four*>(from);", ""),
+        ("*to = *reinterpret_cast<const Four*>(from); *last = *from;", ""),
+        ("__builtin_memcpy(to, from, sizeof *to);", "copy of 16 bytes with alignment 1"),
+        ("Bytes bytes; __builtin_memcpy(&bytes, from, 8); *(Bytes*)last = bytes;", "copy of 8 bytes with alignment 1"),
+        ("*last = reinterpret_cast<const Odd*>(from)->value;", "load of i32 with alignment 1"),
+        ("reinterpret_cast<Odd*>(last)->value = 1;", "store of i32 with alignment 1"),
+    ],
+)
+def test_gate_finds_accesses_that_claim_no_alignment(body: str, fault: str) -> None:
+    ir = access_alignment.front_end(f"""#include "kernels/hip/wave/nest.h"
+namespace onnxc::kernels {{
+struct alignas(16) Four {{ float values[4]; }};
+struct Bytes {{ char values[8]; }};
+struct __attribute__((packed)) Odd {{ int value; }};
+extern "C" __global__ void copy(const char* from, char* last, Four* to) {{ {body} }}
+}}""")
+    found = access_alignment.faults(ir)
+    assert fault in " ".join(found) if fault else not found, found
 
 
 def test_gate_finds_faults() -> None:

@@ -126,7 +126,11 @@ def test_report_and_verify_name_what_is_stored_in_16_bits(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("commands")
 def test_errors_of_the_options(tmp_path: Path) -> None:
     for words, code, message in (
-        (["--keep-float32", "x"], 2, "names exceptions of --precision; give --precision bfloat16 or float16"),
+        (
+            ["--keep-float32", "x"],
+            2,
+            "--keep-float32 has an effect only with --precision bfloat16 or --precision float16",
+        ),
         (
             ["--precision", "bfloat16", "--keep-float32", "x*"],
             1,

@@ -97,6 +97,41 @@ def test_a_network_of_any_size_is_one_node(tmp_path: Path) -> None:
     assert {provider: len(nodes) for provider, nodes in operators_by_provider(session).items()} == {PROVIDER: 3}
 
 
+def moved(array: Array, offset: int) -> Array:
+    """The same, `offset` bytes further than memory begins: of numpy's arrays onnxruntime gives the address on."""
+    memory = np.zeros(array.nbytes + 64, np.uint8)
+    start = (offset - memory.ctypes.data) % 64
+    view: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    assert view.ctypes.data % 64 == offset
+    return view
+
+
+def test_tensors_that_are_aligned_to_their_elements_alone() -> None:
+    model = make(
+        [node("MatMul", ["x", "w"], ["m"]), node("Softmax", ["m"], ["y"])],
+        {"x": (FLOAT, ["N", 48])},
+        {"y": (FLOAT, ["N", 64])},
+        {"w": random_array(1, 48, 64)},
+    )
+    session = open_with_onnxc(model, all_of_it=True)
+    x = random_array(0, 5, 48)
+    expected = session.run(None, {"x": x})[0]
+    for offset in (0, 4, 60):
+        given, taken = moved(x, offset), moved(np.full_like(expected, np.nan), offset)
+        binding = session.io_binding()
+        binding.bind_input("x", "cpu", 0, np.float32, given.shape, given.ctypes.data)
+        binding.bind_output("y", "cpu", 0, np.float32, taken.shape, taken.ctypes.data)
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(taken, expected)
+    odd = moved(x, 2)
+    binding = session.io_binding()
+    binding.bind_input("x", "cpu", 0, np.float32, odd.shape, odd.ctypes.data)
+    binding.bind_output("y")
+    with pytest.raises(Exception, match="data lies 2 bytes behind a multiple of 4, and a float32 needs one"):
+        session.run_with_iobinding(binding)
+
+
 def test_a_part_that_is_lacked_is_left_and_the_rest_is_compiled(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""onnxc.float32: models of half types that compute in float32, against the model itself in onnxruntime."""
+"""onnxc.graphs.float32: models of half types that compute in float32, against the model itself in onnxruntime."""
 
 import ml_dtypes
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxc.float32 import has_narrow_types, in_float32
+from onnxc.graphs.float32 import has_narrow_types, in_float32
 
 HALF, FLOAT = TensorProto.FLOAT16, TensorProto.FLOAT
 DOMAIN = "test"

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxc
-from onnxc import dlpack
+from onnxc.memory import dlpack
 from tests.gfx942sim.hip_host import Hip
 from tests.models.tensor_files import Array
 from tests.onnxc_commands import SIMULATOR
@@ -50,12 +50,13 @@ def hip() -> Iterator[Hip]:
 
 
 class RocmTensor:
-    """What PyTorch gives for a tensor on ROCm, as far as DLPack asks."""
+    """What PyTorch gives for a tensor on ROCm, as far as DLPack asks: a slice that begins `offset` elements further."""
 
-    def __init__(self, hip: Hip, array: Array, device: int = 0) -> None:
+    def __init__(self, hip: Hip, array: Array, device: int = 0, offset: int = 0) -> None:
         hip.hipSetDevice(device)
         self.hip, self.array, self.device = hip, array, device
-        self.pointer = hip.upload(array)
+        whole = hip.upload(np.concatenate([np.full(offset, np.nan, array.dtype), array.reshape(-1)]))
+        self.pointer = ctypes.c_void_p((whole.value or 0) + offset * array.itemsize)
         self.asked: list[Any] = []  # the streams that consumers named
         hip.hipSetDevice(0)
 
@@ -84,6 +85,15 @@ def test_inputs_and_outputs_of_a_gpu_are_not_copied(difference: Path, hip: Hip) 
         again = session.run_tensors({"a": z, "b": B})
         np.testing.assert_array_equal(again["y"].numpy(), -A - B)
     assert a.asked == b.asked == y.asked == [0]
+
+
+@pytest.mark.parametrize("offset", [1, 2, 4])
+def test_slices_of_tensors(difference: Path, hip: Hip, offset: int) -> None:
+    """PyTorch's x[1:], which begins at an element and no more."""
+    a, b, y = (RocmTensor(hip, array, offset=offset) for array in (A, B, np.full_like(A, np.nan)))
+    with onnxc.InferenceSession(difference, device="hip") as session:
+        session.run_tensors({"a": a, "b": b}, {"y": y})
+        np.testing.assert_array_equal(y.value(), A - B)
 
 
 @pytest.mark.parametrize("order", ["late", "early"])

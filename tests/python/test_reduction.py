@@ -7,9 +7,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from onnxc.graphs.reduction import Feeds, Part, Test
+from onnxc.graphs.subgraphs import names_read
 from onnxc.reduce import reduce_model
-from onnxc.reduction import Feeds, Part, Test
-from onnxc.subgraphs import names_read
 from tests.onnxruntime_sessions import open_session
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxc
+from onnxc import command
 from onnxc.dtypes import NUMBERS
 from tests.models import tensor_files
 from tests.onnxc_commands import SIMULATOR
@@ -61,6 +62,16 @@ def test_describes_inputs_and_outputs(difference: Path) -> None:
         described = [(value.name, value.shape, value.type) for value in session.get_inputs() + session.get_outputs()]
         assert described == [(name, ["N", 3], "tensor(float)") for name in "abyz"]
         assert isinstance(session.information, dict)
+
+
+def test_the_command_is_found_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sysconfig fails where two threads ask it first: it is asked when the package is imported."""
+
+    def fail(*_: object) -> None:
+        raise AttributeError("userbase")
+
+    monkeypatch.setattr("sysconfig.get_path", fail)
+    assert command.version().startswith("onnxc ")
 
 
 def test_runs_and_selects_outputs(difference: Path) -> None:

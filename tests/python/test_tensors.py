@@ -12,7 +12,8 @@ import torch
 from onnx import TensorProto, helper
 
 import onnxc
-from onnxc import dlpack, tensor
+from onnxc import tensor
+from onnxc.memory import dlpack
 from tests.python.test_session import save_model
 
 pytestmark = pytest.mark.usefixtures("commands")

@@ -2,15 +2,18 @@
 
     python -m tests.random --first 80 --minutes 60
     python -m tests.random --first 80 --minutes 60 --quick
+    python -m tests.random --shape-arithmetic --minutes 60 --quick
 
 Each group of 25 networks is one model, compiled by the options that are its turn; a network that fails is reduced and
 kept in build/failed-graphs. Groups 0 to 79 are the tests' own. Ends with status 1 where a network failed.
 
 Nearly all of the time is clang's. With --quick it compiles without optimisation: the passes of onnxc and the logic of
-its kernels are tried by several times as many networks an hour, and vectorised code is not.
+its kernels are tried by several times as many networks an hour, and vectorised code is not. With --shape-arithmetic the
+graphs are those of tests/random/shape_arithmetic, each with its dims known and free.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -19,21 +22,30 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from tests.random import test_random_graphs as networks
+from tests.random import test_random_shape_arithmetic as sizes
 from tests.random.quick import use_unoptimising_compiler
 from tests.random.random_graphs import opset_of, random_graph
-from tests.random.test_random_graphs import MORE, OPTIONS, TOGETHER, check, failures, keep
+from tests.random.shape_arithmetic.graphs import random_arithmetic
+
+assert networks.TOGETHER == sizes.TOGETHER
+TOGETHER = networks.TOGETHER
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.random")
-    parser.add_argument("--first", type=int, default=MORE, help="number of the first group (default %(default)s)")
+    parser.add_argument(
+        "--first", type=int, default=networks.MORE, help="number of the first group (default %(default)s)"
+    )
     parser.add_argument("--minutes", type=float, default=60, help="no group begins later (default %(default)s)")
     parser.add_argument("--quick", action="store_true", help="without clang's optimisation")
+    parser.add_argument("--shape-arithmetic", action="store_true", help="graphs of what is computed of sizes")
     given = parser.parse_args()
+    os.environ["ONNXC_MODEL_CACHE"] = ""
     with tempfile.TemporaryDirectory() as folder:
         if given.quick:
             use_unoptimising_compiler(Path(folder))
-        return run(given.first, given.minutes)
+        return run(given.first, given.minutes, try_arithmetic if given.shape_arithmetic else try_networks)
 
 
 def outcome(work: Callable[[], object]) -> int:
@@ -53,22 +65,40 @@ def outcome(work: Callable[[], object]) -> int:
     return process.exitcode
 
 
-def try_group(group: int) -> bool:
+def seeds_of(group: int) -> range:
+    return range(TOGETHER * group, TOGETHER * (group + 1))
+
+
+def try_networks(group: int) -> bool:
     """Whether it is right. Of a group that ends its process, each network is tried alone."""
-    options, opset = OPTIONS[group % len(OPTIONS)], opset_of(group)
+    options, opset = networks.OPTIONS[group % len(networks.OPTIONS)], opset_of(group)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        code = outcome(partial(check, group, options, "cpu", folder))
+        code = outcome(partial(networks.check, group, options, "cpu", folder))
         if code < 0:
             print(f"group {group} ended with signal {-code}", flush=True)
-            for seed in range(TOGETHER * group, TOGETHER * (group + 1)):
+            for seed in seeds_of(group):
                 graph = random_graph(seed, opset)
-                if outcome(partial(failures, [graph], opset, options, "cpu", folder)) < 0:
-                    print(f"network {seed} does: {keep(graph, opset)}", flush=True)
+                if outcome(partial(networks.failures, [graph], opset, options, "cpu", folder)) < 0:
+                    print(f"network {seed} does: {networks.keep(graph, opset)}", flush=True)
     return code == 0
 
 
-def run(first: int, minutes: float) -> int:
+def try_arithmetic(group: int) -> bool:
+    """The same for a group of graphs of sizes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        code = outcome(partial(sizes.check, group, folder))
+        if code < 0:
+            print(f"group {group} ended with signal {-code}", flush=True)
+            for seed in seeds_of(group):
+                drawn = random_arithmetic(seed, opset_of(group))
+                if outcome(partial(sizes.wrong_of, [drawn], group, folder)) < 0:
+                    print(f"graph {seed} does: {sizes.keep(drawn)}", flush=True)
+    return code == 0
+
+
+def run(first: int, minutes: float, try_group: Callable[[int], bool]) -> int:
     begin = time.monotonic()
     group, failed = first, []
     while time.monotonic() - begin < 60 * minutes:

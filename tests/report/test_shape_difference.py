@@ -149,9 +149,17 @@ def test_a_file(before: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--against", "{before}"], 2, "--against compares shapes; give --dump-shapes as well"),
-        (["--dump-shapes", "--against", "{before}", "-o", "a.so"], 2, "compares two models and compiles none"),
-        (["--dump-shapes", "--against", "{before}", "--at", "D=4"], 2, "--at and --against exclude each other"),
+        (["--against", "{before}"], 2, "--against has an effect only with --dump-shapes; give that as well"),
+        (
+            ["--dump-shapes", "--against", "{before}", "-o", "a.so"],
+            2,
+            "--against has no effect with --output; leave out one of them",
+        ),
+        (
+            ["--dump-shapes", "--against", "{before}", "--at", "D=4"],
+            2,
+            "--at has no effect with --against; leave out one of them",
+        ),
         (["--dump-shapes", "--against", "missing.onnx"], 1, "missing.onnx"),
     ],
 )

@@ -101,7 +101,10 @@ def test_sizes_that_cannot_be(model: Path, sizes: str, message: str) -> None:
 
 
 def test_choices_need_a_dump(model: Path) -> None:
-    assert "give --dump-shapes as well" in run(model, "-o", "/dev/null/x.so", "--node", "up", code=2).stderr
+    assert (
+        "--node has an effect only with --dump-shapes; give that as well"
+        in run(model, "-o", "/dev/null/x.so", "--node", "up", code=2).stderr
+    )
 
 
 def test_a_rule_that_does_not_hold_is_marked(tmp_path: Path) -> None:

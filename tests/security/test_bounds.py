@@ -141,6 +141,9 @@ CASES = {
     "cum_sum_axis": Free(
         "CumSum", [F2, ("i", 0)], [[(2, 3), np.array(-1)], [(2, 3), np.array(0)]], [[(2, 3), np.array(2)]]
     ),
+    "squeeze_of_ones": Free(
+        "Squeeze", [("f", (-1, 1, -1))], [[(2, 1, 3)], [(5, 1, 2)], [(0, 1, 3)]], [[(1, 1, 3)], [(2, 1, 1)]]
+    ),
     "squeeze_axes": Free(
         "Squeeze", [F3, I_OF_1], [[(2, 1, 3), ints(1)], [(2, 3, 1), ints(-1)]], [[(2, 1, 3), ints(0)]]
     ),

@@ -205,11 +205,22 @@ VOLUME_OUTPUTS = {
     "--profile": Output(lambda path: [f"--profile={path}", "--output", "new.npy"]),
     "--trace-events": Output(lambda path: ["--trace-events", path, "--output", "new.npy"]),
 }
+SIMULATOR = "gfx942sim"
+SIMULATOR_INPUTS = {
+    "CODE_OBJECT": Input("x.npy", lambda path: [path, "--kernel", "k"]),
+    "--arg": Input("x.npy", lambda path: ["model.so", "--kernel", "k", "--arg", f"in:{path}"]),
+    "--arg (both)": Input("x.npy", lambda path: ["model.so", "--kernel", "k", "--arg", f"inout:{path}:new.bin"]),
+}
+SIMULATOR_OUTPUTS = {
+    "--arg": Output(lambda path: ["--arg", f"out:16:{path}"]),
+    "--arg (both)": Output(lambda path: ["--arg", f"inout:y_expected.npy:{path}"]),
+}
 GROUPS = [
     (COMPILER, COMPILER_INPUTS, COMPILER_OUTPUTS),
     (COMPILER, AGAINST_INPUTS, {"--dump-shapes": COMPILER_OUTPUTS["--dump-shapes"]}),
     (RUNNER, RUN_INPUTS, RUN_OUTPUTS),
     (RUNNER, VOLUME_INPUTS, VOLUME_OUTPUTS),
+    (SIMULATOR, SIMULATOR_INPUTS, SIMULATOR_OUTPUTS),
 ]
 PAIRS = [
     pytest.param(command, read, source, written, output, id=f"{command} {read} and {written}")
@@ -228,7 +239,7 @@ def test_a_command_refuses_an_output_that_is_an_input(
         source = Input(source.file, lambda path: [*RUN, "--against", path])
     file, shown = in_one(folder, folder / source.file, output, way)
     words = [*source.words(file), *output.words(shown)]
-    refuse([BINARIES / command, *words], folder, (read, written.partition(" (")[0]))
+    refuse([BINARIES / command, *words], folder, (read.partition(" (")[0], written.partition(" (")[0]))
 
 
 def described_options(command: str) -> Iterator[tuple[str, str]]:

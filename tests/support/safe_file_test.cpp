@@ -14,6 +14,7 @@
 #include "support/file_descriptor.h"
 #include "support/process_end.h"
 #include "support/temporary_folder.h"
+#include "support/text.h"
 
 namespace onnxc {
 namespace {
@@ -61,22 +62,30 @@ TEST(MapFile, NamesWhatItCannotRead) {
 }
 
 TEST(MapFile, AFileThatBecomesShorterIsAnErrorThatNamesIt) {
-  TemporaryFolder folder("test");
-  const fs::path path = folder.path() / "shrinking";
-  const auto read_cut_file = [&] {
-    static_cast<void>(tidy_up_on_signals());
+  const auto read_cut_file = [](const fs::path& path, const std::string& message_start) {
+    static_cast<void>(tidy_up_on_signals(message_start));
     put(path, std::string(100'000, 'x'));
     const auto file = map_file(path);
     fs::resize_file(path, 1);
     volatile std::byte last = file->bytes().back();
     static_cast<void>(last);
   };
-  EXPECT_EXIT(read_cut_file(), testing::ExitedWithCode(1), "shrinking' became shorter while it was read");
+  {
+    TemporaryFolder folder("test");
+    const fs::path weights = folder.path() / "weights";
+    EXPECT_EXIT(read_cut_file(weights, "onnxc: error: 'm.onnx': "), testing::ExitedWithCode(1),
+                "^onnxc: error: 'm.onnx': " + quote(weights.string()) + " became shorter while it was read");
+  }
+  TemporaryFolder folder("test");
+  const fs::path model = folder.path() / "m.onnx";
+  const std::string start = "onnxc: error: " + quote(model.string()) + ": ";
+  EXPECT_EXIT(read_cut_file(model, start), testing::ExitedWithCode(1),
+              "^" + start + "it became shorter while it was read");
 }
 
 TEST(MapFile, OtherBusErrorsEndTheProcess) {
   const auto read_past_file = [] {
-    static_cast<void>(tidy_up_on_signals());
+    static_cast<void>(tidy_up_on_signals(""));
     raise(SIGBUS);
   };
   EXPECT_EXIT(read_past_file(), testing::KilledBySignal(SIGBUS), "");
@@ -287,6 +296,69 @@ TEST(MakeFolder, MakesParentsAndNamesWhatStandsInTheWay) {
   make_folder(folder.path() / "a" / "b");
   put(folder.path() / "file", "");
   EXPECT_THAT(error_of([&] { make_folder(folder.path() / "file"); }), HasSubstr("cannot make the folder"));
+}
+
+class InputFilesTest : public testing::Test {
+ protected:
+  InputFilesTest() {
+    write_file(path("input"), "data");
+    fs::create_directory(path("folder"));
+    inputs_.add("--input", path("input"));
+    inputs_.add("MODEL", path("missing"));
+  }
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  std::string refusal(const fs::path& output) const {
+    return error_of([&] { inputs_.check_output("--output", output); });
+  }
+
+  TemporaryFolder folder_{"test"};
+  InputFiles inputs_;
+};
+
+TEST_F(InputFilesTest, AnOutputUnderEveryNameOfAnInputIsRefused) {
+  fs::create_symlink("input", path("link"));
+  fs::create_symlink("link", path("link of a link"));
+  fs::create_directory_symlink(folder_.path(), path("folder") / "up");
+  fs::create_hard_link(path("input"), path("hard"));
+  for (const fs::path& name : {path("input"), path("./input"), path("folder/../input"), path("folder/up/input"),
+                               path("link"), path("link of a link"), path("hard")})
+    EXPECT_EQ(refusal(name), "--output '" + name.string() + "' is the same file as --input '" + path("input").string() +
+                                 "', which is an input and would be lost; give the output another name");
+}
+
+TEST_F(InputFilesTest, OtherOutputsAreAllowed) {
+  write_file(path("other"), "data");
+  fs::create_symlink("missing", path("broken"));
+  for (const char* name : {"other", "new", "folder/input", "folder", "broken", "missing", "input/below"})
+    EXPECT_EQ(refusal(path(name)), "no error") << name;
+}
+
+TEST_F(InputFilesTest, TheFirstOptionOfAFileIsNamed) {
+  inputs_.add("--expect", path("input"));
+  EXPECT_THAT(refusal(path("input")), HasSubstr("the same file as --input "));
+}
+
+TEST_F(InputFilesTest, AllFilesOfAFolderOfInputs) {
+  fs::create_directories(path("tests/set"));
+  write_file(path("tests/a"), "a");
+  write_file(path("tests/set/b"), "b");
+  inputs_.add_folder("TESTS", path("tests"));
+  inputs_.add_folder("TESTS", path("no folder"));
+  EXPECT_THAT(refusal(path("tests/a")), HasSubstr("the same file as TESTS"));
+  EXPECT_THAT(refusal(path("tests/set/b")), HasSubstr("the same file as TESTS"));
+  EXPECT_EQ(refusal(path("tests/c")), "no error");
+}
+
+TEST_F(InputFilesTest, AFolderOfOutputsIsRefusedForTheFilesThatItWouldWrite) {
+  const auto refused = [&](const std::string& written) {
+    return error_of([&] {
+      inputs_.check_outputs("--trace", folder_.path(), [&](const std::string& file) { return file == written; });
+    });
+  };
+  EXPECT_THAT(refused("input"), HasSubstr("--trace '" + path("input").string() + "' is the same file as --input"));
+  EXPECT_EQ(refused("output"), "no error");
+  EXPECT_EQ(error_of([&] { inputs_.check_outputs("--trace", path("none"), [](const auto&) { return true; }); }),
+            "no error");
 }
 
 }  // namespace

@@ -196,7 +196,9 @@ def test_profile_names_the_nodes(inputs: list[str]) -> None:
 
 def test_benchmark_prints_one_object(inputs: list[str]) -> None:
     result = json.loads(run(*inputs, "--bench", "20", "--threads", "1", "--json").stdout)
-    assert list(result) == ["model", "device", "threads", "iterations", "latency_ms", "throughput"]
+    assert list(result) == [
+        "model", "device", "iterations", "latency_ms", "throughput", "inputs", "threads", "precision",
+    ]  # fmt: skip
     assert list(result["latency_ms"]) == ["min", "mean", "median", "p90", "p95", "p99"]
     assert result["threads"] == 1
     assert result["iterations"] >= 20
@@ -275,8 +277,7 @@ def test_the_cpu_is_named_only_if_the_model_runs_on_it(target: str, tmp_path: Pa
     compile_model(tmp_path / "m.onnx", tmp_path / "m.so", "--target", target)
     expected = "the model also runs on the CPU" if "cpu" in target else "compile it with --target cpu,hip to run it on"
     other = {"the model also runs on the CPU", "compile it with --target cpu,hip to run it on"} - {expected}
-    lacks = [("hip:9", str(SIMULATOR), "there is no GPU 9"), ("hip", "libamdhip64.so.5", "HIP finds no AMD GPU"),
-             ("hip", "", "AMD's HIP runtime is not here")]  # fmt: skip
+    lacks = [("hip:9", str(SIMULATOR), "there is no GPU 9"), ("hip", "libamdhip64.so.5", "HIP finds no AMD GPU")]
     for device, library, reason in lacks:
         command = [str(BINARIES / "onnxc-run"), str(tmp_path / "m.so"), "--random", "0", "--device", device]
         environment = {**os.environ, "ONNXC_HIP_LIBRARY": library}
@@ -285,6 +286,31 @@ def test_the_cpu_is_named_only_if_the_model_runs_on_it(target: str, tmp_path: Pa
         assert reason in done.stderr
         assert expected in done.stderr
         assert not any(each in done.stderr for each in other), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--dim", "Q=3"], "--dim: the model has no dim 'Q'; "),
+        (
+            ["--rtol", "q:1", "--expect", "y=y.npy"],
+            "--rtol: the model has no output 'q'; did you mean 'y'? it has 'y' and 'z'",
+        ),
+        (
+            ["--atol", "yy:1", "--expect", "y=y.npy"],
+            "--atol: the model has no output 'yy'; did you mean 'y'? it has 'y' and 'z'",
+        ),
+    ],
+)
+def test_names_that_the_model_does_not_have(options: list[str], message: str) -> None:
+    assert message in run("--random", "0", *options, code=2).stderr
+
+
+def test_a_folder_that_does_not_exist_is_told_before_the_work(tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    for option in ("--profile", "--trace-events"):
+        message = run("--random", "0", f"{option}={missing / 'x.html'}", code=1).stderr
+        assert f"{option} '{missing / 'x.html'}': there is no folder '{missing}'; make it first" in message
 
 
 def test_wrong_files(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tools.operator_benchmark import OPERATORS, Operator, measure
+from tools.operator_benchmark import OPERATORS
+from tools.operator_timing import Operator, measure
 
 
 @pytest.mark.parametrize("has_free_dims", [False, True])

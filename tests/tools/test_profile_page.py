@@ -137,6 +137,43 @@ def test_two_runs_compared(model: Path, tmp_path: Path) -> None:
     assert all(row[0] == pytest.approx(row[2] - row[1]) for row in rows)
 
 
+def sizes_text(inputs: dict[str, list[int]]) -> str:
+    return ", ".join(f"{name} {'x'.join(map(str, dims))}" for name, dims in inputs.items())
+
+
+def test_runs_under_other_conditions_are_compared_only_if_asked(model: Path, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    page = f"--profile={tmp_path / 'page.html'}"
+    earlier = json.loads(run(model, "--profile", "--json", "--threads", "1").stdout)
+    sizes = sizes_text(earlier["inputs"])
+    assert (earlier["threads"], earlier["precision"]) == (1, "float32")
+    for field, other, text in (
+        ("inputs", {"x": [9, 9]}, "x 9x9; 1 thread; float32"),
+        ("threads", 3, f"{sizes}; 3 threads; float32"),
+        ("precision", "bfloat16", f"{sizes}; 1 thread; bfloat16"),
+    ):
+        before.write_text(json.dumps({**earlier, field: other}))
+        words = [page, "--against", str(before), "--threads", "1"]
+        error = run(model, *words, code=1).stderr
+        assert f"'{before}' is of another run: {text}; this one has {sizes}; 1 thread; float32." in error
+        assert "compare all the same with --compare-anyway" in error
+        run(model, *words, "--compare-anyway")
+        facts = dict(section(read_page(tmp_path / "page.html"), "Beside an earlier run")["content"])
+        assert facts["before"].endswith(f"inputs {text}")
+    assert (
+        "--compare-anyway has an effect only with --against or --verify"
+        in run(model, "--compare-anyway", code=2).stderr
+    )
+
+
+def test_figures_name_the_sizes_of_the_inputs(model: Path, tmp_path: Path) -> None:
+    sizes = sizes_text(json.loads(run(model, "--bench", "--json").stdout)["inputs"])
+    assert run(model, "--bench").stdout.startswith(f"Inputs: {sizes}\n")
+    assert f"\ninputs: {sizes}\n" in run(model, "--profile").stdout
+    run(model, f"--profile={tmp_path / 'page.html'}")
+    assert dict(section(read_page(tmp_path / "page.html"), "This run")["content"])["inputs"] == sizes
+
+
 def test_an_earlier_run_that_is_none(model: Path, tmp_path: Path) -> None:
     page = f"--profile={tmp_path / 'page.html'}"
     for text in ("<html>", "{}", '{"model": 1}', "[]"):

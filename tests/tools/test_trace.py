@@ -75,6 +75,25 @@ def test_verify_passes(options: tuple[str, ...], tmp_path: Path) -> None:
     assert done.stdout.startswith("PASSED: "), done.stdout
 
 
+@pytest.mark.usefixtures("commands")
+def test_what_is_not_a_number_is_counted_and_has_no_range(tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[3] x) => (y) { [root] r = Sqrt(x)  [twice] y = Add(r, r) }'
+    )
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.full(3, -1, np.float32))
+    shared_object = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so", "-O0")
+    command = [str(onnxc_commands.BINARIES / "onnxc-run"), str(shared_object), "--input", f"x={tmp_path / 'x.npy'}"]
+    done = onnxc_commands.execute([*command, "--trace", str(tmp_path / "trace")])
+    for row in done.stdout.splitlines()[1:]:
+        assert row.split()[3:8] == ["-", "-", "-", "3", "0"], row
+    rows = json.loads((tmp_path / "trace" / "trace.json").read_text())["tensors"]
+    assert {(row["min"], row["max"], row["mean"], row["nan"]) for row in rows} == {(None, None, None, 3)}
+    verify = [*command, "--verify", str(tmp_path / "model.onnx")]
+    end = "no difference is above the absolute tolerance; 2 hold NaN in both, the first is 'r'\n"
+    assert onnxc_commands.execute(verify).stdout == f"PASSED: 2 tensors equal those of -O0; {end}"
+
+
 def normalized_network(last_weight: float) -> onnx.ModelProto:
     """A convolution, InstanceNormalization and a convolution whose weights are 1 but for one."""
     weights = np.ones((4, 4, 1, 1), np.float32)
@@ -112,4 +131,9 @@ def test_verify_fails_behind_tensors_that_are_all_rounding(tmp_path: Path) -> No
     assert onnxc_commands.execute([*command, str(tmp_path / "right.onnx")]).stdout.startswith("PASSED: ")
     with pytest.raises(onnxc_commands.CommandFailure) as caught:
         onnxc_commands.execute([*command, str(tmp_path / "wrong.onnx")])
+    assert caught.value.code == 1
+    wrong, compiled = tmp_path / "wrong.onnx", tmp_path / "right.so"
+    assert f"--verify '{wrong}': '{compiled}' was compiled from another file (SHA-256 " in caught.value.message
+    with pytest.raises(onnxc_commands.CommandFailure) as caught:
+        onnxc_commands.execute([*command, str(wrong), "--compare-anyway"])
     assert caught.value.code == 4

@@ -160,7 +160,7 @@ def test_windows_on_a_gpu(tmp_path: Path) -> None:
         (["--window", "12", "--normalize", "mean"], "--normalize mean: expected zscore"),
         (["--window", "12", "--normalize", "zscore:1,0"], "a deviation above 0"),
         (["--window", "12", "--raw", "4x4:int7"], "--raw 4x4:int7: expected DIMS:TYPE"),
-        (["--window", "12", "--labels", "--softmax"], "--labels excludes --softmax"),
+        (["--window", "12", "--labels", "--softmax"], "--labels has no effect with --softmax"),
         (["--window", "12", "--overlap", "50"], "--overlap 50: expected between 0 and below 1; 50 percent is 0.5"),
         (["--window", "12", "--overlap", "1"], "--overlap 1: expected between 0 and below 1"),
         (["--window", "12", "--overlap", "-0.1"], "--overlap -0.1: expected between 0 and below 1"),

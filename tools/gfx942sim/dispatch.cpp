@@ -159,12 +159,14 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   std::atomic<uint64_t> next_group = 0;
   FirstFault first_fault;
   RaceDetector races(options.races);
+  const MatrixArithmetic matrix_arithmetic = matrix_arithmetic_from_environment();
   Counts total;
   Traffic traffic(partition_from_environment().gpu.xcds);
   std::mutex total_mutex;
   auto work = [&] {
     const double start = seconds_of_thread();
     WorkGroup group(memory, module, launch, {arguments.address(), packet.address()}, options.instruction_limit, races);
+    group.matrix_arithmetic = matrix_arithmetic;
     for (uint64_t i = next_group++; i < groups && first_fault.concerns(i); i = next_group++) {
       const auto x = static_cast<uint32_t>(i % launch.grid[0]);
       const auto y = static_cast<uint32_t>(i / launch.grid[0] % launch.grid[1]);

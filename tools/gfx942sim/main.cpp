@@ -62,6 +62,19 @@ class Arguments {
       throw UsageError(fmt::format("--arg {}: expected one of i32, i64, f32, in, out, inout before a colon", text));
   }
 
+  // Before any of them is added: UserError where a file to write is one that is read.
+  static void check_files(const std::vector<std::string>& texts, const std::string& code_object) {
+    onnxc::InputFiles inputs;
+    inputs.add("CODE_OBJECT", code_object);
+    for (const std::string& text : texts) {
+      if (text.starts_with("in:")) inputs.add("--arg", text.substr(3));
+      if (text.starts_with("inout:")) inputs.add("--arg", text.substr(6, text.rfind(':') - 6));
+    }
+    for (const std::string& text : texts)
+      if (text.starts_with("out:") || text.starts_with("inout:"))
+        inputs.check_output("--arg", text.substr(text.rfind(':') + 1));
+  }
+
   std::span<const std::byte> packed() const {
     onnxc::user_check(next_ == slots_.size(), "the kernel takes {} arguments, but {} are given with --arg",
                       slots_.size(), next_);
@@ -178,6 +191,7 @@ void print_counts(const Launch& launch, const Counts& counts) {
 }
 
 void execute(const Options& options) {
+  Arguments::check_files(options.arguments, options.code_object);
   DeviceMemory memory;
   const LoadedModule module(memory, onnxc::map_file(options.code_object)->bytes());
   if (options.list) {

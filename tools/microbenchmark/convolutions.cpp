@@ -5,6 +5,8 @@
 #include "kernels/cpu/conv/conv_depthwise_packing.h"
 #include "kernels/cpu/conv/conv_direct.h"
 #include "kernels/cpu/conv/conv_direct_packing.h"
+#include "kernels/cpu/conv/conv_grouped.h"
+#include "kernels/cpu/conv/conv_grouped_packing.h"
 #include "kernels/cpu/conv/conv_pooled.h"
 #include "kernels/cpu/conv_int8/conv_depthwise_int8.h"
 #include "kernels/cpu/conv_int8/conv_depthwise_int8_packing.h"
@@ -196,6 +198,18 @@ void depthwise(benchmark::State& state) {
   measure_convolution<DepthwiseConvolution<L::shape, float, float, BiasRelu>>(
       state, L::shape, sizes, lanes, sizes.output.product(),
       packed_weights(L::shape, [](auto weights) { return pack_depthwise_weights(L::shape, lanes, weights); }));
+}
+
+// The output is the input's size, of a transposed convolution times the stride.
+template <class L, bool is_transposed>
+void grouped(benchmark::State& state) {
+  constexpr Axes stride = L::shape.stride, in = L::input;
+  ConvSizes sizes = forward_sizes<L>();
+  if (is_transposed) sizes.output = {in.d * stride.d, in.h * stride.h, in.w * stride.w};
+  measure_convolution<GroupedConvolution<L::shape, float, float, BiasRelu, is_transposed>>(
+      state, L::shape, sizes, lanes, is_transposed ? in.product() : sizes.output.product(),
+      packed_weights(L::shape,
+                     [](auto weights) { return pack_grouped_weights(L::shape, lanes, is_transposed, weights); }));
 }
 
 // Requantised to bytes, as between the layers of a quantised network.
@@ -392,8 +406,20 @@ void add_depthwise() {
   add("depthwise/X3D-S 54 3x3x3 stride 1,2,2 @13x80x80",
       depthwise<Layer<{54, 54, 54, three, {1, 2, 2}}, {13, 80, 80}>>);
   add("depthwise/X3D-S 54 3x3x3 @13x40x40", depthwise<Layer<{54, 54, 54, three}, {13, 40, 40}>>);
+  add("depthwise/MedNeXt 8 7x7x7 @64x64x64", depthwise<Layer<{8, 8, 8, {7, 7, 7}}, {64, 64, 64}>>);
+  add("depthwise/MedNeXt 32 7x7x7 @16x16x16", depthwise<Layer<{32, 32, 32, {7, 7, 7}}, {16, 16, 16}>>);
   add("depthwise/SEResNeXt 128 groups 32 3x3x3 @8x16x12", depthwise<Layer<{128, 128, 32, three}, {8, 16, 12}>>);
   add("depthwise/X3D-S 216 3x3x3 @13x10x10", depthwise<Layer<{216, 216, 216, three}, {13, 10, 10}>>);
+}
+
+void add_grouped() {
+  add("direct/24->24 groups 2 3x3x3 @16x16x16", direct<Layer<{48, 48, 2, three}, {16, 16, 16}>>);
+  add("direct/12->12 groups 4 3x3x3 @16x16x16", direct<Layer<{48, 48, 4, three}, {16, 16, 16}>>);
+  add("direct/SENet154 8->16 groups 64 3x3x3 @4x4x4", direct<Layer<{512, 1024, 64, three}, {4, 4, 4}>>);
+  add("grouped/SENet154 2->4 groups 64 3x3x3 @8x8x8", grouped<Layer<{128, 256, 64, three}, {8, 8, 8}>, false>);
+  add("grouped/3->5 groups 20 3x3x3 @16x16x16", grouped<Layer<{60, 100, 20, three}, {16, 16, 16}>, false>);
+  add("grouped/7->7 groups 8 3x3x3 @16x16x16", grouped<Layer<{56, 56, 8, three}, {16, 16, 16}>, false>);
+  add("grouped transposed/MedNeXt 64 3x3x3 @16x16x16", grouped<Layer<{64, 64, 64, three, two}, {16, 16, 16}>, true>);
 }
 
 void add_int8() {
@@ -434,8 +460,8 @@ void add_transposed() {
 }
 
 [[maybe_unused]] const bool rows_added =
-    (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(), add_strided(), add_depthwise(), add_int8(),
-     add_tiles(), add_transposed(), true);
+    (add_direct(), add_stems(), add_planar(), add_to_rows(), add_winograd(), add_strided(), add_depthwise(),
+     add_grouped(), add_int8(), add_tiles(), add_transposed(), true);
 
 }  // namespace
 }  // namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA

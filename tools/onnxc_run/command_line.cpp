@@ -36,6 +36,48 @@ std::optional<Number> parse_number(std::string_view text) {
 // "-" is standard output's.
 constexpr std::array optional_values = {OptionalValue{"--bench", "10", true}, OptionalValue{"--profile", "-"}};
 
+// Options that do something only beside others.
+const std::array effects = {
+    OptionEffect{"TESTS", {}, {"--input", "--random", "--expect", "--volume", "--info"}},
+    OptionEffect{"--dim", {"--random", "--info", "--bench", "--profile", "--trace-events", "--shapes"}, {"--volume"}},
+    OptionEffect{"--shapes", {}, {"--volume", "--info"}},
+    OptionEffect{"--rtol", {"--expect", "--verify", "TESTS"}},
+    OptionEffect{"--atol", {"--expect", "--verify", "TESTS"}},
+    OptionEffect{"--equal-nan", {"--expect", "TESTS"}},
+    OptionEffect{"--verify-with", {"--verify"}},
+    OptionEffect{"--compare-anyway", {"--against", "--verify"}},
+    OptionEffect{"--against", {"--profile"}},
+    OptionEffect{"--json", {"--info", "--bench", "--profile", "--trace", "--expect", "--verify", "TESTS", "--volume"}},
+    OptionEffect{"--info", {}, {"--output", "--trace", "--profile", "--trace-events", "--bench", "--volume"}},
+    OptionEffect{"--input", {}, {"--volume", "--info"}},
+    OptionEffect{"--random", {}, {"--volume", "--info"}},
+    OptionEffect{"--expect", {}, {"--volume", "--info"}},
+    OptionEffect{"--verify", {}, {"--volume", "--info", "TESTS"}},
+    OptionEffect{"--trace", {}, {"--volume", "TESTS"}},
+    OptionEffect{"--profile", {}, {"--volume", "TESTS"}},
+    OptionEffect{"--trace-events", {}, {"--volume", "TESTS"}},
+    OptionEffect{"--bench", {}, {"--volume", "TESTS"}},
+    OptionEffect{"--window", {"--volume"}},
+    OptionEffect{"--preset", {"--volume"}},
+    OptionEffect{"--overlap", {"--volume"}},
+    OptionEffect{"--overlap", {"--preset=monai"}},
+    OptionEffect{"--step", {"--volume"}},
+    OptionEffect{"--step", {"--preset=nnunet"}},
+    OptionEffect{"--blend", {"--volume"}},
+    OptionEffect{"--padding", {"--volume"}},
+    OptionEffect{"--padding-value", {"--volume"}},
+    OptionEffect{"--padding-value", {"--padding=constant"}},
+    OptionEffect{"--windows-per-run", {"--volume"}},
+    OptionEffect{"--mirror", {"--volume"}},
+    OptionEffect{"--labels", {"--volume"}, {"--softmax", "--sigmoid"}},
+    OptionEffect{"--softmax", {"--volume"}, {"--sigmoid"}},
+    OptionEffect{"--sigmoid", {"--volume"}},
+    OptionEffect{"--clip", {"--volume"}},
+    OptionEffect{"--normalize", {"--volume"}},
+    OptionEffect{"--raw", {"--volume"}},
+    OptionEffect{"--overwrite", {"--volume"}},
+};
+
 [[noreturn]] void usage_error(std::string_view option, std::string_view text, std::string_view expected) {
   throw UsageError(fmt::format("{} {}: expected {}", option, printable(text), expected));
 }
@@ -152,6 +194,9 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   app.add_option("--against", options.against,
                  "with --profile=FILE.html: compare on the page with an earlier run, which --profile --json wrote")
       ->option_text("BEFORE.json");
+  app.add_flag(
+      "--compare-anyway", options.compares_anyway,
+      "compare a run of other input sizes, threads or precision (--against), or another model (--verify), too");
   app.add_option("--trace-events", options.trace_events,
                  "FILE.json: write the times of one run for ui.perfetto.dev and chrome://tracing");
   app.add_option("--bench", options.benchmark_runs, "N: benchmark: at least N runs, 10 runs and 3 seconds")
@@ -174,6 +219,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   }
+  check_effects(app, effects);
   for (const std::string& text : dims) parse_dim(text, options.dims);
   for (const std::string& text : shapes) parse_shapes(text, options.shapes);
   for (const std::string& text : relative)
@@ -185,12 +231,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   if (options.profile == "-") options.profile = "";
   if (!options.against.empty() && options.profile.value_or("").empty())
     throw UsageError("--against compares two runs on a page; give --profile=FILE.html as well");
-  if (options.verify_with != "onnxc" && !options.verify)
-    throw UsageError("--verify-with: give --verify MODEL.onnx as well");
   if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device hip as well");
-  if (!options.tests.empty() && (!options.inputs.empty() || options.random_seed || !options.expected.empty()))
-    throw UsageError(
-        "a folder of tests holds its own inputs and outputs: --input, --random and --expect cannot be given with it");
   return options;
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "command_words.h"
 #include "ir/dtype_visit.h"
 #include "ir/expr/parser.h"
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/reports/json.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -122,6 +124,28 @@ void invent_sizes(const onnxc_api& api, std::map<std::string, int64_t>& symbols)
   if (!invented.empty()) spdlog::info("random inputs with {} (--dim chooses)", invented);
 }
 
+// The symbols in the dims of the inputs.
+std::vector<std::string> dim_names(const onnxc_api& api) {
+  std::vector<std::string> found;
+  for (int32_t input = 0; input < api.input_count; ++input)
+    for (int32_t axis = 0; axis < api.input(input)->rank; ++axis)
+      parse_expr(api.input(input)->dims[axis], [&](std::string_view name) -> Expr {
+        if (std::ranges::find(found, name) == found.end()) found.emplace_back(name);
+        return Symbol::dim(std::string(name));
+      });
+  return found;
+}
+
+void check_name(const char* option, const char* kind, const std::string& name, const std::vector<std::string>& known) {
+  if (std::ranges::find(known, name) != known.end()) return;
+  const std::string nearest = nearest_word(name, known);
+  std::vector<std::string> quoted;
+  std::ranges::transform(known, std::back_inserter(quoted), [](const std::string& each) { return quote(each); });
+  throw UsageError(fmt::format("{}: the model has no {} {}; {}{}", option, kind, quote(name),
+                               nearest.empty() ? "" : fmt::format("did you mean {}? ", quote(nearest)),
+                               known.empty() ? "it has none" : "it has " + list_text(quoted)));
+}
+
 bool may_invent(const RunOptions& options) {
   return options.random_seed || options.benchmark_runs || options.profile || !options.trace_events.empty() ||
          !options.shapes.empty();
@@ -139,9 +163,10 @@ std::pair<size_t, std::filesystem::path> split_assignment(const std::string& opt
     if (text.starts_with(names[i] + "=") && (!best || names[i].size() > names[*best].size())) best = i;
   if (best) return {*best, text.substr(names[*best].size() + 1)};
   if (names.size() == 1 && std::filesystem::exists(text)) return {0, text};
-  std::string known;
-  for (const std::string& name : names) known += (known.empty() ? "" : ", ") + quote(name);
-  throw UsageError(fmt::format("{} {}: expected NAME=FILE with one of the names {}", option, printable(text), known));
+  std::vector<std::string> known;
+  for (const std::string& name : names) known.push_back(quote(name));
+  throw UsageError(
+      fmt::format("{} {}: expected NAME=FILE with one of the names {}", option, printable(text), list_text(known)));
 }
 
 std::vector<int64_t> evaluate_dims(const onnxc_value_info& info, const std::map<std::string, int64_t>& symbols) {
@@ -172,6 +197,15 @@ Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, uint64_t see
       fill<T>(tensor, integer);
   });
   return tensor;
+}
+
+void check_names(const ModelLibrary& library, const RunOptions& options) {
+  const onnxc_api& api = library.api();
+  const std::vector<std::string> outputs = output_names(api), dims = dim_names(api);
+  for (const auto& [name, size] : options.dims) check_name("--dim", "dim", name, dims);
+  for (const auto* by_name : {&options.tolerance.relative_by_name, &options.tolerance.absolute_by_name})
+    for (const auto& [name, value] : *by_name)
+      check_name(by_name == &options.tolerance.relative_by_name ? "--rtol" : "--atol", "output", name, outputs);
 }
 
 std::vector<Tensor> gather_inputs(const ModelLibrary& library, const RunOptions& options) {

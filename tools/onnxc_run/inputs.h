@@ -18,6 +18,9 @@ std::pair<size_t, std::filesystem::path> split_assignment(const std::string& opt
 
 // Every input of the model, in order. UserError where a file does not fit, UsageError where an input has no value or a
 // random one no dims.
+// UsageError for a dim, an input or an output that an option names and the model does not have, with the nearest one.
+void check_names(const ModelLibrary& library, const RunOptions& options);
+
 std::vector<Tensor> gather_inputs(const ModelLibrary& library, const RunOptions& options);
 
 // The dims of a value, with symbols as given; UsageError that says which symbol is missing.

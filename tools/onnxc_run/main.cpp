@@ -56,6 +56,7 @@ int execute(const RunOptions& options) {
   if (!options.volume.volumes.empty()) return segment_volumes(options) ? done : user_fault;
   InputFiles files = check_outputs(options);
   ModelLibrary library(options.model);
+  check_names(library, options);
   if (options.information) {
     print_information(library, options);
     return done;
@@ -104,7 +105,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   onnxc::keep_standard_streams();
-  const std::string lacks = onnxc::tidy_up_on_signals();
+  const std::string lacks = onnxc::tidy_up_on_signals("onnxc-run: error: ");
   onnxc::set_up_messages();
   if (!lacks.empty()) spdlog::warn("{}", lacks);
   return onnxc::run(argc, argv);

@@ -45,6 +45,7 @@ struct RunOptions {
   std::optional<int> benchmark_runs;
   std::optional<std::string> profile;  // "" is a table, or JSON, on stdout; else an HTML file
   std::filesystem::path against;       // an earlier profile as JSON, which the page is to compare with; empty: none
+  bool compares_anyway = false;        // a profile of other inputs, threads or precision, or another model
   std::string trace_events;            // a JSON file
   bool information = false;
   bool json = false;

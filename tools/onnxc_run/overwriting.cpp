@@ -26,9 +26,14 @@ InputFiles named_inputs(const RunOptions& options) {
   return inputs;
 }
 
+void check_file(std::string_view option, const std::filesystem::path& output, const InputFiles& inputs) {
+  inputs.check_output(option, output);
+  check_folder_of(option, output);
+}
+
 void check_named_outputs(const RunOptions& options, const InputFiles& inputs) {
-  if (options.profile && !options.profile->empty()) inputs.check_output("--profile", *options.profile);
-  if (!options.trace_events.empty()) inputs.check_output("--trace-events", options.trace_events);
+  if (options.profile && !options.profile->empty()) check_file("--profile", *options.profile, inputs);
+  if (!options.trace_events.empty()) check_file("--trace-events", options.trace_events, inputs);
 }
 
 void check_tensors(const std::string& option, const std::filesystem::path& folder,

@@ -3,7 +3,7 @@
 
 #include "onnxc_run/options.h"
 #include "onnxc_run/session.h"
-#include "support/input_files.h"
+#include "support/safe_file.h"
 
 namespace onnxc {
 

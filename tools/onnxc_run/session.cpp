@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "onnxc_run/steps.h"
+#include "support/list_text.h"
 #include "support/safe_file.h"
 #include "support/text.h"
 
@@ -18,12 +19,13 @@ namespace {
 
 template <class Info>
 int32_t find(const std::string& name, int32_t count, const char* role, Info info) {
-  std::string names;
+  std::vector<std::string> names;
   for (int32_t i = 0; i < count; ++i) {
     if (name == info(i)->name) return i;
-    names += (i > 0 ? ", " : "") + quote(info(i)->name);
+    names.push_back(quote(info(i)->name));
   }
-  throw UsageError(fmt::format("the model has no {} {}; it has {}", role, quote(name), names.empty() ? "none" : names));
+  throw UsageError(
+      fmt::format("the model has no {} {}; it has {}", role, quote(name), names.empty() ? "none" : list_text(names)));
 }
 
 std::vector<Tensor> packed(const std::vector<Tensor>& tensors) {

@@ -6,6 +6,8 @@
 #include "onnxc_run/reports/compare.h"
 #include "onnxc_run/steps.h"
 #include "support/diagnostics.h"
+#include "support/hash.h"
+#include "support/safe_file.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -55,11 +57,11 @@ class Verification {
         tolerance_for(options_.tolerance, name, is_behind ? *narrow_ : expected->second.dtype());
     const double grown = std::min(growth * worst_, narrow_ ? most_grown_of_narrowed : most_grown);
     Comparison comparison = compare_scaled(narrowed ? widened(actual) : actual, expected->second, tolerance, grown);
+    if (comparison.nan_in_both > 0 && with_nan_++ == 0) first_with_nan_ = name;
     if (is_behind) add_cost(name, actual.dtype(), comparison, nodes);
     if (comparison.equal) {
       // What the absolute tolerance allows says nothing: such a tensor may be all rounding.
-      if (comparison.largest_difference > tolerance.absolute)
-        worst_ = std::max(worst_, comparison.largest_difference / comparison.largest_magnitude);
+      if (comparison.largest_difference > tolerance.absolute) worst_ = std::max(worst_, comparison.scaled_difference());
       return;
     }
     if (different_++ == 0) first_ = {name, nodes, place};
@@ -80,15 +82,15 @@ class Verification {
     if (!options_.json) print_costs();
     if (options_.json) {
       Json json = {{"passed", passed}, {"compared", compared_}, {"with", reference_.engine}, {"different", rows_}};
+      json["with_nan"] = with_nan_;
       json["first_tensor"] = passed ? Json() : Json(first_.tensor);
       json["first_node"] = passed ? Json() : Json(first_.nodes);
       if (narrow_) json["costs"] = costs_;
       fmt::print("{}\n", json_text(json));
     } else if (passed) {
-      fmt::print(
-          "PASSED: {} tensors equal those of {} (largest difference over largest magnitude {:.3g}, of those above the "
-          "absolute tolerance)\n",
-          compared_, printable(reference_.engine), worst_);
+      fmt::print("PASSED: {} {} of {}; {}{}\n", compared_,
+                 compared_ == 1 ? "tensor equals that" : "tensors equal those", printable(reference_.engine),
+                 differences_text(), nan_text());
     } else {
       fmt::print("FAILED: {} of {} tensors differ from those of {}; the first, {}, is computed by {}{}\n", different_,
                  compared_, printable(reference_.engine), quote(first_.tensor), first_.nodes,
@@ -115,6 +117,18 @@ class Verification {
                  printable(cost["nodes"].get<std::string>()));
   }
 
+  std::string differences_text() const {
+    if (worst_ == 0) return "no difference is above the absolute tolerance";
+    return fmt::format(
+        "the largest difference above the absolute tolerance is {:.3g} of its tensor's largest magnitude", worst_);
+  }
+
+  std::string nan_text() const {
+    if (with_nan_ == 0) return "";
+    return fmt::format("; {} hold{} NaN in both, the first is {}", with_nan_, with_nan_ == 1 ? "s" : "",
+                       quote(first_with_nan_));
+  }
+
   struct Computed {
     std::string tensor, nodes, place;
   };
@@ -125,15 +139,28 @@ class Verification {
   const RunOptions& options_;
   int compared_ = 0, different_ = 0;
   double worst_ = 0;  // of the tensors that are equal: largest difference over largest magnitude
+  int with_nan_ = 0;  // tensors that hold NaN in both
+  std::string first_with_nan_;
   Computed first_;
   Json rows_ = Json::array();
   std::optional<DType> narrow_;  // the type of the tensors that --precision stores in 16 bits, once one was seen
   Json costs_ = Json::array();
 };
 
+// Another model's tensors differ all over, which says nothing about the compile.
+void check_is_the_model(const Session& session, const RunOptions& options) {
+  const Json information = Json::parse(session.api().information, nullptr, false);
+  const std::string compiled = information.is_object() ? information.value("model", "") : "";
+  user_check(compiled.empty() || options.compares_anyway || sha256(map_file(*options.verify)->bytes()) == compiled,
+             "--verify {}: {} was compiled from another file (SHA-256 {}). Give that one, or compare all the same with "
+             "--compare-anyway",
+             quote(options.verify->string()), quote(options.model.string()), printable(compiled));
+}
+
 }  // namespace
 
 bool verify(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options) {
+  check_is_the_model(session, options);
   const Reference reference = options.verify_with == "onnxruntime"
                                   ? compute_by_onnxruntime(*options.verify, inputs, session)
                                   : compute_without_optimization(*options.verify, inputs, options.threads);

@@ -194,13 +194,13 @@ class HipEmitter {
     for (size_t i = 0; i < further.size(); ++i) {
       const size_t number = kernel.number + 1 + i;
       report({number, fmt::format("{}{}", further_stems.at(i), number)},
-             fmt::format("{} launch of {}", further_stems.at(i), spec->describe()));
+             fmt::format("{} launch of {}", further_stems.at(i), spec->describe()), further[i].figures);
       launch(number, further[i].blocks);
     }
     return spec->describe();
   }
 
-  static constexpr std::array<const char*, 2> further_stems = {"second", "third"};
+  static constexpr std::array<const char*, 3> further_stems = {"second", "third", "fourth"};
 
   // `number` is that of the kernel whose arguments it takes.
   void print_global_function(const std::string& name, size_t number, const HipKernelSpec& spec,

@@ -14,6 +14,33 @@ namespace {
 // Whether every value of the type is a float.
 bool is_exact_in_float(DType dtype) { return dtype == DType::float32 || info(dtype).bits < 32; }
 
+// A float that clang sees to be a float16: it asks for the comparison or the rounding of float16 values instead, which
+// CPUs without AVX512-FP16 do one by one.
+bool is_widened_float16(const ScalarNode& node) {
+  return node.dtype == DType::float16 || (node.op == ScalarOp::cast && node.operands[0].dtype() == DType::float16);
+}
+
+bool may_be_narrowed(ScalarOp op) {
+  using enum ScalarOp;
+  switch (op) {
+    case minimum:
+    case maximum:
+    case equal:
+    case less:
+    case less_or_equal:
+    case sign:
+    case floor:
+    case ceil:
+    case round_even:
+    case truncate:
+    case is_nan:
+    case is_infinite:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string floating_constant(DType dtype, double number) {
   const bool is_double = dtype == DType::float64;
   const char* suffix = is_double ? "" : "f";
@@ -57,6 +84,14 @@ std::string ScalarDialect::stored(DType dtype, const std::string& value) const {
 }
 
 std::string ScalarDialect::operation(const ScalarNode& node, std::span<const std::string> operands) const {
+  if (!may_be_narrowed(node.op)) return plain_operation(node, operands);
+  std::vector<std::string> kept(operands.begin(), operands.end());
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (is_widened_float16(*node.operands[i])) kept[i] = fmt::format("kept_wide({})", kept[i]);
+  return plain_operation(node, kept);
+}
+
+std::string ScalarDialect::plain_operation(const ScalarNode& node, std::span<const std::string> operands) const {
   const DType operand = node.operands.at(0).dtype();
   if (node.op == ScalarOp::cast) {
     if (node.dtype == DType::boolean) return fmt::format("{} != 0", operands[0]);

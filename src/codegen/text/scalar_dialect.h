@@ -28,6 +28,9 @@ class ScalarDialect {
                              const std::string& if_false) const;
   // Whether to load the value behind a select before the select is decided; the memory must exist.
   virtual bool loads_early(const ScalarNode& load) const { return load.in_bounds; }
+
+ private:
+  std::string plain_operation(const ScalarNode& node, std::span<const std::string> operands) const;
 };
 
 }  // namespace onnxc

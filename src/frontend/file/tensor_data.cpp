@@ -8,6 +8,7 @@
 #include "frontend/file/onnx_names.h"
 #include "support/checked.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -23,7 +24,7 @@ namespace {
 
 using onnx::TensorProto;
 
-std::string dims_text(const std::vector<int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+std::string dims_text(const std::vector<int64_t>& dims) { return "[" + list_text(dims) + "]"; }
 
 // The name of each field that holds elements and has some.
 std::vector<std::string_view> filled_fields(const TensorProto& tensor) {

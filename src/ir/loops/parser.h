@@ -11,8 +11,8 @@
 
 namespace onnxc {
 
-// What the names of dims in a text stand for: symbols, or such as 16*n for a dim that is a multiple of 16. A name that is
-// new is a dim of at least 0.
+// What the names of dims in a text stand for: symbols, or such as 16*n for a dim that is a multiple of 16. A name that
+// is new is a dim of at least 0.
 using DimNames = std::map<std::string, Expr, std::less<>>;
 
 Expr parse_index(std::string_view text, DimNames& dims);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace onnxc {
 namespace {
@@ -11,6 +12,12 @@ std::set<Symbol> symbols_of(const std::vector<Expr>& exprs) {
   std::set<Symbol> symbols;
   for (const Expr& expr : exprs) symbols.merge(expr.symbols());
   return symbols;
+}
+
+Shape without_ones(const Shape& shape) {
+  Shape dims;
+  std::ranges::copy_if(shape, std::back_inserter(dims), [](const Expr& dim) { return !dim.is_constant(1); });
+  return dims;
 }
 
 }  // namespace
@@ -34,7 +41,7 @@ std::optional<std::string> OperandLaw::fault_of_buffer(size_t step, BufferId id)
     if (buffer.view && !is_within_parent(step, buffer))
       return fmt::format("takes b{} of shape {} from {} on of b{} of shape {}, which is not shown to hold it", id,
                          to_string(buffer.shape), to_string(buffer.view->shift), parent_id, to_string(parent));
-    if (buffer.alias && !is_equal(step, product(buffer.shape), product(parent)))
+    if (buffer.alias && !holds_as_many(step, buffer.shape, parent))
       return fmt::format("takes b{} of shape {} for b{} of shape {}, which is not shown to hold as many elements", id,
                          to_string(buffer.shape), parent_id, to_string(parent));
     id = parent_id;
@@ -71,6 +78,13 @@ bool OperandLaw::is_equal(size_t step, const Expr& a, const Expr& b) const {
   Facts facts = stated;
   facts.narrow_symbols({});
   return prove(facts);
+}
+
+// A guard says that dims are equal, which does not show word by word that their products are.
+bool OperandLaw::holds_as_many(size_t step, const Shape& a, const Shape& b) const {
+  if (is_equal(step, product(a), product(b))) return true;
+  return std::ranges::equal(without_ones(a), without_ones(b),
+                            [&](const Expr& left, const Expr& right) { return is_equal(step, left, right); });
 }
 
 std::optional<std::string> OperandLaw::fault_of_call(size_t step, const KernelCall& call) const {

@@ -29,6 +29,7 @@ class OperandLaw {
   std::optional<std::string> fault_of_call(size_t step, const KernelCall& call) const;
   bool is_within_parent(size_t step, const Buffer& view) const;
   bool is_equal(size_t step, const Expr& a, const Expr& b) const;
+  bool holds_as_many(size_t step, const Shape& a, const Shape& b) const;
   const Facts& facts_at(size_t step, const std::set<Symbol>& symbols) const;
 
   const Program& program_;

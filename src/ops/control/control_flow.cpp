@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ops/control/deciding_dims.h"
 #include "ops/families.h"
 
 namespace onnxc {
@@ -42,8 +43,11 @@ bool sees_rank(const Use& use) {
   });
 }
 
-constexpr const char* other_rank =
-    "output {}: the branches give {} and {}, and only a run knows which; one rank is expected";
+[[noreturn]] void fail_for_ranks(const NodeReader& c, size_t output) {
+  c.fail("output {}: the branches give {} and {}, and only a run knows which; one rank is expected{}", output,
+         to_string(c.shape(branch_input(c, output, true))), to_string(c.shape(branch_input(c, output, false))),
+         hint_at_deciding_dims(c.input(0)));
+}
 
 // ONNX If. Both branches give a dtype and a rank; a dim that differs is that of the branch which a run takes. One of
 // fewer axes takes axes of 1 in front, where the other has these (check_ranks_of_branches).
@@ -54,11 +58,11 @@ void infer_if(InferContext& c) {
     const size_t then_input = branch_input(c, i, true), else_input = branch_input(c, i, false);
     const size_t rank = std::max(c.rank(then_input), c.rank(else_input));
     const Shape taken = of_rank(c.shape(then_input), rank), other = of_rank(c.shape(else_input), rank);
-    c.check(c.dtype(then_input) == c.dtype(else_input), "output {}: the branches give {} and {}", i,
-            info(c.dtype(then_input)).name, info(c.dtype(else_input)).name);
+    if (c.dtype(then_input) != c.dtype(else_input))
+      c.fail("output {}: the branches give {} and {}{}", i, info(c.dtype(then_input)).name,
+             info(c.dtype(else_input)).name, hint_at_deciding_dims(c.input(0)));
     for (size_t axis = 0; axis < rank - std::min(c.rank(then_input), c.rank(else_input)); ++axis)
-      c.check(taken[axis].is_constant(1) && other[axis].is_constant(1), other_rank, i, to_string(c.shape(then_input)),
-              to_string(c.shape(else_input)));
+      if (!taken[axis].is_constant(1) || !other[axis].is_constant(1)) fail_for_ranks(c, i);
     Shape joined;
     for (size_t axis = 0; axis < rank; ++axis)
       joined.push_back(proven_equal(taken[axis], other[axis]) ? taken[axis] : c.run_time_dim(i, axis));
@@ -357,7 +361,7 @@ void check_ranks_of_branches(const Graph& graph, const Node& node) {
     const Value& output = *node.outputs[i];
     if (c.rank(then_input) == c.rank(else_input)) continue;
     if (!graph.is_output(&output) && std::ranges::none_of(output.uses, sees_rank)) continue;
-    c.fail(other_rank, i, to_string(c.shape(then_input)), to_string(c.shape(else_input)));
+    fail_for_ranks(c, i);
   }
 }
 

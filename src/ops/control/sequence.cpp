@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/control/control_flow.h"
+#include "ops/control/deciding_dims.h"
 #include "ops/families.h"
 
 namespace onnxc {
@@ -257,8 +258,9 @@ void join(ExpandContext& c, size_t output) {
   if (is_no_element(taken) && is_no_element(other)) return give_no_element(c, output);
   const bool are_alike =
       is_sequence(taken) && is_sequence(other) && tensors_of(*taken).size() == tensors_of(*other).size();
-  c.check(are_alike, "output {}: the branches give {} and {}, and only a run knows which", output, kind_of(*taken),
-          kind_of(*other));
+  if (!are_alike)
+    c.fail("output {}: the branches give {} and {}, and only a run knows which{}", output, kind_of(*taken),
+           kind_of(*other), hint_at_deciding_dims(c.input(0)));
   Tensors tensors;
   for (size_t i = 0; i < tensors_of(*taken).size(); ++i)
     tensors.push_back(c.add("If", {c.in(0), tensors_of(*taken)[i], tensors_of(*other)[i]}));

@@ -5,6 +5,7 @@
 // deviation costs no digits.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "ops/axes.h"
@@ -35,6 +36,10 @@ Operand mean_of(DefineContext& c, const std::string& role, const Shape& kept_sha
   return result;
 }
 
+inline double largest_finite(DType dtype) {
+  return dtype == DType::float64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+
 // Mean and population variance. `residue` is the mean of what is left once the rounded mean is subtracted, and
 // `mean_square` the mean of its squares: taking the residue off as well undoes the rounding of the mean and of the sum
 // that it came from.
@@ -42,8 +47,12 @@ struct Moments {
   Operand mean, residue, mean_square;
 
   Scalar centered(const Scalar& x, const Indices& kept) const { return (x - mean(kept)) - residue(kept); }
-  // The residue is next to nothing, so nothing cancels.
-  Scalar variance(const Indices& kept) const { return mean_square(kept) - residue(kept) * residue(kept); }
+  // The residue is next to nothing, so nothing cancels. Of values near 1e30 both squares overflow, and so must the
+  // variance: infinity less infinity would be NaN.
+  Scalar variance(const Indices& kept) const {
+    const Scalar square = residue(kept) * residue(kept);
+    return mean_square(kept) - minimum(square, number(square, largest_finite(square.dtype())));
+  }
 };
 
 // The moments of x over the folded axes. `combine` makes of a tensor of means, one for each combination of the kept

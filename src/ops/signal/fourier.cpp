@@ -318,7 +318,8 @@ struct StftSpec {
 
 StftSpec resolve_stft(const NodeReader& c) {
   const Shape& signal = c.shape(0);
-  c.check(signal.size() == 3, "a signal [batch, length, parts] is expected, found {}", to_string(signal));
+  c.check(signal.size() == 3, "a signal [batch, length, parts] or [batch, length] is expected, found {}",
+          to_string(signal));
   c.check(!c.has_input(2) || c.rank(2) == 1, "the window must be a vector");
   StftSpec spec;
   spec.step = given_number(c, 1, "frame_step");
@@ -392,6 +393,11 @@ std::optional<TransformMatrix> stft_matrix(const NodeReader& c) {
 
 void expand_stft(ExpandContext& c) {
   const NamedAttribute one_sided{"onesided", c.integer("onesided", 1)};
+  // As onnxruntime takes it, and ONNX's shape inference: real numbers.
+  if (c.rank(0) == 2) {
+    Value* const signal = c.add("Unsqueeze", {c.in(0), c.integers({2})});
+    return c.give(0, c.add("STFT", {signal, c.in(1), c.in(2), c.in(3)}, {one_sided}));
+  }
   const std::optional<TransformMatrix> matrix = stft_matrix(c);
   if (!matrix) return c.give_row(internal_domain, "STFT", {c.in(0), c.in(1), c.in(2), c.in(3)}, {one_sided});
   const std::vector<double> window = c.has_input(2) ? c.NodeReader::constant(2)->as_double() : std::vector<double>{};

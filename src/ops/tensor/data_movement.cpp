@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/families.h"
+#include "support/list_text.h"
 
 namespace onnxc {
 namespace {
@@ -18,8 +19,7 @@ std::vector<size_t> permutation(const NodeReader& c) {
   std::sort(sorted.begin(), sorted.end());
   std::vector<int64_t> identity(rank);
   std::iota(identity.begin(), identity.end(), 0);
-  c.check(sorted == identity, "attribute 'perm' is [{}]; a permutation of {} axes is expected", fmt::join(order, ", "),
-          rank);
+  c.check(sorted == identity, "attribute 'perm' is [{}]; a permutation of {} axes is expected", list_text(order), rank);
   return {order.begin(), order.end()};
 }
 

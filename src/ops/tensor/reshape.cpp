@@ -161,6 +161,23 @@ void guard_ones(InferContext& c, const std::vector<Expr>& axes) {
     c.same(listed[axis] * (shape[axis] - 1), 0, "an axis that is squeezed must be 1");
 }
 
+// The axes of one element, where no list names any. The rank follows from them, so that no other may be 1 in a run.
+std::vector<size_t> axes_of_one(InferContext& c) {
+  const Shape& shape = c.shape(0);
+  std::vector<size_t> axes;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis].is_constant(1))
+      axes.push_back(axis);
+    else
+      c.at_least(
+          max(shape[axis] - 1, 1 - shape[axis]), 1,
+          fmt::format("axis {} must not have one element, or the result has another rank; let the model name the "
+                      "axes, or give the size when compiling (--dim)",
+                      axis));
+  }
+  return axes;
+}
+
 void infer_squeeze(InferContext& c) {
   const Shape& from = c.shape(0);
   std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
@@ -175,8 +192,7 @@ void infer_squeeze(InferContext& c) {
     axes = c.axes(*given, from.size());
     for (size_t axis : axes) c.same(from[axis], 1, fmt::format("axis {} that is squeezed must be 1", axis));
   } else {
-    for (size_t i = 0; i < from.size(); ++i)
-      if (from[i].is_constant(1)) axes.push_back(i);
+    axes = axes_of_one(c);
   }
   Shape shape;
   for (size_t i = 0; i < from.size(); ++i)

@@ -4,6 +4,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/interpolation.h"
+#include "support/list_text.h"
 
 namespace onnxc {
 namespace {
@@ -16,7 +17,7 @@ struct PoolSpec {
 PoolSpec resolve_pool(const NodeReader& c) {
   const std::vector<int64_t> shape = c.integers("pooled_shape");
   c.check(shape.size() == 2 && shape[0] > 0 && shape[1] > 0,
-          "attribute 'pooled_shape' must hold two positive sizes, found {}", fmt::join(shape, ", "));
+          "attribute 'pooled_shape' must hold two positive sizes, found {}", list_text(shape));
   return {shape[0], shape[1], static_cast<double>(c.real("spatial_scale", 1))};
 }
 

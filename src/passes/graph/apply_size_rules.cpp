@@ -9,6 +9,7 @@
 #include "ir/expr/legal_sizes.h"
 #include "passes/graph/infer_shapes.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 
 namespace onnxc {
 namespace {
@@ -67,7 +68,7 @@ std::map<Symbol, Legal> legal_sizes_of_symbols(const Graph& graph) {
     Legal& legal = result.try_emplace(symbol, Legal{LegalSizes{.bounds = symbol.info().bounds}, {}}).first->second;
     narrow(legal, *sizes, guard.reason);
     user_check(!legal.sizes.empty(), "no size of {} is legal: {}", named_symbol(symbol).name(),
-               fmt::join(legal.reasons, "; "));
+               list_text(legal.reasons, "; "));
   }
   return result;
 }

@@ -12,6 +12,7 @@
 #include "passes/graph/define_node.h"
 #include "passes/graph/expand_sequences.h"
 #include "support/limits.h"
+#include "support/list_text.h"
 
 namespace onnxc {
 namespace {
@@ -328,12 +329,10 @@ void infer_shapes_again(Graph& graph) {
 }
 
 std::string ShapeFaults::text_of(const std::vector<Fault>& faults) {
-  constexpr size_t most = 20;
   if (faults.size() == 1) return faults[0].text;
-  std::string text = fmt::format("{} nodes are at fault:", faults.size());
-  for (size_t i = 0; i < std::min(faults.size(), most); ++i) text += "\n  " + faults[i].text;
-  if (faults.size() > most) text += fmt::format("\n  and {} more", faults.size() - most);
-  return text;
+  std::vector<std::string> lines;
+  for (const Fault& fault : faults) lines.push_back(fault.text);
+  return fmt::format("{} nodes are at fault:\n  {}", faults.size(), list_text(lines, "\n  "));
 }
 
 }  // namespace onnxc

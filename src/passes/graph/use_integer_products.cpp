@@ -133,15 +133,10 @@ void replace(Graph& graph, Node* product, const Operands& operands, Replacement&
   graph.replace_uses(product->outputs[0], result);
 }
 
-// One group of enough channels, or as many groups as channels.
+// One group of enough channels, or several of any.
 bool has_kernel_of_bytes(const NodeReader& convolution) {
-  constexpr int64_t most_taps = 500;  // of a channel: conv_depthwise.h sums in float
-  const Shape& weights = convolution.shape(1);
-  const int64_t groups = convolution.integer("group", 1);
-  if (groups == 1) return weights[1].constant().value_or(0) >= least_input_channels;
-  Expr taps = 1;
-  for (size_t axis = 2; axis < weights.size(); ++axis) taps *= weights[axis];
-  return weights[0].is_constant(groups) && weights[1].is_constant(1) && taps.constant().value_or(most_taps) < most_taps;
+  if (convolution.integer("group", 1) > 1) return true;
+  return convolution.shape(1)[1].constant().value_or(0) >= least_input_channels;
 }
 
 void replace_convolution(Graph& graph, Node* convolution) {

@@ -13,7 +13,7 @@ namespace onnxc {
 // MaxPool(DequantizeLinear(x)) becomes DequantizeLinear(MaxPool(x)), and a QuantizeLinear behind it that only undoes
 // that is left out.
 //
-// Limits: one group and three input channels or more, or a group for each channel; weights whose differences from their
+// Limits: one group and three input channels or more, or several groups; weights whose differences from their
 // zero point are int8; a Gemm without factors that transposes no activations. To be run before constants are folded,
 // since the weights would then be numbers; and only for a CPU, which has kernels for their sums.
 void use_integer_products(Graph& graph);

@@ -86,6 +86,23 @@ TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
                           "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
 }
 
+// A window of 729 taps is 11 folds of each output, and so is each voxel's share of the work; with known and free sizes.
+TEST(CpuTarget, LargeWindowsAreFoldedAxisByAxis) {
+  for (const char* size : {"48, 48, 48", "d, h, w"}) {
+    const auto pool = [&](const char* node, const char* type = "float") {
+      return steps(fmt::format("({}[1, 4, {}] x) => ({}[1, 4, a, b, c] y) {{ y = {} (x) }}", type, size, type, node));
+    };
+    const auto is = [](const char* kernel) { return ElementsAre("copy", testing::StartsWith(kernel), "copy"); };
+    const char* nine = "MaxPool <kernel_shape = [9, 9, 9], pads = [4, 4, 4, 4, 4, 4]>";
+    EXPECT_THAT(pool(nine), is("pool_separable maximum 9x9x9 stride 1x1x1"));
+    EXPECT_THAT(pool(nine, "float16"), testing::Contains(testing::StartsWith("pool_separable maximum 9x9x9")));
+    EXPECT_THAT(pool(nine, "uint8"), testing::Contains(testing::StartsWith("pool_separable maximum 9x9x9")));
+    EXPECT_THAT(pool("MaxPool <kernel_shape = [5, 5, 5]>"), is("pool_separable maximum 5x5x5 stride 1x1x1"));
+    EXPECT_THAT(pool("AveragePool <kernel_shape = [5, 5, 5]>"), is("pool_separable average 5x5x5 stride 1x1x1"));
+    EXPECT_THAT(pool("MaxPool <kernel_shape = [3, 3, 3], strides = [2, 2, 2]>"), is("pool maximum 3x3x3"));
+  }
+}
+
 // Windows that do not overlap and of which the convolution's tiles are made, whatever lies between.
 TEST(CpuTarget, AMaxPoolIsPartOfItsConvolution) {
   EXPECT_THAT(steps(R"((float[1, 3, 9, 40, 41] x) => (y)

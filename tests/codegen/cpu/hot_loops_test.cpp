@@ -24,6 +24,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/conv/conv_depthwise.h"
 #include "kernels/cpu/conv/conv_direct.h"
+#include "kernels/cpu/conv/conv_grouped.h"
 #include "kernels/cpu/conv_nchw/conv_planar.h"
 #include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
 #include "kernels/cpu/conv/conv_pooled.h"
@@ -42,6 +43,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/conv/conv_direct_instances.cpp"
 #include "kernels/cpu/conv_transpose/conv_transpose_instances.cpp"
 #include "kernels/cpu/conv/conv_depthwise_instances.cpp"
+#include "kernels/cpu/conv/conv_grouped_instances.cpp"
 #include "kernels/cpu/conv_nchw/conv_to_rows_instances.cpp"
 #include "kernels/cpu/conv_nchw/conv_stem_band_instances.cpp"
 #include "kernels/cpu/memory_bound/layout_copy_instances.cpp"
@@ -76,6 +78,11 @@ template <Axes tile>
 struct Winograd {
   template <ConvShape shape, class Input, class Output, class Epilogue>
   using Convolution = WinogradConvolution<shape, Input, Output, Epilogue, tile>;
+};
+template <bool is_transposed>
+struct Grouped {
+  template <ConvShape shape, class Input, class Output, class Epilogue>
+  using Convolution = GroupedConvolution<shape, Input, Output, Epilogue, is_transposed>;
 };
 using Call = void (*)(const ConvArguments<float, float>&, const BiasRelu&, int64_t, int64_t, void*);
 extern const Call convolutions[];
@@ -115,6 +122,19 @@ const Call convolutions[] = {
     convolution<DepthwiseConvolution, 108, 108, 108, {3, 3, 3}, {1, 2, 2}>,
     convolution<DepthwiseConvolution, 24, 24, 24, {5, 1, 1}, {1, 1, 1}>,
     convolution<DepthwiseConvolution, 128, 128, 32, {3, 3, 3}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, 54, 54, 54, {7, 7, 7}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, 54, 54, 54, {1, 9, 9}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, lanes / 2, lanes / 2, lanes / 2, {7, 7, 7}, {1, 1, 1}>,
+    convolution<DepthwiseConvolution, lanes / 2, lanes / 2, lanes / 2, {7, 7, 7}, {2, 2, 2}>,
+    convolution<DepthwiseConvolution, lanes / 4, lanes / 4, lanes / 4, {3, 3, 3}, {1, 1, 1}>,
+    convolution<DirectConvolution, 48, 48, 2, {3, 3, 3}, {1, 1, 1}>,  // groups that share blocks
+    convolution<DirectConvolution, 60, 60, 3, {1, 1, 1}, {1, 1, 1}>,
+    convolution<TransposedConvolution, 24, 24, 2, {3, 3, 3}, {2, 2, 2}>,
+    convolution<Grouped<false>::Convolution, 128, 256, 64, {3, 3, 3}, {1, 1, 1}>,
+    convolution<Grouped<false>::Convolution, 60, 100, 20, {3, 3, 3}, {1, 1, 1}>,
+    convolution<Grouped<false>::Convolution, 30, 30, 10, {1, 1, 1}, {1, 1, 1}>,
+    convolution<Grouped<true>::Convolution, 64, 64, 64, {3, 3, 3}, {2, 2, 2}>,
+    convolution<Grouped<true>::Convolution, 60, 100, 20, {3, 3, 3}, {2, 2, 2}>,
 };
 using Pooling = TwoEpilogues<BiasRelu, NoEpilogue>;
 using Maximum = MaximumOfWindows<64, Axes{1, 2, 2}, float, Pooling>;

@@ -1,7 +1,8 @@
 """Convolutions whose result is normalised, on the simulator: two launches. The second adds the parts of those in parts,
 and where a block does not hold a channel's voxels there is a third; of the others the first has the statistics of each
-tile."""
+tile. If these are many, one launch more folds them."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, expect, model
 from tests.codegen.hip.test_rows import group_normalized, parameters
 from tests.models.tensor_files import Array
@@ -71,12 +73,28 @@ IN_PARTS_AND_CHUNKS = {
     "float16": Problem((1, 128, 5, 16, 16), (40, 128, 3, 3, 3), 40, attributes={"pads": [1] * 6}, dtype=FLOAT16),
     "bfloat16": Problem((1, 128, 24, 32), (32, 128, 3, 3), 8, attributes={"pads": [1] * 4}, dtype=BFLOAT16),
 }
+# Statistics of 2,048 parts, of which 16 channels have common ones: in chunks, and in parts and chunks.
+FOLDED = {
+    "volume": Problem((1, 16, 16, 32, 32), (16, 16, 1, 1, 1), 1),
+    "images": Problem((2, 16, 128, 128), (32, 16, 1, 1), 2),
+    "float16": Problem((1, 16, 128, 128), (16, 16, 1, 1), 1, dtype=FLOAT16),
+}
+FOLDED_IN_PARTS = {"plane": Problem((1, 64, 128, 128), (16, 64, 3, 3), 1, attributes={"pads": [1] * 4})}
+LAUNCHES = {
+    "in parts": 2,
+    "in chunks": 2,
+    "in parts and chunks": 3,
+    "folded in chunks": 3,
+    "folded in parts and chunks": 4,
+}
 PROBLEMS = {
     f"{name}, {form}": problem
     for form, problems in (
         ("in parts", IN_PARTS),
         ("in chunks", IN_CHUNKS),
         ("in parts and chunks", IN_PARTS_AND_CHUNKS),
+        ("folded in chunks", FOLDED),
+        ("folded in parts and chunks", FOLDED_IN_PARTS),
     )
     for name, problem in problems.items()
 }
@@ -123,7 +141,7 @@ def test_as_one_after_the_other(name: str, tmp_path: Path, monkeypatch: pytest.M
     roundings = 2 if name.endswith("chunks") else 1
     expect(y, expected, 2e-5 if problem.dtype == np.float32 else roundings * TOLERANCES[np.dtype(problem.dtype)])
     launches = compiled.launches()
-    expected_launches = ["kernel", "second", "third"] if "parts and" in name else ["kernel", "second"]
+    expected_launches = ["kernel", "second", "third", "fourth"][: LAUNCHES[name.split(", ")[1]]]
     assert [kernel for kernel in launches if kernel != "nest"] == expected_launches, launches
 
 
@@ -172,6 +190,34 @@ def test_a_large_mean_costs_no_digits(tmp_path: Path, monkeypatch: pytest.Monkey
         shifted = (x[:, :32] + np.float32(1000)).astype(np.float64)
         expect(y, group_normalized(shifted, 32, scale, shift).astype(np.float32), 2e-5)
         assert compiled.launches().count("second") == 1
+
+
+def test_folding_costs_no_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Around 1000 with a deviation of 1, but for a first tile of zeros."""
+    x = random(1, 16, 128, 128) + np.float32(1000)
+    x[:, :, :1] = 0
+    scale, shift = parameters(16)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("GroupNormalization", ["c", "scale", "shift"], ["y"], num_groups=1),
+    ]
+    constants = {"w": np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1), "scale": scale, "shift": shift}
+    compiled = Compiled(model(nodes, {"x": (np.float32, x.shape)}, constants), tmp_path, monkeypatch)
+    expect(compiled.run(x=x)["y"], group_normalized(x, 1, scale, shift), 2e-5)
+    assert [name for name in compiled.launches() if name != "nest"] == ["kernel", "second", "third"]
+
+
+def test_the_estimate_counts_what_every_block_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 64 blocks each reads the statistics of 64 tiles of its channels: of one, or of 16 with common ones."""
+    figures = []
+    for groups in (16, 1):
+        compiled, _, _ = compiled_problem(Problem((1, 16, 8, 32, 32), (16, 16, 1, 1, 1), groups), tmp_path, monkeypatch)
+        command = [str(onnxc_commands.BINARIES / "onnxc"), str(tmp_path / "model.onnx"), "--target", "hip"]
+        done = onnxc_commands.execute([*command, "-o", str(compiled.file), "--report", "--json"])
+        kernels = {kernel["name"]: kernel for kernel in json.loads(done.stdout)["gpu"]["kernels"]}
+        figures.append(next(kernel["modelled_us"] for name, kernel in kernels.items() if name.startswith("second")))
+    # 15 rows more of 64 parts, three values each, at 64 bytes of a line's 128 a cycle.
+    assert figures[1] - figures[0] == pytest.approx(15 * 64 * 3 * 2 / 2100, rel=1e-3)
 
 
 def test_rows_that_are_no_whole_chunks_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,5 +73,23 @@ outputs b1
   EXPECT_NE(reshape("guard N*M >= 12 \"twelve elements\"\n"), "");
 }
 
+TEST(OperandLaw, AnAliasHasAsManyElementsIfEachDimIsEqual) {
+  const auto square = [](const std::string& guards) {
+    return fault(R"(dim N ..
+dim M ..
+b0 input float32 [N, M] "x"
+b1 output float32 [1, N, N] "y"
+b2 temporary float32 [1, N, N] alias b0 "square"
+inputs b0
+outputs b1
+)" + guards + R"(nest copy  axes i<N, j<N
+  b1[0, i, j] = b2[0, i, j]
+)");
+  };
+  EXPECT_EQ(square("guard N == M \"a square matrix\"\n"), "");
+  EXPECT_THAT(square(""), HasSubstr("which is not shown to hold as many elements"));
+  EXPECT_NE(square("guard N >= M \"a wide matrix\"\n"), "");
+}
+
 }  // namespace
 }  // namespace onnxc

@@ -45,6 +45,21 @@ test_unknown_dims = table_test("determinant_unknown_dims", [with_unknown_dims(on
 
 
 @pytest.mark.usefixtures("commands")
+def test_sizes_that_only_a_run_knows(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 22]> g (float[1, N] x, int64[2] sizes) => (float y) '
+        "{ matrix = Expand(x, sizes) even = Trilu(matrix) y = Det(even) }"
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    shared_object = onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
+    x = np.array([[2, 3, 5]], np.float32)
+    inputs = {"x": x, "sizes": np.array([3, 3])}
+    assert onnxc_commands.run_arrays(shared_object, inputs, ["y"], tmp_path / "run")["y"] == 30
+    with pytest.raises(onnxc_commands.CommandFailure, match="the rows and the columns of a square matrix"):
+        onnxc_commands.run_arrays(shared_object, inputs | {"sizes": np.array([2, 3])}, ["y"], tmp_path / "run")
+
+
+@pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("size", [3, 5])
 def test_columns_that_only_a_run_counts(size: int, tmp_path: Path) -> None:
     """Rows alone are a number."""

@@ -128,6 +128,53 @@ def test_ranks_of_branches_that_somebody_sees(tmp_path: Path, use: str) -> None:
         onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")
 
 
+SQUEEZE_GUARD = """
+  model (float[N, C, {last}] x, bool c, int64 n) => (y) <int64[1] one = {{1}}, int64 limit = {{1}}> {{
+    shape = Shape(x)
+    {condition}
+    y = If(holds) <then_branch = a () => (s) {{ s = Squeeze(x, one) }}, else_branch = b () => (t) {{ t = Identity(x) }}>
+  }}
+"""
+BY_SHAPE = "size = Gather(shape, one)  number = Squeeze(size)  holds = Equal(number, limit)"
+
+
+def fault_of(text: str, folder: Path, *options: str) -> str:
+    onnx.save(parse(text), folder / "model.onnx")
+    with pytest.raises(onnxc_commands.CommandFailure) as failure:
+        onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", *options)
+    return str(failure.value)
+
+
+def test_ranks_of_branches_that_a_dim_decides(tmp_path: Path) -> None:
+    """As TorchScript exports `x.squeeze(1)`: the error names the way out, and the way leads out."""
+    text = SQUEEZE_GUARD.format(last=3, condition=BY_SHAPE)
+    assert "one rank is expected; the dim 'C' decides it: compile for one size, with --dim C=VALUE" in fault_of(
+        text, tmp_path
+    )
+    for channels in (1, 4):
+        model = parse(text)
+        feeds = {"x": numbers(2, channels, 3), "c": truth(True), "n": np.array(1)}
+        check_runs(model, tmp_path, [feeds], ("--dim", f"C={channels}"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        # The product of two dims.
+        ("size = Size(x)  holds = Equal(size, limit)", "; the dims 'C', 'N' decide it: compile for one size, with"),
+        # What a caller gives, alone and beside a dim.
+        ("holds = Identity(c)", ""),
+        ("size = Gather(shape, one)  number = Squeeze(size)  holds = Equal(number, n)", ""),
+        # A size that only a run knows.
+        ("found = NonZero(x)  size = Size(found)  holds = Less(limit, size)", ""),
+    ],
+)
+def test_the_hint_at_a_dim_is_given_where_dims_alone_decide(tmp_path: Path, condition: str, hint: str) -> None:
+    message = fault_of(SQUEEZE_GUARD.format(last=1, condition=condition), tmp_path)
+    assert "one rank is expected" + hint in message
+    assert bool(hint) == ("--dim" in message)
+
+
 @pytest.mark.parametrize("options", LEVELS)
 def test_loop(tmp_path: Path, options: Sequence[str]) -> None:
     """States that change places, what a round collects, a count and a condition that a run gives."""

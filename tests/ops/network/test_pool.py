@@ -260,5 +260,41 @@ def other_cases() -> list[Case]:
     return cases
 
 
-CASES = [*by_specification(), *maximum_cases(), *average_cases(), *other_cases()]
+def overlapping_cases() -> list[Case]:
+    """Large windows that overlap, of each type that has a kernel: they are folded axis by axis."""
+    cases = []
+    x = random(1, 5, 10, 11, 12)
+    specs: list[tuple[str, Spec]] = [
+        ("9x9x9", {"kernel_shape": [9, 9, 9], "pads": [4] * 6}),
+        ("5x4x7 strides", {"kernel_shape": [5, 4, 7], "strides": [1, 2, 2], "pads": [2, 1, 3, 0, 3, 2]}),
+        ("ceil", {"kernel_shape": [6, 5, 5], "strides": [2, 2, 3], "pads": [1, 2, 0, 2, 0, 1], "ceil_mode": 1}),
+        ("dilated", {"kernel_shape": [3, 4, 3], "dilations": [2, 2, 3], "pads": [2, 3, 1, 1, 0, 3]}),
+    ]
+    for name, attributes in specs:
+        cases += [
+            case("MaxPool", x, name=f"overlapping, {name}", **attributes),
+            case("AveragePool", x, name=f"overlapping, {name}", expected=average(x, attributes), **attributes),
+            *[
+                case("MaxPool", random(1, 5, 10, 11, 12, dtype=dtype), name=f"{type_id(dtype)} {name}", **attributes)
+                for dtype in (np.float16, np.int8, np.uint8)
+            ],
+        ]
+    holes = x.copy()
+    holes[0, 1, 5, 5, 5], holes[0, 2, 3, 4, 5], holes[0, 3, 7, 1, 0] = np.nan, np.inf, -np.inf
+    image = random(2, 3, 20, 24)
+    cases += [
+        case("MaxPool", image, name="13x13", kernel_shape=[13, 13], pads=[6] * 4),
+        case("AveragePool", image, name="7x6", expected=average(image, {"kernel_shape": [7, 6]}), kernel_shape=[7, 6]),
+        case(
+            "AveragePool",
+            holes,
+            name="not finite",
+            kernel_shape=[4, 3, 5],
+            expected=average(holes, {"kernel_shape": [4, 3, 5]}),
+        ),
+    ]
+    return cases
+
+
+CASES = [*by_specification(), *maximum_cases(), *average_cases(), *other_cases(), *overlapping_cases()]
 test_pool = table_test("pool", CASES, EVERYWHERE)

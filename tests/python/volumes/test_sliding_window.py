@@ -288,21 +288,6 @@ def test_no_bar_where_none_is_asked_for_or_tqdm_is_missing(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"sw_device": "cuda:0"}, "sw_device is 'cuda:0', and the model runs on 'cpu': leave sw_device out"),
-        ({"sw_device": torch.device("cuda")}, "sw_device is 'cuda', and the model runs on 'cpu'"),
-        ({"device": "cuda:1"}, "device is 'cuda:1', and results are blended on the CPU: expected 'cpu', or None"),
-        ({"with_coord": True}, "with_coord is True, and a compiled model takes no coordinates"),
-    ],
-)
-def test_refuses_devices_that_are_not_its_own(networks: dict[str, Path], arguments: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match=text) as raised:
-        onnxc.SlidingWindow(networks["full"].with_suffix(".so"), 8, **arguments)
-    assert isinstance(raised.value, onnxc.OnnxcError)
-
-
 def test_models_are_averaged(networks: dict[str, Path], tmp_path: Path) -> None:
     x = volume((1, 2, 14, 15, 16))
     other = save_network(tmp_path / "other.onnx", ("full",), classes=4)
@@ -314,11 +299,53 @@ def test_models_are_averaged(networks: dict[str, Path], tmp_path: Path) -> None:
     np.testing.assert_allclose(both, one, rtol=0, atol=1e-6)
 
 
+WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
+    ({"model": []}, "model is an empty list: a sliding window needs a model"),
+    ({"roi_size": (8, 8)}, "roi_size has 2 numbers, and a window 3 spatial axes: give one for each"),
+    ({"overlap": (0.5, 0.5)}, "overlap has 2 numbers, and a window 3 spatial axes"),
+    ({"overlap": 1.0}, r"overlap is \[1.0, 1.0, 1.0\], expected 0 or more, and below 1"),
+    ({"overlap": (0.5, -0.1, 0)}, r"overlap is \[0.5, -0.1, 0\], expected 0 or more, and below 1"),
+    ({"sigma_scale": 0.0}, r"sigma_scale is \[0.0, 0.0, 0.0\], expected more than 0"),
+    ({"mode": "round"}, "mode is 'round', expected one of constant, gaussian"),
+    ({"padding_mode": "foo"}, "padding_mode is 'foo', expected one of constant, reflect, replicate, circular"),
+    ({"output": "foo"}, "output is 'foo', expected one of values, softmax, sigmoid, labels, nothing"),
+    ({"output": {"z": "labels"}}, r"output has \['z'\], and the model gives the outputs \['full'\]"),
+    ({"mirror_axes": [3]}, r"mirror_axes are \(3,\), and a window has 3 spatial axes: expected -3 to 2"),
+    ({"mirror_axes": [-4]}, r"mirror_axes are \(-4,\), .* expected -3 to 2"),
+    ({"slab_axis": 7}, "slab_axis is 7, and a window has 3 spatial axes: expected 0 to 2, or None"),
+    ({"slab_axis": -2}, "slab_axis is -2"),
+    ({"sw_batch_size": -1}, "sw_batch_size is -1, expected at least 1, or None"),
+    ({"fixed": {"q": np.zeros(1)}}, r"fixed has \['q'\], and the model takes the inputs \['x'\]"),
+    ({"fixed": {"x": np.zeros(1)}}, r"these are not fixed: \[\]; expected one of \['x'\]"),
+    ({"sw_device": "cuda:0"}, "sw_device is 'cuda:0', and the model runs on 'cpu': leave sw_device out"),
+    ({"sw_device": torch.device("cuda")}, "sw_device is 'cuda', and the model runs on 'cpu'"),
+    ({"device": "cuda:1"}, "device is 'cuda:1', and results are blended on the CPU: expected 'cpu', or None"),
+    ({"with_coord": True}, "with_coord is True, and a compiled model takes no coordinates"),
+]
+
+
+@pytest.mark.parametrize(("changed", "text"), WRONG_ARGUMENTS)
+def test_wrong_arguments_are_refused_at_construction(
+    networks: dict[str, Path], changed: dict[str, Any], text: str
+) -> None:
+    arguments: dict[str, Any] = {"model": networks["full"].with_suffix(".so"), "roi_size": 8, **changed}
+    with pytest.raises(onnxc.ArgumentError, match=text):
+        onnxc.SlidingWindow(**arguments)
+
+
+def test_what_means_the_volumes_own_size(networks: dict[str, Path]) -> None:
+    x = volume((1, 2, 14, 15, 16))
+    model = networks["full"].with_suffix(".so")
+    expected = onnxc.SlidingWindow(model, (14, 15, 16))(x)
+    for size in (None, 0, -1, (None, 0, -1)):
+        np.testing.assert_array_equal(onnxc.SlidingWindow(model, size)(x), expected)
+    for batch in (None, 0):
+        np.testing.assert_array_equal(onnxc.SlidingWindow(model, None, sw_batch_size=batch)(x), expected)
+    for axis in (None, -1):
+        np.testing.assert_array_equal(onnxc.SlidingWindow(model, None, slab_axis=axis)(x), expected)
+
+
 REFUSALS: list[tuple[dict[str, Any], tuple[int, ...], str]] = [
-    ({"overlap": 1.0}, (1, 2, 9, 9, 9), "the overlap of axis 0 is 1, and it ranges from 0 to below 1"),
-    ({"sigma_scale": 0.0, "mode": "gaussian"}, (1, 2, 9, 9, 9), "sigma_scale of axis 0 is 0, and it must be above 0"),
-    ({"roi_size": (8, 8)}, (1, 2, 9, 9, 9), "roi_size has 2 numbers, and the volume 3 spatial axes: give one for"),
-    ({"overlap": (0.5, 0.5)}, (1, 2, 9, 9, 9), "overlap has 2 numbers, and the volume 3 spatial axes"),
     ({"padding_mode": "reflect"}, (1, 2, 4, 9, 9), "axis 0 of the volume has 4 voxels, too few to pad it"),
     ({}, (1, 3, 9, 9, 9), "dim 1 .* 2"),
     ({}, (1, 2, 9, 9), "shape .1, 2, 9, 9., 4 axes, and the model's input 'x' has 5: expected .batch, channels, axes"),
@@ -326,9 +353,6 @@ REFUSALS: list[tuple[dict[str, Any], tuple[int, ...], str]] = [
     ({"roi_size": (8, 8, 8)}, (9, 9, 9), "shape .9, 9, 9., 3 axes, and the model's input 'x' has 5: expected .batch"),
     ({}, (2, 9), "a batch of volumes is .batch, channels, 1 to 3 axes., found the shape"),
     ({}, (0, 2, 9, 9, 9), "the batch has no volume"),
-    ({"mirror_axes": [3]}, (1, 2, 9, 9, 9), "mirror_axes are"),
-    ({"mode": "round"}, (1, 2, 9, 9, 9), "mode is 'round', and it is one of constant, gaussian"),
-    ({"output": {"z": "labels"}}, (1, 2, 9, 9, 9), "unknown: .'z'."),
     ({"sw_batch_size": 5000}, (1, 2, 9, 9, 9), "5000 windows in a run are asked for"),
 ]
 
@@ -336,8 +360,9 @@ REFUSALS: list[tuple[dict[str, Any], tuple[int, ...], str]] = [
 @pytest.mark.parametrize(("changed", "shape", "text"), REFUSALS)
 def test_refusals(networks: dict[str, Path], changed: dict[str, Any], shape: tuple[int, ...], text: str) -> None:
     arguments: dict[str, Any] = {"roi_size": 12 if "padding_mode" in changed else 8, **changed}
+    window = onnxc.SlidingWindow(networks["full"].with_suffix(".so"), **arguments)
     with pytest.raises(onnxc.OnnxcError, match=text):
-        onnxc.SlidingWindow(networks["full"].with_suffix(".so"), **arguments)(np.zeros(shape, np.float32))
+        window(np.zeros(shape, np.float32))
 
 
 def test_an_output_without_elements_is_refused(networks: dict[str, Path]) -> None:

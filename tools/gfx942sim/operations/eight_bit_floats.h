@@ -11,6 +11,8 @@ namespace gfx942sim {
 
 template <int mantissa, int bias>
 struct EightBitFloat {
+  static constexpr int least_exponent = 1 - bias;  // of numbers that are not denormal
+
   static float decode(uint8_t bits) {
     if (bits == 0x80) return std::numeric_limits<float>::quiet_NaN();
     const int exponent = bits >> mantissa & ((1 << (7 - mantissa)) - 1);

@@ -1,6 +1,7 @@
 // Arithmetic of single values as gfx942 does it, where it differs from C++.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -78,6 +79,12 @@ template <class T>
 int biased_exponent(T value) {
   return static_cast<int>(std::bit_cast<FloatBits<T>>(value) >> mantissa_bits<T>) &
          static_cast<int>((1 << (8 * sizeof(T) - 1 - mantissa_bits<T>)) - 1);
+}
+
+template <class T>
+T ldexp_of(T value, int exponent) {
+  // Beyond these every finite value is 0 or infinite.
+  return static_cast<T>(std::ldexp(static_cast<double>(value), std::clamp(exponent, -2200, 2200)));
 }
 
 // Conversion to an integer: towards zero, out of range to the nearest end, NaN to zero.

@@ -6,47 +6,58 @@
 // dealt to (register, group) in runs of four registers, for float64 in runs of one.
 //
 // Products and sums: float32 and float64 as a chain of fused multiply-adds over ascending k; narrower floats are
-// widened to float32 exactly and then summed in the same way, integers wrap. How the hardware rounds inside a sum of
-// narrow products is not documented, so results for those agree within float32 rounding and exactly where all sums are
-// exact.
+// widened to float32 exactly and then summed in the same way, integers wrap. AMD does not say how the hardware rounds
+// inside a sum of narrow products, so results for those agree within float32 rounding and exactly where all sums are
+// exact; GFX942SIM_MATRIX=measured has them as an MI300X was seen to make them (measured_matrix.h).
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "gfx942sim/operations/eight_bit_floats.h"
 #include "gfx942sim/operations/float_functions.h"
+#include "gfx942sim/operations/measured_matrix.h"
 #include "gfx942sim/operations/operation_table.h"
-#include "gfx942sim/wave/wave.h"
+#include "gfx942sim/wave/work_group.h"
 
 namespace gfx942sim {
 namespace {
 
-// The element types of A and B: how one is taken out of a lane's registers.
+// The element types of A and B: how one is taken out of a lane's registers, and of narrow floats what measured_matrix.h
+// has to know.
 struct Single {
   using Value = float;
   static constexpr int bits = 32;
   static float decode(uint64_t raw) { return std::bit_cast<float>(static_cast<uint32_t>(raw)); }
 };
 // xf32: a float of which the matrix unit sees 10 bits of mantissa. It cuts off the others: MMA-Sim, and AMD in
-// ROCm/rocm-libraries, pull request 9176 ("truncates").
+// ROCm/rocm-libraries, pull request 9176 ("truncates"). A NaN that has bits only there becomes an infinity.
 struct ReducedSingle {
   using Value = float;
   static constexpr int bits = 32;
+  static constexpr MeasuredFormat measured{-126};
+  static constexpr MeasuredGroups groups{.depth = 4};
   static float decode(uint64_t raw) { return std::bit_cast<float>(static_cast<uint32_t>(raw) & 0xffffe000U); }
 };
 struct Half {
   using Value = float;
   static constexpr int bits = 16;
+  static constexpr MeasuredFormat measured{-14};
+  static constexpr MeasuredGroups groups{.depth = 8};
   static float decode(uint64_t raw) { return widen(half_bits(static_cast<uint16_t>(raw))); }
 };
 struct BrainFloat {
   using Value = float;
   static constexpr int bits = 16;
+  static constexpr MeasuredFormat measured{-126};
+  static constexpr MeasuredGroups groups{.depth = 8};
   static float decode(uint64_t raw) { return from_bfloat16(static_cast<uint16_t>(raw)); }
 };
 template <class Format>
 struct EightBit {
   using Value = float;
   static constexpr int bits = 8;
+  static constexpr MeasuredFormat measured{Format::least_exponent};
+  static constexpr MeasuredGroups groups{.depth = 16, .is_in_halves = true};
   static float decode(uint64_t raw) { return Format::decode(static_cast<uint8_t>(raw)); }
 };
 struct SignedByte {
@@ -92,6 +103,12 @@ uint64_t element_bits(const LaneWords* words, int lane, int e) {
 }
 
 constexpr LaneBits all_lanes = ~LaneBits{0};
+
+template <class Element>
+concept NarrowFloat = requires { Element::measured; };
+
+// Whether narrow products are summed as measured_matrix.h does it.
+bool is_measured(const Wave& wave) { return wave.group().matrix_arithmetic == MatrixArithmetic::measured; }
 
 // The registers of A or B as rows of a matrix: out[block][k][i].
 template <class Element, Shape shape>
@@ -151,6 +168,11 @@ void execute_product(Wave& wave, const Instruction& instruction) {
     else
       results[word] = wave.read_vector(addend, word, all_lanes);
   }
+  std::optional<MeasuredProduct> measured;
+  if constexpr (NarrowFloat<ElementA>)
+    if (is_measured(wave))
+      measured.emplace(MeasuredProduct::Shape{shape.size, shape.depth}, ElementA::groups, &a[0][0][0],
+                       ElementA::measured, &b[0][0][0], ElementB::measured, shape.blocks * shape.depth * shape.size);
   for (int r = 0; r < shape.results_per_lane(); ++r) {
     for (int g = 0; g < shape.groups(); ++g) {
       const ResultPlace place = result_place(shape, is_double, r, g);
@@ -166,8 +188,11 @@ void execute_product(Wave& wave, const Instruction& instruction) {
         sums[j] = std::bit_cast<Value>(bits(j));
         if (is_double && (instruction.neg_lo & 4)) sums[j] = -sums[j];
       }
-      accumulate_row<Value, shape.size>(sums, &a[place.block][0][place.row], &b[place.block][0][0], shape.depth,
-                                        shape.size);
+      if constexpr (NarrowFloat<ElementA>)
+        if (measured) measured->add_row(sums, place.block, place.row);
+      if (!measured)
+        accumulate_row<Value, shape.size>(sums, &a[place.block][0][place.row], &b[place.block][0][0], shape.depth,
+                                          shape.size);
       for (int j = 0; j < shape.size; ++j) {
         const int lane = g * shape.size + j;
         if constexpr (is_double) {
@@ -194,6 +219,8 @@ void execute_sparse_product(Wave& wave, const Instruction& instruction) {
   constexpr int stored = shape.elements_per_lane() / 2;  // in a lane
   constexpr int index_bits = 2 * stored;
   if (instruction.blgp) wave.fail(-1, "permutes its sources (blgp), which is not known to the simulator");
+  if (NarrowFloat<ElementA> && is_measured(wave))
+    wave.fail(-1, "is a sparse product of floats, whose sums nobody measured (GFX942SIM_MATRIX)");
   const int chosen = instruction.cbsz == 0 ? instruction.abid % (32 / index_bits) : 0;
   const Operand& result = instruction.operands[0];
 

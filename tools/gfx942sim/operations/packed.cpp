@@ -178,6 +178,18 @@ int32_t dot_of_integers(uint32_t a, uint32_t b, int32_t addend) {
   return static_cast<int32_t>(sum);
 }
 
+// Eight integers of four bits.
+template <bool is_signed>
+int32_t dot_of_quarters(uint32_t a, uint32_t b, int32_t addend) {
+  auto element = [](uint32_t word, int shift) {
+    const auto bits = static_cast<int32_t>(word >> shift & 15);
+    return is_signed && bits >= 8 ? bits - 16 : bits;
+  };
+  int64_t sum = addend;
+  for (int shift = 0; shift < 32; shift += 4) sum += int64_t{element(a, shift)} * element(b, shift);
+  return static_cast<int32_t>(sum);
+}
+
 void add_dot_products(Operations& rows) {
   add_vector(rows, "v_dot2_f32_f16", [](uint32_t a, uint32_t b, float c) { return dot_of_halves(a, b, c); });
   add_vector<accumulating>(rows, "v_dot2c_f32_f16",
@@ -190,6 +202,8 @@ void add_dot_products(Operations& rows) {
   add_vector(rows, "v_dot4_u32_u8", unsigned_bytes);
   add_vector(rows, "v_dot2_i32_i16", signed_halves);
   add_vector(rows, "v_dot2_u32_u16", unsigned_halves);
+  add_vector(rows, "v_dot8_i32_i4", [](uint32_t a, uint32_t b, int32_t c) { return dot_of_quarters<true>(a, b, c); });
+  add_vector(rows, "v_dot8_u32_u4", [](uint32_t a, uint32_t b, int32_t c) { return dot_of_quarters<false>(a, b, c); });
   add_vector<accumulating>(rows, "v_dot4c_i32_i8", signed_bytes);
   add_vector<accumulating>(rows, "v_dot2c_i32_i16", signed_halves);
 }

@@ -181,6 +181,12 @@ void add_shift_add(Operations& rows) {
 }
 
 // Operations on bits of two sizes; plain logic stands in scalar_logic.cpp.
+// The lowest bit of each four, set where one of them is.
+template <class T>
+T any_of_four(T a) {
+  return static_cast<T>((a | a >> 1 | a >> 2 | a >> 3) & static_cast<T>(0x1111111111111111));
+}
+
 template <class T>
 void add_bits(Operations& rows, const std::string& type) {
   add_scalar(rows, "s_brev_" + type, [](T a) {
@@ -189,6 +195,13 @@ void add_bits(Operations& rows, const std::string& type) {
     else
       return __builtin_bitreverse32(a);
   });
+  add_scalar(rows, "s_quadmask_" + type, [](T a, Scc scc) {
+    T packed = 0;
+    for (int four = 0; four < static_cast<int>(2 * sizeof(T)); ++four)
+      packed |= (any_of_four(a) >> (4 * four) & 1) << four;
+    return with_scc(packed, scc);
+  });
+  add_scalar(rows, "s_wqm_" + type, [](T a, Scc scc) { return with_scc(static_cast<T>(any_of_four(a) * 15), scc); });
   constexpr int mask = 8 * sizeof(T) - 1;
   add_scalar(rows, "s_lshl_" + type, [](T a, u32 b, Scc scc) { return with_scc(a << (b & mask), scc); });
   add_scalar(rows, "s_lshr_" + type, [](T a, u32 b, Scc scc) { return with_scc(a >> (b & mask), scc); });

@@ -81,6 +81,8 @@ void add_vector_convert_operations(Operations& rows) {
   add_vector(rows, "v_cvt_f16_u16", [](uint16_t a) { return static_cast<f16>(a); });
   add_vector(rows, "v_cvt_i16_f16", [](f16 a) { return saturate<int16_t>(a); });
   add_vector(rows, "v_cvt_u16_f16", [](f16 a) { return saturate<uint16_t>(a); });
+  add_vector(rows, "v_cvt_norm_i16_f16", [](f16 a) { return normalized<int16_t>(widen(a)); });
+  add_vector(rows, "v_cvt_norm_u16_f16", [](f16 a) { return normalized<uint16_t>(widen(a)); });
   add_vector(rows, "v_cvt_flr_i32_f32", [](float a) { return saturate<int32_t>(std::floor(a)); });
   add_vector(rows, "v_cvt_rpi_i32_f32", [](float a) { return saturate<int32_t>(std::floor(a + 0.5F)); });
   add_byte_to_float<0>(rows);

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gfx942sim/operations/division_functions.h"
 #include "gfx942sim/operations/float_functions.h"
+#include "gfx942sim/operations/two_over_pi.h"
 #include "gfx942sim/operations/vector_operation.h"
 
 namespace gfx942sim {
@@ -12,56 +14,6 @@ namespace {
 template <class F>
 auto flushing(F function) {
   return [](float x) { return flush_denormal(F()(flush_denormal(x))); };
-}
-
-template <class T>
-T ldexp_of(T value, int exponent) {
-  // Beyond these every finite value is 0 or infinite.
-  return static_cast<T>(std::ldexp(static_cast<double>(value), std::clamp(exponent, -2200, 2200)));
-}
-
-// Scales a and b so that the steps of a division neither overflow nor lose bits; the flag tells v_div_fmas to scale
-// back. From the ISA guide, read so that quotients come out right: s0 is the value to scale, s1 the denominator, s2 the
-// numerator.
-template <class T>
-WithFlag<T> division_scale(T s0, T s1, T s2) {
-  constexpr int scale = sizeof(T) == 8 ? 128 : 64;
-  constexpr int far = sizeof(T) == 8 ? 768 : 96;
-  constexpr int tiny = mantissa_bits<T> + (sizeof(T) == 8 ? 1 : 0);
-  auto is_denormal = [](auto value) { return value != 0 && std::fpclassify(value) == FP_SUBNORMAL; };
-  const bool same_denominator = s0 == s1, same_numerator = s0 == s2;
-  if (s2 == 0 || s1 == 0) return {std::numeric_limits<T>::quiet_NaN(), false};
-  if (biased_exponent(s2) - biased_exponent(s1) >= far) return {same_denominator ? ldexp_of(s0, scale) : s0, true};
-  if (is_denormal(s1)) return {ldexp_of(s0, scale), false};
-  const bool tiny_reciprocal = is_denormal(static_cast<T>(1 / s1)),
-             tiny_quotient = is_denormal(static_cast<T>(s2 / s1));
-  if (tiny_reciprocal && tiny_quotient) return {same_denominator ? ldexp_of(s0, -scale) : s0, true};
-  if (tiny_reciprocal) return {ldexp_of(s0, -scale), false};
-  if (tiny_quotient) return {same_numerator ? ldexp_of(s0, scale) : s0, true};
-  if (biased_exponent(s2) <= tiny) return {ldexp_of(s0, scale), false};
-  return {s0, false};
-}
-
-// Puts right the special cases behind the steps of a division: quotient, denominator, numerator.
-template <class T>
-T division_fixup(T quotient, T denominator, T numerator) {
-  const bool negative = sign_bit(denominator) != sign_bit(numerator);
-  auto with_sign = [&](T magnitude) { return negative ? -magnitude : magnitude; };
-  const T infinity = static_cast<T>(std::numeric_limits<double>::infinity());
-  if (is_nan(numerator)) return quiet(numerator);
-  if (is_nan(denominator)) return quiet(denominator);
-  const bool infinite_numerator = numerator == infinity || numerator == -infinity;
-  const bool infinite_denominator = denominator == infinity || denominator == -infinity;
-  if ((numerator == 0 && denominator == 0) || (infinite_numerator && infinite_denominator))
-    return static_cast<T>(std::numeric_limits<double>::quiet_NaN());
-  if (denominator == 0 || infinite_numerator) return with_sign(infinity);
-  if (infinite_denominator || numerator == 0) return with_sign(static_cast<T>(0));
-  const T magnitude = quotient < 0 ? -quotient : quotient;
-  if constexpr (sizeof(T) == 2) return is_nan(quotient) ? quotient : with_sign(magnitude);
-  const int difference = biased_exponent(numerator) - biased_exponent(denominator);
-  constexpr int bias = sizeof(T) == 8 ? 1023 : 127;
-  if (sizeof(T) > 2 && difference < -bias - mantissa_bits<T> + 1) return with_sign(static_cast<T>(0));
-  return with_sign(magnitude);
 }
 
 // The scale that division_scale took away, put back behind a fused multiply-add; the flag is VCC's.
@@ -74,15 +26,9 @@ void execute_division_fmas(Wave& wave, const Instruction& instruction) {
   load_source(wave, instruction, context, instruction.operands[3], 2, false, c);
   const uint64_t scaled =
       wave.read_mask({.kind = OperandKind::scalar, .index = vcc_register, .registers = 2}, context.lanes);
-  constexpr int scale = sizeof(T) == 8 ? 128 : 64;
-  for (int lane = 0; lane < wave_size; ++lane) {
-    result[lane] = std::fma(a[lane], b[lane], c[lane]);
-    if (scaled >> lane & 1) {
-      // A large quotient had its denominator scaled up, a small one its numerator.
-      const int direction = biased_exponent(c[lane]) > (sizeof(T) == 8 ? 1023 : 127) ? scale : -scale;
-      result[lane] = ldexp_of(result[lane], direction);
-    }
-  }
+  for (int lane = 0; lane < wave_size; ++lane)
+    result[lane] =
+        (scaled >> lane & 1) ? division_fmas(a[lane], b[lane], c[lane]) : std::fma(a[lane], b[lane], c[lane]);
   store_result(wave, instruction, context, result, false);
 }
 
@@ -104,8 +50,11 @@ void add_arithmetic(Operations& rows, const std::string& type) {
   });
 }
 
+// x - floor(x), as the ISA guide has it: of an infinity, and of NaN, that is NaN. LLVM's fract() builds on it.
 template <class T>
 T fraction(T value) {
+  if (!std::isfinite(static_cast<double>(value)))
+    return is_nan(value) ? quiet(value) : static_cast<T>(std::numeric_limits<double>::quiet_NaN());
   // Below 1 even where the subtraction would round up to it.
   constexpr T below_one = sizeof(T) == 8   ? static_cast<T>(0x1.fffffffffffffp-1)
                           : sizeof(T) == 4 ? static_cast<T>(0x1.fffffep-1F)
@@ -148,6 +97,7 @@ void add_short_arithmetic(Operations& rows) {
   add_vector(rows, "v_ldexp_f16", [](f16 a, int16_t b) { return ldexp_of(a, b); });
   add_vector(rows, "v_div_scale_f32", [](float a, float b, float c) { return division_scale(a, b, c); });
   add_vector(rows, "v_div_scale_f64", [](double a, double b, double c) { return division_scale(a, b, c); });
+  add_vector(rows, "v_trig_preop_f64", [](double a, uint32_t b) { return segment_of_two_over_pi(a, b); });
   rows.push_back(
       {"v_div_fmas_f32", Unit::vector, &execute_division_fmas<float>, {Type::f32, Type::f32, Type::f32, Type::f32}});
   rows.push_back(

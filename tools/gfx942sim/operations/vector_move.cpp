@@ -28,21 +28,24 @@ LaneBits unwritten_lanes(Wave& wave, const Operand& operand, int byte, LaneBits 
 }
 
 // Each lane reads only the source that it selects, so that the other may be undefined. So may bytes of it: a half that
-// is chosen between stands in the lower bytes of registers whose upper ones nobody wrote.
+// is chosen between stands in the lower bytes of registers whose upper ones nobody wrote. Bits are moved: denormal ones
+// stay where floats are flushed (tinygrad's tests, confirmed on a gfx1100).
 void execute_select(Wave& wave, const Instruction& instruction) {
   VectorContext context = begin_vector(wave, instruction);
   const uint64_t condition = wave.read_mask(instruction.operands[3], context.lanes);
   const LaneBits lanes = context.lanes;
-  LaneValues<float> when_clear, when_set;
+  LaneValues<uint32_t> when_clear, when_set;
   context.lanes = lanes & ~condition;
   VectorContext clear = context;
   load_source(wave, instruction, clear, instruction.operands[1], 0, true, when_clear);
   VectorContext set = context;
   set.lanes = lanes & condition;
   load_source(wave, instruction, set, instruction.operands[2], 1, true, when_set);
+  set_signs(instruction.operands[1], when_clear);
+  set_signs(instruction.operands[2], when_set);
   LaneWords words;
   for (int lane = 0; lane < wave_size; ++lane)
-    words[lane] = std::bit_cast<uint32_t>((condition >> lane & 1) ? when_set[lane] : when_clear[lane]);
+    words[lane] = (condition >> lane & 1) ? when_set[lane] : when_clear[lane];
   context.lanes = lanes;
   LaneBits unwritten[4];
   for (int byte = 0; byte < 4; ++byte) {

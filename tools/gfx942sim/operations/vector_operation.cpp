@@ -167,7 +167,8 @@ void store_halves(Wave& wave, const Instruction& instruction, const VectorContex
 }
 
 double modify_result(const Instruction& instruction, double value) {
-  value *= instruction.output_scale;
+  // ISA guide: a scaled -0 comes out as +0.
+  if (instruction.output_scale != 1) value = value == 0 ? 0.0 : value * instruction.output_scale;
   // DX10_CLAMP, which every HIP kernel sets, makes NaN zero.
   if (instruction.clamp) value = value > 0 ? std::min(value, 1.0) : 0;
   return value;

@@ -145,8 +145,26 @@ bool flushes_denormals(const Wave& wave) {
     return false;
 }
 
+// Whether mul:2, mul:4 and div:2 have an effect: gfx942 ignores them in IEEE mode and where results may be denormal
+// (ISA guide, output modifiers; LLVM D30209). Code that has one wants it, so that this is a fault.
+template <class T>
+void require_output_scale(const Wave& wave) {
+  if (wave.mode.ieee() || !flushes_denormals<T>(wave))
+    wave.fail(-1, "scales its result (mul or div), which gfx942 ignores in IEEE mode and with denormal results");
+}
+
 template <class T>
 using LaneValues = std::array<T, wave_size>;
+
+// The modifiers |x| and -x of a source, whose sign is its highest bit.
+template <class Bits>
+void set_signs(const Operand& operand, LaneValues<Bits>& values) {
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  if (operand.absolute)
+    for (Bits& value : values) value = static_cast<Bits>(value & ~sign);
+  if (operand.negate)
+    for (Bits& value : values) value = static_cast<Bits>(value ^ sign);
+}
 
 template <class T>
 void load_source(Wave& wave, const Instruction& instruction, VectorContext& context, const Operand& operand, int source,
@@ -173,11 +191,11 @@ void load_source(Wave& wave, const Instruction& instruction, VectorContext& cont
   }
   if constexpr (is_float_type<T>) {
     using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
-    constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(T) - 1));
-    if (operand.absolute)
-      for (T& value : out) value = std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(value) & ~sign));
-    if (operand.negate)
-      for (T& value : out) value = std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(value) ^ sign));
+    if (operand.absolute || operand.negate) {
+      auto bits = std::bit_cast<LaneValues<Bits>>(out);
+      set_signs(operand, bits);
+      out = std::bit_cast<LaneValues<T>>(bits);
+    }
     if (flushes_denormals<T>(wave))
       for (T& value : out) value = flush_denormal(value);
   }
@@ -194,6 +212,7 @@ void store_result(Wave& wave, const Instruction& instruction, const VectorContex
     return;
   } else {
     if constexpr (is_float_type<T>) {
+      if (instruction.output_scale != 1) require_output_scale<T>(wave);
       if (instruction.clamp || instruction.output_scale != 1)
         for (T& value : values) value = static_cast<T>(modify_result(instruction, static_cast<double>(value)));
       if (flushes_denormals<T>(wave))

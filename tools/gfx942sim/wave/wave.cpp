@@ -140,6 +140,7 @@ void Wave::write_vector_later(const Operand& operand, int word, const LaneWords&
       fail(-1, fmt::format("fills {} while another memory operation, not waited for by an s_waitcnt {}, fills it",
                            register_name(operand, word), counter_name(other)));
   store_lanes(vector, values, lanes, bytes);
+  mark_unwritten(operand, word, lanes, static_cast<uint8_t>(whole_register & ~bytes));
   vector.pending[static_cast<int>(queue)] = number;
 }
 

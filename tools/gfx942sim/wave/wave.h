@@ -71,7 +71,8 @@ class Wave {
   // Stores the bytes into the lanes.
   void write_vector(const Operand&, int word, const LaneWords& values, LaneBits lanes, uint8_t bytes = whole_register);
   void mark_unwritten(const Operand&, int word, LaneBits lanes, uint8_t bytes = whole_register);
-  // Stores what a memory operation brings; it may be used when the operation is complete.
+  // Stores what a memory operation brings; it may be used when the operation is complete. A load that fills one half
+  // (d16) loses the other on hardware whose registers have ECC, as gfx942's do (LLVM D112635).
   void write_vector_later(const Operand&, int word, const LaneWords& values, LaneBits lanes, Queue queue,
                           uint32_t number, uint8_t bytes = whole_register);
 

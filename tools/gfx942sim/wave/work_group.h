@@ -7,6 +7,7 @@
 
 #include "gfx942sim/code/module.h"
 #include "gfx942sim/operations/lds_bank_conflicts.h"
+#include "gfx942sim/operations/measured_matrix.h"
 #include "gfx942sim/partition.h"
 #include "gfx942sim/race_detector.h"
 #include "gfx942sim/reports/counts.h"
@@ -45,6 +46,7 @@ class WorkGroup {
   Counts counts;
   Traffic traffic{partition_from_environment().gpu.xcds};
   GroupAccesses accesses;
+  MatrixArithmetic matrix_arithmetic = MatrixArithmetic::chains;
   // The bytes behind a device address, or a fault of the lane; `stored` are those that a store is to write there.
   std::byte* global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,
                           const void* stored = nullptr);

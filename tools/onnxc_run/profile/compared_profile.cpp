@@ -34,10 +34,10 @@ void add_once(std::vector<std::string>& texts, const std::string& text) {
 
 }  // namespace
 
-RecordedProfile record(const Profile& profile, const Session& session, const RunOptions& options) {
+RecordedProfile record(const Profile& profile, const RunOptions& options) {
   RecordedProfile recorded;
   recorded.model = options.model.string();
-  recorded.threads = session.threads();
+  recorded.conditions = profile.conditions;
   recorded.run_milliseconds = profile.run_milliseconds;
   recorded.peak_gflops = profile.peak.gflops;
   for (const StepProfile& step : profile.steps)
@@ -50,7 +50,7 @@ RecordedProfile read_profile(const std::filesystem::path& file) {
   try {
     const Json json = Json::parse(map_file(file)->text());
     recorded.model = json.at("model").get<std::string>();
-    recorded.threads = json.at("threads").get<int>();
+    recorded.conditions = read_conditions(json);
     recorded.run_milliseconds = json.at("run_ms").get<double>();
     recorded.peak_gflops = json.at("peak_gflops").get<double>();
     for (const Json& step : json.at("steps"))
@@ -60,6 +60,13 @@ RecordedProfile read_profile(const std::filesystem::path& file) {
     user_error("{}: this is not what onnxc-run --profile --json writes", quote(file.string()));
   }
   return recorded;
+}
+
+void check_same_conditions(const std::filesystem::path& file, const RunConditions& before, const RunConditions& now) {
+  user_check(before == now,
+             "{} is of another run: {}; this one has {}. Give it the same inputs and threads, or compare all the same "
+             "with --compare-anyway",
+             quote(file.string()), before.text(), now.text());
 }
 
 std::vector<ComparedSteps> compare_steps(const RecordedProfile& before, const RecordedProfile& now) {

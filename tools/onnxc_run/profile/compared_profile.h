@@ -17,15 +17,17 @@ struct RecordedProfile {
     double milliseconds;
   };
   std::string model;
-  int threads = 0;
+  RunConditions conditions;
   double run_milliseconds = 0;
   double peak_gflops = 0;
   std::vector<Step> steps;
 };
 
-RecordedProfile record(const Profile& profile, const Session& session, const RunOptions& options);
+RecordedProfile record(const Profile& profile, const RunOptions& options);
 // UserError, naming the file, where it is not what --profile --json writes.
 RecordedProfile read_profile(const std::filesystem::path& file);
+// UserError where the two runs had other inputs, threads or precision.
+void check_same_conditions(const std::filesystem::path& file, const RunConditions& before, const RunConditions& now);
 
 // The steps of both runs that compute the same layers: two compiles may fuse them differently, so that a step of one
 // stands for several of the other.

@@ -43,6 +43,7 @@ double gigaflops(double operations, double milliseconds) {
 Profile measure_profile(Session& session, const std::vector<Tensor>& inputs) {
   Profile profile;
   profile.steps = describe_steps(session);
+  profile.conditions = conditions_of(session, inputs);
   std::vector<Tensor> outputs = session.make_outputs(inputs);
   std::vector<std::vector<double>> runs;  // the milliseconds of each step
   Clock::time_point begin_of_run, start;

@@ -7,6 +7,7 @@
 #include "ir/source_place.h"
 #include "onnxc_run/memory.h"
 #include "onnxc_run/reports/machine_peak.h"
+#include "onnxc_run/reports/run_conditions.h"
 #include "onnxc_run/session.h"
 
 namespace onnxc {
@@ -26,6 +27,7 @@ struct Profile {
   std::vector<StepProfile> steps;
   double steps_milliseconds = 0;  // their sum
   double run_milliseconds = 0;
+  RunConditions conditions;
   MachinePeak peak;
   MemoryUse memory;
   int64_t process_bytes = 0;  // the most that this process held

@@ -25,7 +25,7 @@ Json places_json(const StepProfile& step) {
   return places;
 }
 
-void print_json(const Profile& profile, const Session& session, const RunOptions& options) {
+void print_json(const Profile& profile, const RunOptions& options) {
   Json steps = Json::array(), modules = Json::array();
   for (const StepProfile& step : profile.steps) {
     const double rate = gigaflops(step.operations, step.milliseconds);
@@ -46,7 +46,6 @@ void print_json(const Profile& profile, const Session& session, const RunOptions
                        {"steps", module.steps}});
   Json json = {{"model", options.model.string()},
                {"device", options.device.text},
-               {"threads", session.threads()},
                {"run_ms", profile.run_milliseconds},
                {"peak_gflops", profile.peak.gflops},
                {"peak_gigabytes_read", profile.peak.gigabytes_read},
@@ -54,6 +53,7 @@ void print_json(const Profile& profile, const Session& session, const RunOptions
                {"process_peak_bytes", profile.process_bytes},
                {"steps", steps},
                {"modules", modules}};
+  add_conditions(json, profile.conditions);
   fmt::print("{}\n", json_text(json));
 }
 
@@ -101,7 +101,8 @@ void print_modules(const Profile& profile) {
                  2 * module.depth, printable(module.name), module.steps, module.steps == 1 ? "" : "s");
 }
 
-void print_table(const Profile& profile, int threads) {
+void print_table(const Profile& profile) {
+  const int threads = profile.conditions.threads;
   print_steps(profile);
   print_modules(profile);
   fmt::print("\n{}kind of kernel\n", head);
@@ -110,6 +111,7 @@ void print_table(const Profile& profile, int threads) {
                kind.steps, kind.steps == 1 ? "" : "s");
   fmt::print("\n{:>10.3f} ms in {} steps; a whole run takes {:.3f} ms on {} thread{}\n", profile.steps_milliseconds,
              profile.steps.size(), profile.run_milliseconds, threads, threads == 1 ? "" : "s");
+  fmt::print("inputs: {}\n", profile.conditions.inputs_text());
   fmt::print("peak of this machine on {} thread{}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read from memory\n",
              threads, threads == 1 ? "" : "s", profile.peak.gflops, profile.peak.gigabytes_read);
   fmt::print("{}; this process held {:.1f} MiB at most\n", memory_text(profile.memory),
@@ -135,15 +137,17 @@ void profile(Session& session, const std::vector<Tensor>& inputs, const RunOptio
     profile_simulated(session, inputs, options);
     return;
   }
+  if (earlier && !options.compares_anyway)
+    check_same_conditions(options.against, earlier->conditions, conditions_of(session, inputs));
   const Profile measured = measure_profile(session, inputs);
   if (!options.trace_events.empty())
     write(options.trace_events, trace_events(measured, options.model.filename().string()));
   if (!page.empty()) write(page, profile_page(measured, session, options, earlier));
   if (!options.profile || !page.empty()) return;
   if (options.json)
-    print_json(measured, session, options);
+    print_json(measured, options);
   else
-    print_table(measured, session.threads());
+    print_table(measured);
 }
 
 }  // namespace onnxc

@@ -128,8 +128,8 @@ void add_roofline(Page& page, const Profile& profile) {
 
 void add_comparison(Page& page, const RecordedProfile& earlier, const RecordedProfile& now) {
   const auto run = [](const RecordedProfile& recorded) {
-    return fmt::format("{:.3f} ms on {} thread{} of a machine of {:.1f} GFLOP/s", recorded.run_milliseconds,
-                       recorded.threads, recorded.threads == 1 ? "" : "s", recorded.peak_gflops);
+    return fmt::format("{:.3f} ms on a machine of {:.1f} GFLOP/s, inputs {}", recorded.run_milliseconds,
+                       recorded.peak_gflops, recorded.conditions.text());
   };
   const double ratio = earlier.run_milliseconds > 0 ? now.run_milliseconds / earlier.run_milliseconds : 0;
   page.add_facts("Beside an earlier run", {{"before", fmt::format("{}, {}", earlier.model, run(earlier))},
@@ -164,13 +164,14 @@ std::string profile_page(const Profile& profile, Session& session, const RunOpti
   page.add_facts("This run",
                  {{"model", options.model.string()},
                   {"compiled for", session.api().target},
+                  {"inputs", profile.conditions.inputs_text()},
                   {"ran on", fmt::format("{}, {} threads", options.device.text, session.threads())},
                   {"a run takes", fmt::format("{:.3f} ms, {:.3f} of them in {} steps", profile.run_milliseconds,
                                               profile.steps_milliseconds, profile.steps.size())},
                   {"peak of this machine", fmt::format("{:.1f} GFLOP/s, {:.1f} GB/s read from memory",
                                                        profile.peak.gflops, profile.peak.gigabytes_read)},
                   {"onnxc", session.api().onnxc_version}});
-  if (earlier) add_comparison(page, *earlier, record(profile, session, options));
+  if (earlier) add_comparison(page, *earlier, record(profile, options));
   add_sums(
       page, profile, "Time by module",
       "Modules of the PyTorch program, each with all that lies in it. A step counts for the module of its first layer.",

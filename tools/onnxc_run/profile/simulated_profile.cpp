@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "onnxc_run/reports/json.h"
+#include "onnxc_run/reports/run_conditions.h"
 #include "onnxc_run/steps.h"
 #include "support/text.h"
 
@@ -83,7 +84,8 @@ std::string numbers(const Sums& sums, double total) {
   return text;
 }
 
-void print_table(const std::vector<onnxc_step_info>& steps, const std::vector<std::vector<Json>>& launches) {
+void print_table(const std::vector<onnxc_step_info>& steps, const std::vector<std::vector<Json>>& launches,
+                 const RunConditions& conditions) {
   Sums all;
   for (const std::vector<Json>& of_step : launches)
     for (const Json& launch : of_step) all.add(launch);
@@ -95,7 +97,7 @@ void print_table(const std::vector<onnxc_step_info>& steps, const std::vector<st
     fmt::print("{}  {:<8} {}; {}\n", numbers(sum(launches[step]), all.microseconds), bound_of(launches[step]),
                printable(steps[step].name, longest), step_title(steps[step]));
   }
-  fmt::print("{}  all steps\n", numbers(all, all.microseconds));
+  fmt::print("{}  all steps\n\ninputs: {}\n", numbers(all, all.microseconds), conditions.inputs_text());
   fmt::print(
       "\non gfx942sim: counted while simulated; the time is a model of an MI300X (docs/gfx942sim.md)\n"
       "MFMA, VALU, SALU, LDS, VMEM are instructions of a wavefront; cyc and conflic cycles of the LDS, in all and lost "
@@ -104,15 +106,16 @@ void print_table(const std::vector<onnxc_step_info>& steps, const std::vector<st
 }
 
 void print_json(const std::vector<onnxc_step_info>& infos, const std::vector<std::vector<Json>>& launches,
-                const RunOptions& options) {
+                const RunConditions& conditions, const RunOptions& options) {
   Json steps = Json::array();
   for (size_t step = 0; step < infos.size(); ++step)
     steps.push_back({{"step", infos[step].name},
                      {"nodes", step_nodes(infos[step])},
                      {"modelled_us", sum(launches[step]).microseconds},
                      {"launches", launches[step]}});
-  const Json json = {
+  Json json = {
       {"model", options.model.string()}, {"device", options.device.text}, {"simulator", "gfx942sim"}, {"steps", steps}};
+  add_conditions(json, conditions);
   fmt::print("{}\n", json_text(json));
 }
 
@@ -129,9 +132,9 @@ void profile_simulated(Session& session, const std::vector<Tensor>& inputs, cons
     if (when == ONNXC_AFTER_STEP) launches.at(static_cast<size_t>(step)) = take(take_launches);
   });
   if (options.json)
-    print_json(steps, launches, options);
+    print_json(steps, launches, conditions_of(session, inputs), options);
   else
-    print_table(steps, launches);
+    print_table(steps, launches, conditions_of(session, inputs));
 }
 
 }  // namespace onnxc

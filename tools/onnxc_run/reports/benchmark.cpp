@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "onnxc_run/reports/json.h"
+#include "onnxc_run/reports/run_conditions.h"
 #include "onnxc_run/reports/statistics.h"
 #include "support/text.h"
 
@@ -42,11 +43,11 @@ void benchmark(Session& session, const std::vector<Tensor>& inputs, const RunOpt
   Statistics ms = summarize(samples);
   if (!ms.stable) spdlog::warn("the times vary: close other programs, or measure longer (--bench N)");
 
+  const RunConditions conditions = conditions_of(session, inputs);
   double throughput = 1e3 / ms.mean;
   if (options.json) {
     Json json = {{"model", options.model.string()},
                  {"device", options.device.text},
-                 {"threads", session.threads()},
                  {"iterations", samples.size()},
                  {"latency_ms",
                   {{"min", ms.minimum},
@@ -56,9 +57,11 @@ void benchmark(Session& session, const std::vector<Tensor>& inputs, const RunOpt
                    {"p95", ms.p95},
                    {"p99", ms.p99}}},
                  {"throughput", throughput}};
+    add_conditions(json, conditions);
     fmt::print("{}\n", json_text(json));
     return;
   }
+  fmt::print("Inputs: {}\n", conditions.inputs_text());
   fmt::print("Throughput: {:.2f} runs/s on {} thread{} ({} runs, {})\n", throughput, session.threads(),
              session.threads() == 1 ? "" : "s", samples.size(), ms.stable ? "stable" : "not stable");
   fmt::print(

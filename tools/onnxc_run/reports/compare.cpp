@@ -53,6 +53,7 @@ void compare_reals(const Tensor& actual, const Tensor& expected, Tolerance toler
   std::vector<double> a = actual.as_double(), b = expected.as_double();
   double worst = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) ++result.nan_in_both;
     double beyond = excess(a[i], b[i], tolerance, equal_nan);
     if (beyond > 0) ++result.different;
     if (beyond > worst) {
@@ -116,8 +117,9 @@ Tolerance tolerance_for(const ToleranceOptions& options, const std::string& name
 std::string describe(const std::string& what, const Comparison& comparison) {
   if (!comparison.reason.empty()) return fmt::format("{}: {}", what, comparison.reason);
   std::string sizes =
-      fmt::format("largest difference {:.3g}, relative {:.3g}, largest magnitude {:.3g}", comparison.largest_difference,
-                  comparison.largest_relative, comparison.largest_magnitude);
+      fmt::format("largest difference {:.3g}, {:.3g} of the largest magnitude {:.3g}", comparison.largest_difference,
+                  comparison.scaled_difference(), comparison.largest_magnitude);
+  if (comparison.nan_in_both > 0) sizes += fmt::format(", {} NaN in both", comparison.nan_in_both);
   if (comparison.equal) return fmt::format("{}: equal ({})", what, sizes);
   return fmt::format("{}: {} of {} elements differ; worst at [{}]: {:.9g}, expected {:.9g} ({})", what,
                      comparison.different, comparison.elements, fmt::join(comparison.worst, ", "),
@@ -135,6 +137,7 @@ Json to_json(const std::string& name, const Comparison& comparison) {
   json["largest_difference"] = number(comparison.largest_difference);
   json["largest_relative"] = number(comparison.largest_relative);
   json["largest_magnitude"] = number(comparison.largest_magnitude);
+  json["nan_in_both"] = comparison.nan_in_both;
   json["worst"] = {{"index", comparison.worst},
                    {"actual", number(comparison.worst_actual)},
                    {"expected", number(comparison.worst_expected)}};

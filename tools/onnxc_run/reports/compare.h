@@ -19,8 +19,12 @@ struct Comparison {
   double largest_difference = 0;  // |actual - expected|, where both are finite
   double largest_relative = 0;    // the largest |actual - expected| / |expected|
   double largest_magnitude = 0;   // of the expected elements that are finite
+  int64_t nan_in_both = 0;        // elements that are NaN here and there
   std::vector<int64_t> worst;     // the index of the element furthest beyond the tolerance, or nearest to it
   double worst_actual = 0, worst_expected = 0;
+
+  // The largest difference over the largest magnitude, which the tolerances count from; 0 if nothing is finite.
+  double scaled_difference() const { return largest_magnitude > 0 ? largest_difference / largest_magnitude : 0; }
 };
 
 // Elementwise: |actual - expected| <= absolute + relative * |expected|, and NaN and infinities never equal anything
@@ -35,8 +39,8 @@ Tolerance by_magnitude(const Tensor& expected, Tolerance tolerance);
 // types 1e-2 both, integers nothing.
 Tolerance tolerance_for(const ToleranceOptions& options, const std::string& name, DType dtype);
 
-// "output 'y': equal (largest difference 1.2e-07, relative 3e-06)"
-// "output 'y': 12 of 400 elements differ; worst at [0, 3]: 1.5, expected 1.25; largest difference ..."
+// "output 'y': equal (largest difference 1.2e-07, 4e-07 of the largest magnitude 0.3)"
+// "output 'y': 12 of 400 elements differ; worst at [0, 3]: 1.5, expected 1.25 (largest difference ...)"
 std::string describe(const std::string& what, const Comparison& comparison);
 Json to_json(const std::string& name, const Comparison& comparison);
 

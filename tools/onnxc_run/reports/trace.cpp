@@ -15,8 +15,10 @@ namespace {
 std::string row_text(const std::string& name, const Tensor& tensor, const TensorSummary& summary,
                      const std::string& nodes) {
   std::string type = fmt::format("{} {}", info(tensor.dtype()).name, fmt::join(tensor.dims(), "x"));
-  return fmt::format("{:<32} {:<28} {:>11.4g} {:>11.4g} {:>11.4g} {:>6} {:>6}  {}\n", name, type, summary.minimum,
-                     summary.maximum, summary.mean, summary.nan, summary.infinite, nodes);
+  const std::string range = summary.range ? fmt::format("{:>11.4g} {:>11.4g} {:>11.4g}", summary.range->minimum,
+                                                        summary.range->maximum, summary.range->mean)
+                                          : fmt::format("{:>11} {:>11} {:>11}", "-", "-", "-");
+  return fmt::format("{:<32} {:<28} {} {:>6} {:>6}  {}\n", name, type, range, summary.nan, summary.infinite, nodes);
 }
 
 }  // namespace
@@ -24,9 +26,7 @@ std::string row_text(const std::string& name, const Tensor& tensor, const Tensor
 TensorSummary summarize_tensor(const Tensor& tensor) {
   TensorSummary summary;
   int64_t finite = 0;
-  double sum = 0;
-  summary.minimum = std::numeric_limits<double>::infinity();
-  summary.maximum = -summary.minimum;
+  double sum = 0, minimum = std::numeric_limits<double>::infinity(), maximum = -minimum;
   for (double value : tensor.as_double()) {
     if (std::isnan(value)) {
       ++summary.nan;
@@ -35,12 +35,11 @@ TensorSummary summarize_tensor(const Tensor& tensor) {
     } else {
       ++finite;
       sum += value;
-      summary.minimum = std::min(summary.minimum, value);
-      summary.maximum = std::max(summary.maximum, value);
+      minimum = std::min(minimum, value);
+      maximum = std::max(maximum, value);
     }
   }
-  if (finite == 0) summary.minimum = summary.maximum = 0;
-  summary.mean = finite > 0 ? sum / static_cast<double>(finite) : 0;
+  if (finite > 0) summary.range = {minimum, maximum, sum / static_cast<double>(finite)};
   return summary;
 }
 
@@ -59,14 +58,15 @@ std::vector<Tensor> trace(Session& session, const std::vector<Tensor>& inputs, c
       Tensor tensor = session.step_output(step, output++);
       const char* name = described->name;
       TensorSummary summary = summarize_tensor(tensor);
+      const std::optional<TensorSummary::Range>& range = summary.range;
       std::filesystem::path file = folder.write(name, tensor);
       rows.push_back({{"name", name},
                       {"file", file.filename().string()},
                       {"dtype", info(tensor.dtype()).name},
                       {"dims", tensor.dims()},
-                      {"min", summary.minimum},
-                      {"max", summary.maximum},
-                      {"mean", summary.mean},
+                      {"min", range ? Json(range->minimum) : Json()},
+                      {"max", range ? Json(range->maximum) : Json()},
+                      {"mean", range ? Json(range->mean) : Json()},
                       {"nan", summary.nan},
                       {"inf", summary.infinite},
                       {"step", step_info.name},

@@ -1,6 +1,7 @@
 // Every tensor that a run materialises, with what it holds.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "onnxc_run/options.h"
@@ -9,7 +10,11 @@
 namespace onnxc {
 
 struct TensorSummary {
-  double minimum = 0, maximum = 0, mean = 0;  // of the finite elements
+  // Of the finite elements; nothing if there is none.
+  struct Range {
+    double minimum, maximum, mean;
+  };
+  std::optional<Range> range;
   int64_t nan = 0, infinite = 0;
 };
 

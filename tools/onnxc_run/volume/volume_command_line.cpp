@@ -110,11 +110,9 @@ std::function<void()> add_volume_options(CLI::App& app, VolumeOptions& options) 
   app.add_option("--padding-value", options.padding_value, "of constant padding, as the model sees it");
   app.add_option("--windows-per-run", options.batch, "windows that the model runs at once")->check(CLI::Range(1, 4096));
   app.add_option("--mirror", texts->mirrored, "AXES: averages over windows mirrored in these, such as 0,1,2");
-  CLI::Option* labels = app.add_flag("--labels", texts->labels, "writes the class of the largest value");
-  CLI::Option* softmax = app.add_flag("--softmax", texts->softmax, "writes the softmax over the classes");
-  CLI::Option* sigmoid = app.add_flag("--sigmoid", texts->sigmoid, "writes the sigmoid of the values");
-  labels->excludes(softmax)->excludes(sigmoid);
-  softmax->excludes(sigmoid);
+  app.add_flag("--labels", texts->labels, "writes the class of the largest value");
+  app.add_flag("--softmax", texts->softmax, "writes the softmax over the classes");
+  app.add_flag("--sigmoid", texts->sigmoid, "writes the sigmoid of the values");
   app.add_option("--clip", texts->clip, "LOW,HIGH: clips the voxels");
   app.add_option("--normalize", texts->normalization,
                  "zscore or range, by the volume's own statistics or by those given: zscore:MEAN,DEVIATION, "

@@ -35,8 +35,8 @@ std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const
 
 // Whether a convolution has so few input channels that its kernel reads NCHW: a block of them would be mostly padding.
 bool is_stem(const ConvolutionProblem& problem);
-// Whether a convolution is for the kernels from NCHWc blocks: not transposed, many input channels, and groups of whole
-// blocks. Groups of fewer channels are for the depthwise kernel.
+// Whether a convolution is for the kernels from NCHWc blocks: not transposed, many input channels, and not for the
+// depthwise kernel.
 bool reads_blocks(const ConvolutionProblem& problem, const CpuMachine& machine);
 // Whether rows of the output are so short that they leave too much of a vector empty. One tap that moves no voxel sees
 // an image as one row.
@@ -45,6 +45,13 @@ bool has_short_rows(const ConvolutionProblem& problem);
 double as_real(int64_t value);
 // Vectors of neighbours along the width in `rows` rows of the output.
 double row_vectors(const ConvolutionProblem& problem, int lanes, int64_t rows);
+
+// Vectors of weights that a kernel multiplies for each input channel of a group and each tap: a group has whole vectors
+// of outputs, filled or not.
+int64_t output_vectors(const kernels::ConvShape& shape, int lanes);
+
+// Fraction of the peak that the multiply-adds of conv_direct.h reach in groups.
+double direct_share_of_groups(const kernels::ConvShape& shape, int lanes);
 
 // A convolution without a transform: conv_direct.h, and conv_stem.h from NCHW.
 double direct_cost(const ConvolutionProblem& problem, const CpuMachine& machine);

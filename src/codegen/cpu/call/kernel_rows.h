@@ -32,6 +32,7 @@ struct CpuKernelRow {
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_depthwise_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_conv_grouped(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_int8_winograd(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_conv_tiles(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
@@ -58,6 +59,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     // NCHWc to NCHWc
     {"conv_depthwise_int8", offer_conv_depthwise_int8},
     {"conv_depthwise", offer_conv_depthwise, true},
+    {"conv_grouped", offer_conv_grouped, true},
     {"conv_direct", offer_conv_direct, true},
     {"conv_winograd", offer_conv_winograd},
     {"conv_int8", offer_conv_int8},

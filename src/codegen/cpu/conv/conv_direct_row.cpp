@@ -39,7 +39,8 @@ void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Off
   offers.push_back(offer_of(problem, machine, "conv_direct", cost, chosen, pack_floats));
   const double products = machine.convolution.bfloat16_products;
   const ConvolutionProblem& convolution = *problem.convolution;
-  const bool has_pairs = convolution.convolution.has_constant_weights && convolution.input == DType::bfloat16;
+  const bool has_pairs = convolution.convolution.has_constant_weights && convolution.input == DType::bfloat16 &&
+                         kernels::has_whole_blocks(convolution.shape(), machine.lanes(), machine.lanes());
   if (!has_pairs || products == 0) return;
   chosen.arguments = ", false, true";
   chosen.arithmetic = "bfloat16";

@@ -18,7 +18,7 @@ void lower(const CpuProblem& problem, int lanes, LoweringContext& context) {
 }  // namespace
 
 void offer_conv_int8(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
-  if (!problem.bytes || !kernels::int8_supports(problem.bytes->shape())) return;
+  if (!problem.bytes) return;
   offers.push_back(
       {.kernel = "conv_int8",
        .reads = LayoutDemand::blocks,

@@ -10,30 +10,30 @@ namespace {
 // Fraction of the peak that the multiply-adds reach: that of conv_direct.h, which computes the residues.
 constexpr double share = 0.72;
 
-bool supports(const CpuProblem& problem, const CpuMachine& machine) {
+bool supports(const CpuProblem& problem) {
   return problem.convolution && problem.convolution->is_transposed() &&
-         kernels::transposed_supports(problem.convolution->shape(), machine.lanes());
+         kernels::transposed_supports(problem.convolution->shape());
 }
 
 // `products`: vectors multiplied for each input channel, for as many outputs as the stride has residues.
-double cost_of(const ConvolutionProblem& problem, int64_t products) {
+double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine, int64_t products) {
   const kernels::ConvShape& shape = problem.shape();
+  const double reached = shape.groups > 1 ? direct_share_of_groups(shape, machine.lanes()) : share;
   return as_real(problem.output.product()) / as_real(shape.stride.product()) *
-         as_real(shape.group_input_channels() * products) / share;
+         as_real(shape.group_input_channels() * products) / reached;
 }
 
 }  // namespace
 
 void offer_conv_transpose(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
-  if (!supports(problem, machine)) return;
+  if (!supports(problem)) return;
   const kernels::ConvShape& shape = problem.convolution->shape();
   if (kernels::packs_transposed(shape, machine.lanes())) return;
   offers.push_back(
       {.kernel = "conv_transpose",
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
-       .cost = cost_of(*problem.convolution,
-                       shape.kernel.product() * kernels::divide_up(shape.output_channels, machine.lanes())),
+       .cost = cost_of(*problem.convolution, machine, shape.kernel.product() * output_vectors(shape, machine.lanes())),
        .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          lower_convolution(*problem.node, convolution,
@@ -45,14 +45,14 @@ void offer_conv_transpose(const CpuProblem& problem, const CpuMachine& machine, 
 }
 
 void offer_conv_transpose_packed(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
-  if (!supports(problem, machine)) return;
+  if (!supports(problem)) return;
   if (!kernels::packs_transposed(problem.convolution->shape(), machine.lanes())) return;
   const kernels::PackedTransposedPacking packing{problem.convolution->shape(), machine.lanes()};
   offers.push_back(
       {.kernel = "conv_transpose_packed",
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
-       .cost = cost_of(*problem.convolution, packing.taps().product() * packing.vectors()),
+       .cost = cost_of(*problem.convolution, machine, packing.taps().product() * packing.vectors()),
        .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          lower_convolution(

@@ -35,7 +35,8 @@ class PoolSpec : public CpuKernelSpec {
         is_of_bytes_(is_of_bytes) {}
 
   std::string describe() const override {
-    return fmt::format("pool {} {} stride {}", name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
+    return fmt::format("{} {} {} stride {}", is_separable() ? "pool_separable" : "pool", name_of(kind_),
+                       onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
   }
   bool accepts_views() const override { return true; }
@@ -49,9 +50,12 @@ class PoolSpec : public CpuKernelSpec {
   }
   DType accumulator() const override { return is_of_bytes_ ? DType::int32 : DType::float32; }
   std::string arithmetic() const override { return is_of_bytes_ ? "int8" : "float32"; }
-  std::vector<std::string> headers() const override { return {"kernels/cpu/memory_bound/pooling.h"}; }
+  std::vector<std::string> headers() const override {
+    return {is_separable() ? "kernels/cpu/memory_bound/separable_pool.h" : "kernels/cpu/memory_bound/pooling.h"};
+  }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    return fmt::format("Pool<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}>", name_of(kind_),
+    return fmt::format("{}<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}>",
+                       is_separable() ? "SeparablePool" : "Pool", name_of(kind_),
                        braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
                        braced(gather(axes_, &WindowAxis::dilation)), c_type(program, call.inputs[0]),
                        c_type(program, call.output), epilogue);
@@ -67,12 +71,17 @@ class PoolSpec : public CpuKernelSpec {
   }
   Expr operations() const override {
     Expr result = window_.batch * window_.input_channels;
-    for (const WindowAxis& axis : axes_) result *= axis.output * axis.kernel;
-    return result;
+    for (const WindowAxis& axis : axes_) result *= axis.output * (is_separable() ? 1 : axis.kernel);
+    return is_separable() ? result * kernels::separable_folds(shape()) : result;
   }
 
   PoolKind kind() const { return kind_; }
   bool is_of_bytes() const { return is_of_bytes_; }
+  kernels::PoolShape shape() const {
+    return {kind_, gather(axes_, &WindowAxis::kernel), gather(axes_, &WindowAxis::stride),
+            gather(axes_, &WindowAxis::dilation)};
+  }
+  bool is_separable() const { return kernels::is_separable(shape()); }
   const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
  private:
@@ -111,7 +120,7 @@ void lower_pool(const Node& node, int lanes, LoweringContext& context) {
 
 }  // namespace
 
-// MaxPool without indices, and AveragePool: pooling.h.
+// MaxPool without indices, and AveragePool: pooling.h, separable_pool.h.
 void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_operator(&node, "MaxPool") && !is_operator(&node, "AveragePool")) return;

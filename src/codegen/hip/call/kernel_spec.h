@@ -24,6 +24,7 @@ struct KernelFigures {
 // over `arguments`.
 struct DeviceFunction {
   std::string instance, blocks;
+  std::optional<KernelFigures> figures = std::nullopt;
 };
 
 class HipKernelSpec : public KernelSpec {

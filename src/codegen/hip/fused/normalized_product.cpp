@@ -5,6 +5,7 @@
 #include "codegen/hip/gemm/gemm_call.h"
 #include "codegen/hip/memory_bound/row_kernel.h"
 #include "ir/loops/rounding.h"
+#include "kernels/hip/memory_bound/row_geometry.h"
 
 namespace onnxc {
 namespace {
@@ -98,9 +99,7 @@ class ProductMomentsSpec : public NormalizedProductSpec {
     return fmt::format("product_moments<{}>", plan_);
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    const std::string plan = row_plan_text(*rows_, rows_of(call), program);
-    return {{fmt::format("normalized_product<{}, {}>", plan, common_rows(*rows_)),
-             plan + ".chunk_blocks(arguments.call.rows.rows.sizes)"}};
+    return last_launches(*rows_, rows_of(call), program, "arguments.call.rows");
   }
   std::vector<std::string> inner_coordinates(size_t rank) const override { return product_->coordinates(rank); }
 
@@ -123,9 +122,10 @@ class MomentsOfPartsSpec : public NormalizedProductSpec {
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
     const std::string plan = row_plan_text(*rows_, rows_of(call), program);
-    return {{fmt::format("moments_of_parts<{}>", plan), plan + ".part_blocks(arguments.call.rows.rows.sizes)"},
-            {fmt::format("normalized_sums<{}, {}>", plan, common_rows(*rows_)),
-             plan + ".chunk_blocks(arguments.call.rows.rows.sizes)"}};
+    std::vector<DeviceFunction> launches = last_launches(*rows_, rows_of(call), program, "arguments.call.rows");
+    launches.insert(launches.begin(),
+                    {fmt::format("moments_of_parts<{}>", plan), plan + ".part_blocks(arguments.call.rows.rows.sizes)"});
+    return launches;
   }
   // The second kernel computes the product's elements.
   std::vector<std::string> inner_coordinates(size_t rank) const override { return coordinates(rank); }
@@ -207,7 +207,8 @@ std::optional<KernelCall> normalized_product_call(Program& program, const Kernel
   if (!may_have_moments(plan, elements_of(program.buffer(product.output)))) return std::nullopt;
   KernelCall call = joined(product, rows);
   Buffer moments = program.buffer(*rows.workspace);
-  moments.shape[1] = kernels::divide_up(plan.grid(given.sizes.output).product(), plan.tile.rows);
+  moments.shape[1] =
+      kernels::divide_up(plan.grid(given.sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
   call.workspace = program.add(std::move(moments));
   call.spec = std::make_shared<ProductMomentsSpec>(product, std::move(chunks));
   return call;

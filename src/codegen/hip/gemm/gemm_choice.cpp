@@ -84,10 +84,13 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes)
   return {1e6 * cycles / clock, cycles, bound};
 }
 
-GpuEstimate estimate_memory(int64_t bytes) {
-  const double seconds = static_cast<double>(bytes) / memory_rate, overhead = tile_overhead_cycles / clock;
-  if (seconds < overhead) return {1e6 * overhead, tile_overhead_cycles, GpuBound::latency};
-  return {1e6 * seconds, seconds * clock, GpuBound::memory};
+GpuEstimate estimate_memory(int64_t bytes, double cache_cycles) {
+  const double memory_cycles = static_cast<double>(bytes) / memory_rate * clock,
+               cycles = std::max(memory_cycles, tile_overhead_cycles) + cache_cycles;
+  const GpuBound bound = cache_cycles > memory_cycles && cache_cycles > tile_overhead_cycles ? GpuBound::cache
+                         : memory_cycles < tile_overhead_cycles                              ? GpuBound::latency
+                                                                                             : GpuBound::memory;
+  return {1e6 * cycles / clock, cycles, bound};
 }
 
 GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given) {

@@ -21,13 +21,13 @@ struct GpuEstimate {
 };
 
 inline constexpr double gpu_cycles_a_microsecond = kernels::gpu.clock_megahertz;
-// Between a kernel and the next that waits for it: published measurements are 2 to 4.
-inline constexpr double launch_microseconds = 3;
+using kernels::launch_microseconds;
 
 GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes);
 
-// The estimate of a kernel that only reads and writes so many bytes.
-GpuEstimate estimate_memory(int64_t bytes);
+// The estimate of a kernel that only reads and writes so many bytes, and besides has so many cycles of a compute unit's
+// L1 read what lies in a cache.
+GpuEstimate estimate_memory(int64_t bytes, double cache_cycles = 0);
 
 // The launch: the plan with the tile that the model finds fastest, and whether the reduction is split into parts. Both
 // fit the GPU's limits on LDS and threads of a block. Size hints stand in for sizes that only a run knows when the tile

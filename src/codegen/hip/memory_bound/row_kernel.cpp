@@ -170,10 +170,10 @@ class RowSpecBase : public HipKernelSpec {
   }
 
   // `passes`: how often the tensor is read or stored.
-  KernelFigures traffic(int64_t passes, int64_t lds_bytes) const {
+  KernelFigures traffic(int64_t passes, int64_t lds_bytes, double cache_cycles = 0) const {
     const std::optional<int64_t> elements = product(rows_.extents).constant();
     if (!elements) return {lds_bytes, planned_waves, 0, "memory"};
-    const GpuEstimate estimate = estimate_memory(*elements * element_size_ * passes);
+    const GpuEstimate estimate = estimate_memory(*elements * element_size_ * passes, cache_cycles);
     return {lds_bytes, planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
   }
 
@@ -219,7 +219,8 @@ class RowSpec : public RowSpecBase {
   }
 };
 
-// Of few long rows: a kernel for the statistics of their chunks, and one that puts these together and normalises.
+// Of few long rows: a kernel for the statistics of their chunks, one that folds these if they are many, and one that
+// puts them together and normalises.
 class RowChunkSpec : public RowSpecBase {
  public:
   RowChunkSpec(Rows rows, const RowPlan& plan, int64_t element_size, KernelOperands operands, int64_t common_rows)
@@ -235,17 +236,34 @@ class RowChunkSpec : public RowSpecBase {
   }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     const std::string offset = partial_offset_ == 0 ? "" : fmt::format(" + {}", partial_offset_);
+    const std::string plan = plan_text(plan_), extents = sizes(text);
     return braced({row_arguments(call, text), text.pointer(*call.workspace) + offset,
-                   fmt::format("{}.share({}, {})", plan_text(plan_), sizes(text), common_rows_)});
+                   fmt::format("{}.share({}, {})", plan, extents, common_rows_),
+                   fmt::format("{0}.moment_folds({1}, {0}.launch({1}){2}.parts.divisor, {3})", plan, extents, parts_,
+                               common_rows_)});
   }
   std::string blocks() const override { return plan_text(plan_) + ".part_blocks(arguments.call.rows.sizes)"; }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    return {{fmt::format("normalized_chunks<{}, {}>", plan_text_of(call, program), common_rows_),
-             plan_text(plan_) + ".chunk_blocks(arguments.call.rows.sizes)"}};
+    return last_launches(call, program, "arguments.call");
+  }
+  // Those after the statistics of the parts. If only a run knows how many there are it also finds whether they are
+  // folded, and launches one of two last kernels.
+  std::vector<DeviceFunction> last_launches(const KernelCall& call, const Program& program,
+                                            const std::string& chunks) const {
+    const std::string instance = plan_text_of(call, program), plan = plan_text(plan_);
+    const std::optional<KnownParts> known = known_parts();
+    std::vector<DeviceFunction> launches;
+    if (!known || known->are_folded)
+      launches.push_back({fmt::format("fold_moments<{}, {}>", instance, common_rows_),
+                          fmt::format("{}.fold_blocks({})", plan, chunks), fold_figures(known)});
+    for (const bool are_folded : {true, false})
+      if (!known || known->are_folded == are_folded)
+        launches.push_back({fmt::format("normalized_chunks<{}, {}, {}>", instance, common_rows_, are_folded),
+                            fmt::format("{}.chunk_blocks({}, {})", plan, chunks, are_folded), last_figures(known)});
+    return launches;
   }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
-  KernelFigures figures() const override { return traffic(3, plan_.lds_bytes()); }
-  int64_t common_rows() const { return common_rows_; }
+  KernelFigures figures() const override { return traffic(1, plan_.lds_bytes()); }
   // Null where rows are not of whole chunks, or not in blocks. With parts of another length where `columns` is not 0;
   // the statistics begin `offset` elements behind the workspace.
   std::shared_ptr<RowChunkSpec> with_whole_chunks(int64_t columns, int64_t offset) const {
@@ -253,13 +271,46 @@ class RowChunkSpec : public RowSpecBase {
     if (!rows_.is_blocked || !length || *length == 0 || *length % plan_.capacity() != 0) return nullptr;
     auto result = std::make_shared<RowChunkSpec>(*this);
     if (columns != 0) result->parts_ = fmt::format(".in_parts({})", columns);
+    result->part_columns_ = columns;
     result->partial_offset_ = offset;
     return result;
   }
 
  private:
+  struct KnownParts {
+    RowSizes sizes;
+    int64_t parts;  // of a row
+    bool are_folded;
+  };
+  std::optional<KnownParts> known_parts() const {
+    RowSizes sizes{};
+    for (size_t i = 0; i < RowSizes::most_axes; ++i) {
+      const std::optional<int64_t> extent = i < rows_.extents.size() ? rows_.extents[i].constant() : 1;
+      if (!extent) return std::nullopt;
+      sizes.extents[i] = *extent;
+    }
+    const int64_t parts =
+        part_columns_ == 0 ? plan_.parts(sizes) : kernels::divide_up(plan_.row_columns(sizes), part_columns_);
+    return KnownParts{sizes, parts, plan_.moment_folds(sizes, std::max(parts, int64_t{1}), common_rows_).parts > 0};
+  }
+  KernelFigures fold_figures(const std::optional<KnownParts>& known) const {
+    if (!known) return traffic(0, plan_.lds_bytes());
+    const int64_t bytes = plan_.outer(known->sizes) * known->parts * kernels::partial_values * plan_.lanes * 4;
+    const GpuEstimate estimate = estimate_memory(bytes);
+    return {plan_.lds_bytes(), planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
+  }
+  // Every block reads the statistics of all parts of its rows.
+  KernelFigures last_figures(const std::optional<KnownParts>& known) const {
+    if (!known) return traffic(2, plan_.lds_bytes());
+    const double cycles = known->are_folded
+                              ? plan_.moment_cycles(known->sizes, kernels::most_folds, kernels::folded_values)
+                              : plan_.moment_cycles(known->sizes, known->parts * common_rows_, kernels::partial_values);
+    return traffic(2, plan_.lds_bytes(), cycles);
+  }
+
   int64_t common_rows_;  // with the same statistics
   int64_t partial_offset_ = 0;
+  int64_t part_columns_ = 0;  // of a part; 0: its own
 };
 
 int64_t larger_size(DType a, DType b) { return std::max(element_size(a), element_size(b)); }
@@ -373,9 +424,10 @@ void lower_long_rows(const Node& node, Rows rows, const RowShape& shape, int64_t
   KernelCall call;
   call.inputs = {context.buffer_as(input, layout, node.origin)};
   call.epilogue = std::move(epilogue);
-  call.workspace = add_temporary(context.program(), input.name + ".partial",
-                                 {rows.outer(), min(ceil_div(rows.columns(), plan.capacity()), plan.most_parts()),
-                                  kernels::partial_values, rows.inner()});
+  call.workspace = add_temporary(
+      context.program(), input.name + ".partial",
+      {rows.outer(), min(ceil_div(rows.columns(), plan.capacity()), plan.most_parts()) + kernels::folded_parts,
+       kernels::partial_values, rows.inner()});
   KernelOperands operands{{whole_operand(*input.shape, {layout})}, whole_operand(*output.shape, {layout})};
   call.spec =
       std::make_shared<RowChunkSpec>(std::move(rows), plan, shape.element_size, std::move(operands), common_rows);
@@ -456,7 +508,10 @@ std::shared_ptr<const HipKernelSpec> rows_of_chunks(const KernelCall& call, int6
   return spec == nullptr ? nullptr : spec->with_whole_chunks(columns, offset);
 }
 
-int64_t common_rows(const HipKernelSpec& spec) { return dynamic_cast<const RowChunkSpec&>(spec).common_rows(); }
+std::vector<DeviceFunction> last_launches(const HipKernelSpec& spec, const KernelCall& call, const Program& program,
+                                          const std::string& chunks) {
+  return dynamic_cast<const RowChunkSpec&>(spec).last_launches(call, program, chunks);
+}
 
 // Softmax and LogSoftmax; not of a few long rows, whose definition is reductions that many blocks share.
 void offer_softmax(const HipProblem& problem, Offers& offers) {

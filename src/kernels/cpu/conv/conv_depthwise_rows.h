@@ -28,22 +28,24 @@ void for_each_depthwise_row(const ConvSizes& sizes, int64_t task_begin, int64_t 
   }
 }
 
-// Cuts a row of outputs into tiles: run_tile<outputs>(column) computes that many, or fewer, and returns how many. Tens
-// are taken until eights are left, so that few rows end in small tiles.
-template <bool has_ten, class RunTile>
+// Cuts a row of outputs into tiles: run_tile<vectors, voxels>(column) computes so many vectors of so many outputs, or
+// fewer, and returns how many outputs. Tens are taken until eights are left, so that few rows end in small tiles.
+template <bool has_ten, int voxels, class RunTile>
 [[gnu::always_inline]] inline void for_each_depthwise_tile(int64_t width, const RunTile& run_tile) {
   for (int64_t column = 0; column < width;) {
-    const int64_t left = width - column;
+    const int64_t left = (width - column) / voxels;
     if (has_ten && left >= 10 && left % 8 != 0)
-      column += run_tile.template operator()<has_ten ? 10 : 8>(column);
+      column += run_tile.template operator()<has_ten ? 10 : 8, voxels>(column);
     else if (left >= 8)
-      column += run_tile.template operator()<8>(column);
+      column += run_tile.template operator()<8, voxels>(column);
     else if (left >= 5)
-      column += run_tile.template operator()<5>(column);
+      column += run_tile.template operator()<5, voxels>(column);
     else if (left >= 2)
-      column += run_tile.template operator()<2>(column);
+      column += run_tile.template operator()<2, voxels>(column);
+    else if (left == 1)
+      column += run_tile.template operator()<1, voxels>(column);
     else
-      column += run_tile.template operator()<1>(column);
+      column += run_tile.template operator()<1, 1>(column);
   }
 }
 

@@ -1,5 +1,4 @@
-// Direct convolution on NCHWc: any kernel, stride, dilation and begin pads, ranks 1 to 3, groups of whole channel
-// blocks.
+// Direct convolution on NCHWc: any kernel, stride, dilation, begin pads and groups, ranks 1 to 3.
 //
 // Problem: y[n, o, z] = epilogue(sum over i, k of x[n, i, z * stride - pad + k * dilation] * w[o, i, k]), x zero
 // outside its bounds. Method: a register tile is `tile_voxels` output voxels by one to three blocks of output channels.
@@ -13,17 +12,20 @@
 // task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level cache stay there for
 // one sweep (a "pass"), and partial sums wait in scratch between passes. During a pass each tile prefetches a part of
 // the next pass's weights, or after a chunk's last pass of the next chunk's: 7x7 maps of 512 channels run twice as
-// fast. The shape alone fixes the order of each sum.
+// fast. The shape alone fixes the order of each sum. Groups may begin and end inside of a block: a tile broadcasts the
+// channels of its own group alone, so that no infinity or NaN of another reaches it, its vectors begin with the group's
+// first output wherever that lies, and what is stored of a block that groups share are the lanes of its own.
 //
-// Limits: channels per group are multiples of the block, or there is one group (direct_supports); weights are constant
-// and float. Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction
-// sets); by loads with a single output block (78%).
+// Limits: weights are constant and float; pairs need groups of whole blocks; groups of few outputs leave lanes empty.
+// Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction sets); by
+// loads with a single output block (78%).
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct_geometry.h"
 #include "kernels/cpu/conv/window.h"
 #include "kernels/cpu/vector/bfloat16_pairs.h"
 #include "kernels/cpu/vector/light_epilogue.h"
+#include "kernels/cpu/vector/store_between.h"
 #include "kernels/cpu/vector/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -39,8 +41,8 @@ template <ConvShape shape, class Input, class Output, class Epilogue, bool takes
 class DirectConvolution {
  public:
   using Arguments = ConvArguments<Input, Output, typename PackedWeight<multiplies_pairs>::Type>;
-  static_assert(direct_supports(shape, lanes, lanes), "a group that is no whole number of blocks");
-  static_assert(!multiplies_pairs || is_bfloat16<Input>, "pairs of bfloat16");
+  static_assert(!multiplies_pairs || (is_bfloat16<Input> && has_whole_blocks(shape, lanes, lanes)),
+                "pairs of bfloat16, in groups of whole blocks");
 
   static KernelWork work(const ConvSizes& sizes) { return direct_geometry_at_run_time(packing, sizes).work; }
 
@@ -230,9 +232,11 @@ class DirectConvolution {
   [[gnu::always_inline]] static Prefetch prefetch_of_tile(const Task& task, const Pass& pass, int64_t first) {
     if constexpr (!fetches_weights) return {};
     constexpr int64_t tap_vectors = packing.depth(0) * blocks, voxels = tile_voxels<blocks>;
+    const DirectPacking packed = packing_of(task);
     const int64_t tile = (first - task.begin) / voxels, tiles = divide_up(task.end - task.begin, voxels);
     const int64_t begin = tap_vectors * tile / tiles;
-    return {packing_of(task).input_block_offset(blocks, pass.end - pass.begin) + begin * lanes,
+    return {packed.input_block_offset(blocks, task.group, pass.end) -
+                packed.input_block_offset(blocks, task.group, pass.begin) + begin * lanes,
             tap_vectors * (tile + 1) / tiles - begin};
   }
 
@@ -280,14 +284,26 @@ class DirectConvolution {
     TapRange d, h;
   };
 
+  // A number that is known when the kernel is compiled.
+  template <int64_t value>
+  struct Known {
+    constexpr operator int64_t() const { return value; }  // NOLINT
+  };
+
+  // Input channels that one iteration multiplies of a block with so many: all where that pays.
+  template <class Depth>
+  static constexpr int64_t step_of = packing.reduction_step();
+  template <int64_t depth>
+  static constexpr int64_t step_of<Known<depth>> = target_unit.unrolls_blocks ? depth : packing.reduction_step();
+
   // Adds the products of one input block with the taps of a row to a tile of it that is inside along w with all of
   // them.
-  template <int blocks, int64_t depth, int64_t step>
+  template <int blocks, class Depth>
   [[gnu::always_inline]] static void multiply_taps_of_row(const Arguments& arguments, const Task& task,
-                                                          const RowTaps& taps, const Input* input, const float* weights,
-                                                          const Prefetch& prefetch,
+                                                          const RowTaps& taps, const Input* input, int64_t first_lane,
+                                                          const float* weights, Depth depth, const Prefetch& prefetch,
                                                           vec (&accumulators)[tile_voxels<blocks>][blocks]) {
-    constexpr int64_t tap_stride = depth * blocks * lanes;
+    const int64_t tap_stride = depth * blocks * lanes;
     const Axes kernel = kernel_of(task);
     for (int64_t kd = taps.d.begin; kd < taps.d.end; ++kd) {
       for (int64_t kh = taps.h.begin; kh < taps.h.end; ++kh) {
@@ -298,7 +314,7 @@ class DirectConvolution {
         for (int64_t kw = 0; kw < kernel.w; ++kw) {
           prefetch_tap(tap_weights, prefetch);
           hide_origin(tap, tap_weights);
-          multiply_tap<blocks, step>(RowVoxels<Input>{tap}, 0, tap_weights, depth, accumulators);
+          multiply_tap<blocks, step_of<Depth>>(RowVoxels<Input>{tap}, 0, first_lane, tap_weights, depth, accumulators);
           tap += shape.dilation.w * lanes;
           tap_weights += tap_stride;
         }
@@ -318,7 +334,7 @@ class DirectConvolution {
                        origin.w * lanes + pass.begin * view.channel_block_stride;
     const DirectPacking packed = packing_of(task);
     const float* const weights = weights_of(arguments) + packed.chunk_offset(task.group, task.chunk) +
-                                 packed.input_block_offset(blocks, pass.begin);
+                                 packed.input_block_offset(blocks, task.group, pass.begin);
     const Axes kernel = kernel_of(task);
     const Axes& input_size = arguments.sizes.input;
     const RowTaps taps{taps_between(origin.d, kernel.d, shape.dilation.d, 0, input_size.d),
@@ -334,23 +350,23 @@ class DirectConvolution {
       clear<blocks>(accumulators);
       const Input* input = row;
       const float* block_weights = weights;
-      for_each_block(pass, [&]<int64_t depth>() __attribute__((always_inline)) {
-        // A whole block is unrolled where that pays.
-        constexpr int64_t step = target_unit.unrolls_blocks ? depth : packing.reduction_step();
-        if constexpr (is_pointwise) {
-          prefetch_tap(block_weights, prefetch);
-          if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
-          hide_origin(input, block_weights);
-          multiply_tap<blocks, step>(RowVoxels<Input>{input}, 0, block_weights, depth, accumulators);
-        } else {
-          multiply_taps_of_row<blocks, depth, step>(arguments, task, taps, input, block_weights, prefetch,
-                                                    accumulators);
-        }
-        input += view.channel_block_stride;
-        block_weights += kernel.product() * depth * blocks * lanes;
-      });
+      for_each_block(task.group, pass,
+                     [&]<class Depth>(Depth depth, int64_t first_lane) __attribute__((always_inline)) {
+                       if constexpr (is_pointwise) {
+                         prefetch_tap(block_weights, prefetch);
+                         if (fetches_ahead) fetch_tile<voxels, Access::read>(input, 4);
+                         hide_origin(input, block_weights);
+                         multiply_tap<blocks, step_of<Depth>>(RowVoxels<Input>{input}, 0, first_lane, block_weights,
+                                                              depth, accumulators);
+                       } else {
+                         multiply_taps_of_row<blocks>(arguments, task, taps, input, first_lane, block_weights, depth,
+                                                      prefetch, accumulators);
+                       }
+                       input += view.channel_block_stride;
+                       block_weights += kernel.product() * depth * blocks * lanes;
+                     });
       if (!add_to_sums<blocks>(pass, sums, accumulators)) continue;
-      if constexpr (is_light_epilogue<Epilogue>) {
+      if constexpr (is_light_epilogue<Epilogue> && !packing.shares_output_blocks()) {
         finish_row<blocks>(arguments, epilogue, position, accumulators);
         position.w += voxels;
         position.offset += voxels * arguments.output_view.w_step * lanes;
@@ -368,38 +384,47 @@ class DirectConvolution {
     constexpr int voxels = tile_voxels<blocks>;
     const Input* image = first_channel(arguments, task) + pass.begin * arguments.input_view.channel_block_stride;
     const float* weights = weights_of(arguments) + packing.chunk_offset(task.group, task.chunk) +
-                           packing.input_block_offset(blocks, pass.begin);
+                           packing.input_block_offset(blocks, task.group, pass.begin);
     const Tile tile = locate<voxels>(arguments, first);
     alignas(64) Input copied[voxels * lanes];
     const Input* row = copied;
     asm("" : "+r"(row));  // in a register, as for the tiles of a row
-    for_each_block(pass, [&]<int64_t depth>() __attribute__((always_inline)) {
+    for_each_block(task.group, pass, [&](auto depth, int64_t first_lane) __attribute__((always_inline)) {
       copy_voxels<voxels>(image, tile, copied);
       prefetch_tap(weights, prefetch);
-      multiply_tap<blocks, packing.reduction_step()>(RowVoxels<Input>{row}, 0, weights, depth, accumulators);
+      multiply_tap<blocks, packing.reduction_step()>(RowVoxels<Input>{row}, 0, first_lane, weights, depth,
+                                                     accumulators);
       image += arguments.input_view.channel_block_stride;
       weights += depth * blocks * lanes;
     });
   }
 
-  // A loop over a pass's blocks of a known number of channels, with another for the last, which may hold fewer: asking
-  // each block how many it has takes as long as some of its products.
+  // Calls add_block(depth, first lane) for each input block of a pass. Blocks that no groups share have a loop with a
+  // known depth, and another for the last, which may hold fewer: asking each block how many it has takes as long as
+  // some of its products.
   template <class AddBlock>
-  [[gnu::always_inline]] static void for_each_block(const Pass& pass, const AddBlock& add_block) {
+  [[gnu::always_inline]] static void for_each_block(int64_t group, const Pass& pass, const AddBlock& add_block) {
+    if constexpr (packing.shares_input_blocks()) {
+#pragma clang loop unroll(disable)
+      for (int64_t block = pass.begin; block < pass.end; ++block)
+        if (const int64_t depth = packing.depth(group, block); depth > 0)
+          add_block(depth, packing.first_lane(group, block));
+      return;
+    }
     constexpr int64_t last = packing.input_blocks() - 1;
     constexpr bool is_last_partial = packing.depth(last) < packing.depth(0);
     const int64_t full_end = is_last_partial ? smaller(pass.end, last) : pass.end;
 #pragma clang loop unroll(disable)
-    for (int64_t block = pass.begin; block < full_end; ++block) add_block.template operator()<packing.depth(0)>();
+    for (int64_t block = pass.begin; block < full_end; ++block) add_block(Known<packing.depth(0)>(), 0);
     if constexpr (is_last_partial)
-      if (pass.end > last) add_block.template operator()<packing.depth(last)>();
+      if (pass.end > last) add_block(Known<packing.depth(last)>(), 0);
   }
 
-  // The first input channel of the task's image and group.
+  // The block with the first input channel of the task's image and group.
   static const Input* first_channel(const Arguments& arguments, const Task& task) {
     const BlockedView& view = arguments.input_view;
-    return arguments.input + task.batch * view.batch_stride +
-           task.group * packing.input_blocks() * view.channel_block_stride;
+    const int64_t block = task.group * shape.group_input_channels() / lanes;
+    return arguments.input + task.batch * view.batch_stride + block * view.channel_block_stride;
   }
 
   // Tensors that the second-level cache does not hold are fetched ahead by kernels of one tap, which with few channels
@@ -442,9 +467,8 @@ class DirectConvolution {
                                                 vec (&accumulators)[tile_voxels<blocks>][blocks]) {
     constexpr int voxels = tile_voxels<blocks>;
     constexpr uint32_t all_inside = (1u << voxels) - 1u;
-    constexpr bool has_whole_blocks = shape.group_input_channels() % lanes == 0;
-    constexpr int64_t step =
-        target_unit.unrolls_blocks && has_whole_blocks ? packing.block_depth() : packing.reduction_step();
+    constexpr bool are_full = shape.group_input_channels() % lanes == 0;
+    constexpr int64_t step = target_unit.unrolls_blocks && are_full ? packing.block_depth() : packing.reduction_step();
     alignas(64) static constexpr Input zeros[lanes] = {};
     const BlockedView& view = arguments.input_view;
     const Input* image = first_channel(arguments, task);
@@ -454,8 +478,10 @@ class DirectConvolution {
     for (int i = 0; i < voxels; ++i) origins[i] = image + tile.input_offset[i];
 
     for (int64_t block = pass.begin; block < pass.end; ++block) {
-      const float* weights = chunk_weights + packing_of(task).input_block_offset(blocks, block);
-      const int64_t depth = has_whole_blocks ? packing.depth(0) : packing.depth(block);
+      const float* weights = chunk_weights + packing_of(task).input_block_offset(blocks, task.group, block);
+      const int64_t depth = are_full ? packing.depth(0) : packing.depth(task.group, block);
+      const int64_t first_lane = packing.first_lane(task.group, block);
+      if (depth == 0) break;
       for (int64_t kd = 0; kd < kernel.d; ++kd) {
         for (int64_t kh = 0; kh < kernel.h; ++kh) {
           const uint32_t inside_dh = tile.inside_d[kd] & tile.inside_h[kh];
@@ -464,18 +490,18 @@ class DirectConvolution {
           // The kw and channel loops stay rolled: unrolled, clang shares broadcasts between taps, keeps them live and
           // spills the tile.
 #pragma clang loop unroll(disable)
-          for (int64_t kw = 0; kw < kernel.w; ++kw, weights += packing.tap_stride(blocks, block)) {
+          for (int64_t kw = 0; kw < kernel.w; ++kw, weights += packing.tap_stride(blocks, task.group, block)) {
             const uint32_t inside = inside_dh & tile.inside_w[kw];
             int64_t tap_offset = row_offset + kw * shape.dilation.w * lanes;
             // As hide_origin: with extents that are not known clang would step a pointer of each voxel, on the stack.
             if constexpr (takes_kernel) asm("" : "+r"(tap_offset), "+r"(weights));
             if (inside != 0) prefetch_tap(weights, prefetch);
             if (inside == all_inside) {
-              multiply_tap<blocks, step>(origins, tap_offset, weights, depth, accumulators);
+              multiply_tap<blocks, step>(origins, tap_offset, first_lane, weights, depth, accumulators);
             } else if (inside != 0) {
               alignas(64) const Input* taps[voxels];
               for (int i = 0; i < voxels; ++i) taps[i] = (inside >> i & 1u) ? origins[i] + tap_offset : zeros;
-              multiply_tap<blocks, step>(taps, 0, weights, depth, accumulators);
+              multiply_tap<blocks, step>(taps, 0, first_lane, weights, depth, accumulators);
             }
           }
         }
@@ -484,20 +510,22 @@ class DirectConvolution {
   }
 
   // accumulators += one input element of each voxel times one row of weights, for `depth` input channels (or pairs of
-  // them). `voxels[i]` is where voxel i reads. Elements of 16 bits become floats a vector at a time first, unless they
-  // are multiplied as pairs: a broadcast would convert each by itself.
+  // them) of a block, from `first_lane` on. `voxels[i] + offset` is where voxel i reads the block. Elements of 16 bits
+  // become floats a vector at a time first, unless they are multiplied as pairs: a broadcast would convert each by
+  // itself.
   template <int blocks, int64_t step, class Voxels>
-  [[gnu::always_inline]] static void multiply_tap(const Voxels& voxels, int64_t offset, const float* weights,
-                                                  int64_t depth, vec (&accumulators)[tile_voxels<blocks>][blocks]) {
+  [[gnu::always_inline]] static void multiply_tap(const Voxels& voxels, int64_t offset, int64_t first_lane,
+                                                  const float* weights, int64_t depth,
+                                                  vec (&accumulators)[tile_voxels<blocks>][blocks]) {
     if constexpr (sizeof(Input) == sizeof(float) || multiplies_pairs) {
-      multiply_elements<blocks, step>(voxels, offset, weights, depth, accumulators);
+      multiply_elements<blocks, step>(voxels, offset + first_lane, weights, depth, accumulators);
     } else {
       alignas(64) float widened[tile_voxels<blocks> * lanes];
       const float* row = widened;
       asm("" : "+r"(row));  // in a register, as for the tiles of a row
 #pragma clang loop unroll(full)
       for (int i = 0; i < tile_voxels<blocks>; ++i) store(widened + i * lanes, load(voxels[i] + offset));
-      multiply_elements<blocks, step>(RowVoxels<float>{row}, 0, weights, depth, accumulators);
+      multiply_elements<blocks, step>(RowVoxels<float>{row}, first_lane, weights, depth, accumulators);
     }
   }
 
@@ -543,6 +571,10 @@ class DirectConvolution {
                                             Axes& at) {
     constexpr int voxels = tile_voxels<blocks>;
     const Axes& size = arguments.sizes.output;
+    if constexpr (packing.shares_output_blocks()) {
+      finish_own_lanes<blocks>(arguments, epilogue, task, count, accumulators, at);
+      return;
+    }
     if constexpr (is_light_epilogue<Epilogue>) {
       if (count == voxels && at.w + voxels <= size.w) {
         finish_row<blocks>(arguments, epilogue, position_of<blocks>(arguments, task, at), accumulators);
@@ -562,6 +594,59 @@ class DirectConvolution {
       for (int64_t j = 0; j < in_row; ++j, ++i) store_voxel<blocks>(arguments, epilogue, first, j, stored[i]);
       at.w += in_row - 1;
       advance(size, at);
+    }
+  }
+
+  // The same of groups that share output blocks. In memory the channels of a voxel lie one after the other, so that a
+  // block of the tensor, which begins some lanes before or after one of the tile, is loaded from there.
+  template <int blocks>
+  [[gnu::always_inline]] static void finish_own_lanes(const Arguments& arguments, const Epilogue& epilogue,
+                                                      const Task& task, int64_t count,
+                                                      const vec (&accumulators)[tile_voxels<blocks>][blocks],
+                                                      Axes& at) {
+    constexpr int64_t voxels = tile_voxels<blocks>, channels = blocks * lanes;
+    alignas(64) float stored[lanes + voxels * channels + lanes];
+    store(stored, splat(0.0f));
+    store(stored + lanes + voxels * channels, splat(0.0f));
+    for (int i = 0; i < voxels; ++i)
+      for (int b = 0; b < blocks; ++b) store(stored + lanes + i * channels + b * lanes, accumulators[i][b]);
+    const Axes& size = arguments.sizes.output;
+    for (int64_t i = 0; i < count;) {
+      const int64_t in_row = smaller(count - i, size.w - at.w);
+      store_own_lanes<blocks>(arguments, epilogue, task, at, in_row, stored + lanes + i * channels);
+      i += in_row;
+      at.w += in_row - 1;
+      advance(size, at);
+    }
+  }
+
+  // Stores `count` voxels of a row, each `blocks` vectors.
+  template <int blocks>
+  [[gnu::noinline]] static void store_own_lanes(const Arguments& arguments, const Epilogue& epilogue, const Task& task,
+                                                const Axes& at, int64_t count, const float* voxels) {
+    const BlockedView& view = arguments.output_view;
+    const int64_t first_of_group = packing.first_block(task.chunk) * lanes;
+    const int64_t first = task.group * shape.group_output_channels() + first_of_group;
+    const int64_t own_end = first + smaller(blocks * lanes, shape.group_output_channels() - first_of_group);
+    // The channels that pad the last block are zero; who has the last channel stores them.
+    const int64_t end = own_end == shape.output_channels ? round_up(own_end, lanes) : own_end;
+    for (int64_t block = first / lanes; block * lanes < end; ++block) {
+      const int64_t begin_lane = larger(0, first - block * lanes), end_lane = smaller(lanes, end - block * lanes);
+      const float* source = voxels + block * lanes - first;
+      Position position{task.batch,
+                        block,
+                        at.d,
+                        at.h,
+                        at.w,
+                        task.batch * view.batch_stride + block * view.channel_block_stride + at.d * view.d_stride +
+                            at.h * view.h_stride + at.w * view.w_step * lanes};
+#pragma clang loop unroll(disable)
+      for (int64_t i = 0; i < count; ++i, source += blocks * lanes) {
+        store_between(arguments.output + position.offset, finished(epilogue, load(source), position), begin_lane,
+                      end_lane);
+        ++position.w;
+        position.offset += view.w_step * lanes;
+      }
     }
   }
 

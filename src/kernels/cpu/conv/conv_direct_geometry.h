@@ -11,28 +11,49 @@ namespace onnxc::kernels {
 // The largest pooling window, in voxels, that a convolution kernel fuses (conv_pooled.h): its voxels are in registers.
 constexpr int64_t largest_pooled_window = 8;
 
-// The input has blocks of `input_lanes` channels: the target's `lanes`, or 1 for NCDHW (conv_stem.h). Each group must
-// be whole channel blocks; other grouped convolutions run as loop nests.
-constexpr bool direct_supports(const ConvShape& shape, int vector_lanes, int input_lanes) {
+// Whether each group is a whole number of blocks of channels on both sides; inputs have blocks of `input_lanes`
+// channels: the target's `lanes`, or 1 for NCDHW (conv_stem.h).
+constexpr bool has_whole_blocks(const ConvShape& shape, int vector_lanes, int input_lanes) {
   if (shape.groups == 1) return true;
   return shape.group_input_channels() % input_lanes == 0 && shape.group_output_channels() % vector_lanes == 0;
 }
 
+constexpr int64_t greatest_common_divisor(int64_t a, int64_t b) {
+  return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
+
 // Packed weights: [group][chunk of output blocks][input block][kd][kh][kw][input channel in block][output block in
 // chunk][lane]. With `element_channels` = 2 an element is a pair of bfloat16, the weights of two neighbouring input
-// channels; "input channel" then counts pairs. A chunk is what one register tile computes: two output blocks, but three
-// for the last chunk of an odd number, or one when there is only one. The last input block has its channels rounded up
-// to `reduction_step`, not to `lanes`. Padding is zero.
+// channels; "input channel" then counts pairs. The outputs of a group are cut into blocks from its first one on,
+// wherever that lies in a block of the tensor. A chunk is what one register tile computes: two output blocks, but three
+// for the last chunk of an odd number, or one when there is only one. The inputs of a group are cut where the tensor's
+// blocks begin: the first and the last "input block" may hold few of its channels. Of one group the last input block
+// has its channels rounded up to `reduction_step`, not to `lanes`. Padding is zero.
 struct DirectPacking {
   ConvShape shape;
   int lanes;
   int input_lanes;
   int element_channels = 1;
 
+  // Whether a block of the input, or of the output, may hold channels of several groups.
+  constexpr bool shares_input_blocks() const {
+    return shape.groups > 1 && shape.group_input_channels() % input_lanes != 0;
+  }
+  constexpr bool shares_output_blocks() const { return shape.groups > 1 && shape.group_output_channels() % lanes != 0; }
+
   // Elements of an input block.
   constexpr int64_t block_depth() const { return input_lanes / element_channels; }
-  constexpr int64_t reduction_step() const { return smaller(4, block_depth()); }
-  constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), input_lanes); }
+  // Divides the depth of every input block.
+  constexpr int64_t reduction_step() const {
+    const int64_t most = smaller(4, block_depth());
+    return shares_input_blocks() ? greatest_common_divisor(shape.group_input_channels(), most) : most;
+  }
+  // Of a group; the last of those that lie more favourably hold nothing.
+  constexpr int64_t input_blocks() const {
+    const int64_t channels = shape.group_input_channels();
+    const int64_t worst_lane = shares_input_blocks() ? input_lanes - greatest_common_divisor(channels, input_lanes) : 0;
+    return divide_up(worst_lane + channels, input_lanes);
+  }
   constexpr int64_t output_blocks() const { return divide_up(shape.group_output_channels(), lanes); }
   constexpr int64_t chunks() const { return larger(1, output_blocks() / 2); }
   constexpr int64_t first_block(int64_t chunk) const { return 2 * chunk; }
@@ -40,19 +61,38 @@ struct DirectPacking {
     return chunk + 1 < chunks() ? 2 : output_blocks() - first_block(chunk);
   }
 
+  // The lane of a group's first input channel.
+  constexpr int64_t first_lane(int64_t group) const {
+    return shares_input_blocks() ? group * shape.group_input_channels() % input_lanes : 0;
+  }
+  // The lane of its first channel in an input block.
+  constexpr int64_t first_lane(int64_t group, int64_t input_block) const {
+    return input_block == 0 ? first_lane(group) : 0;
+  }
+  // Elements of the input blocks before this one.
+  constexpr int64_t elements_before(int64_t group, int64_t input_block) const {
+    if (!shares_input_blocks()) return input_block * block_depth();
+    return larger(0, smaller(shape.group_input_channels(), input_block * input_lanes - first_lane(group)));
+  }
   // Elements, with padding, that are packed for an input block.
-  constexpr int64_t depth(int64_t input_block) const {
+  constexpr int64_t depth(int64_t group, int64_t input_block) const {
+    if (shares_input_blocks()) return elements_before(group, input_block + 1) - elements_before(group, input_block);
     const int64_t channels = shape.group_input_channels() - input_block * input_lanes;
     return smaller(block_depth(), round_up(divide_up(channels, element_channels), reduction_step()));
   }
-  constexpr int64_t total_depth() const { return (input_blocks() - 1) * block_depth() + depth(input_blocks() - 1); }
+  // Where no block is shared, all groups have the same.
+  constexpr int64_t depth(int64_t input_block) const { return depth(0, input_block); }
+  constexpr int64_t total_depth() const {
+    return shares_input_blocks() ? shape.group_input_channels()
+                                 : (input_blocks() - 1) * block_depth() + depth(input_blocks() - 1);
+  }
 
   constexpr int64_t channel_stride(int64_t blocks) const { return blocks * lanes; }
-  constexpr int64_t tap_stride(int64_t blocks, int64_t input_block) const {
-    return depth(input_block) * channel_stride(blocks);
+  constexpr int64_t tap_stride(int64_t blocks, int64_t group, int64_t input_block) const {
+    return depth(group, input_block) * channel_stride(blocks);
   }
-  constexpr int64_t input_block_offset(int64_t blocks, int64_t input_block) const {
-    return input_block * block_depth() * shape.kernel.product() *
+  constexpr int64_t input_block_offset(int64_t blocks, int64_t group, int64_t input_block) const {
+    return elements_before(group, input_block) * shape.kernel.product() *
            channel_stride(blocks);  // all blocks before the last are full
   }
   constexpr int64_t chunk_offset(int64_t group, int64_t chunk) const {
@@ -66,10 +106,10 @@ struct DirectPacking {
     const int64_t block = output_channel / lanes;
     const int64_t chunk = smaller(block / 2, chunks() - 1);
     const int64_t blocks = chunk_blocks(chunk);
-    const int64_t input_block = input_channel / input_lanes;
-    return chunk_offset(group, chunk) + input_block_offset(blocks, input_block) +
-           tap * tap_stride(blocks, input_block) +
-           input_channel % input_lanes / element_channels * channel_stride(blocks) +
+    const int64_t input_block = (first_lane(group) + input_channel) / input_lanes;
+    const int64_t element = input_channel / element_channels - elements_before(group, input_block);
+    return chunk_offset(group, chunk) + input_block_offset(blocks, group, input_block) +
+           tap * tap_stride(blocks, group, input_block) + element * channel_stride(blocks) +
            (block - first_block(chunk)) * lanes + output_channel % lanes;
   }
 };
@@ -102,7 +142,8 @@ constexpr DirectGeometry direct_geometry(const DirectPacking& packing, const Con
   const int64_t most = larger(least_tiles * tile, smaller(most_tiles * tile, wished));
   const int64_t ranges = divide_up(voxels, most);
   const int64_t range_voxels = ranges == 0 ? 0 : smaller(voxels, round_up(divide_up(voxels, ranges), tile));
-  const int64_t block_bytes = packing.input_block_offset(2, 1) * static_cast<int64_t>(sizeof(float));
+  const int64_t block_bytes = packing.block_depth() * packing.shape.kernel.product() * packing.channel_stride(2) *
+                              static_cast<int64_t>(sizeof(float));
   const int64_t per_pass = larger(1, pass_bytes / block_bytes);
   const bool several_passes = per_pass < packing.input_blocks();
   // Whole tiles are kept; a tile has at most `lanes` voxels and three blocks.

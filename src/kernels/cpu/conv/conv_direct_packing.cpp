@@ -23,8 +23,8 @@ void check_size(const ConvShape& shape, std::span<const float> weights) {
 
 std::vector<float> pack_direct_weights(const ConvShape& shape, int lanes, int input_lanes,
                                        std::span<const float> weights) {
-  internal_check(kernels::direct_supports(shape, lanes, input_lanes),
-                 "weights packed for a convolution that the direct kernel does not support");
+  internal_check(input_lanes == lanes || kernels::has_whole_blocks(shape, lanes, input_lanes),
+                 "weights packed for a convolution that the kernel does not support");
   check_size(shape, weights);
   const kernels::DirectPacking packing{shape, lanes, input_lanes};
   std::vector<float> packed(static_cast<size_t>(packing.size()), 0.0f);
@@ -39,8 +39,8 @@ std::vector<float> pack_direct_weights(const ConvShape& shape, int lanes, int in
 }
 
 std::vector<uint16_t> pack_direct_pairs(const ConvShape& shape, int lanes, std::span<const float> weights) {
-  internal_check(kernels::direct_supports(shape, lanes, lanes),
-                 "weights packed for a convolution that the direct kernel does not support");
+  internal_check(kernels::has_whole_blocks(shape, lanes, lanes),
+                 "weights packed for a convolution that the direct kernel does not support in pairs");
   check_size(shape, weights);
   const kernels::DirectPacking packing{shape, lanes, lanes, 2};
   std::vector<uint16_t> packed(static_cast<size_t>(packing.size()) * 2, 0);

@@ -116,10 +116,10 @@ class DepthwiseInt8Convolution {
   static void run_row(const Arguments& arguments, const Epilogue& epilogue, int64_t batch, int64_t block, int64_t d,
                       int64_t h) {
     const Row row = row_of(arguments, batch, block, d, h);
-    for_each_depthwise_tile<true>(arguments.sizes.output.w,
-                                  [&]<int outputs>(int64_t column) __attribute__((always_inline)) {
-                                    return run_tile<outputs>(arguments, epilogue, row, {batch, block, d, h, column, 0});
-                                  });
+    for_each_depthwise_tile<true, 1>(
+        arguments.sizes.output.w, [&]<int outputs, int>(int64_t column) __attribute__((always_inline)) {
+          return run_tile<outputs>(arguments, epilogue, row, {batch, block, d, h, column, 0});
+        });
   }
 
   static Row row_of(const Arguments& arguments, int64_t batch, int64_t block, int64_t d, int64_t h) {

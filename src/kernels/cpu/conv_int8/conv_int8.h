@@ -1,5 +1,5 @@
-// Convolution of bytes on NCHWc with exact sums in int32: any kernel, stride, dilation and begin pads, ranks 1 to 3,
-// one group.
+// Convolution of bytes on NCHWc with exact sums in int32: any kernel, stride, dilation, begin pads and groups, ranks 1
+// to 3.
 //
 // Problem: y = sum (x - zero point) * w over uint8 or int8 inputs and int8 weights, as QLinearConv and ConvInteger have
 // it; padding is the zero point. Method: a task copies what it reads into a strip (conv_strip.h) as unsigned bytes (an
@@ -7,7 +7,8 @@
 // two with AVX2): for each quad of input channels one load of each block's weights, and a broadcast of each voxel's
 // four bytes, which both blocks share (int8_quads.h). Planes of taps that read padding alone are left out: a third of
 // the products of two planes. The sum of the zero point's products is a constant of the output channel and the plane of
-// taps, with which the sums begin. The epilogue sees integers (integers.h).
+// taps, with which the sums begin. Groups that meet in a block of outputs share its products: each reads the quads of
+// all, with weights of zero for the others'. The epilogue sees integers (integers.h).
 //
 // Limits: outputs in the gaps between rows are computed and dropped, and so are the voxels behind the last row. Bound
 // by: products, one VPDPBUSD for 64 of them; by the broadcasts with one block of outputs; by the copy with few outputs.
@@ -22,7 +23,6 @@ template <ConvShape shape, class Input, class Output, class Epilogue>
 class Int8Convolution {
  public:
   using Arguments = ByteConvArguments<Input, Output>;  // the weights are Int8Packing's
-  static_assert(int8_supports(shape), "groups");
   static_assert(sizeof(Input) == 1, "bytes");
 
   static KernelWork work(const ConvSizes& sizes) { return int8_geometry(packing, sizes).work; }
@@ -38,9 +38,10 @@ class Int8Convolution {
       auto* const strip = static_cast<uint8_t*>(scratch);
       copy_strip(arguments, geometry, task, strip);
       for (int64_t chunk = chunk_begin; chunk < chunk_end; ++chunk) {
-        if (packing.chunk_blocks(chunk) == 2)
-          run_chunk<2>(arguments, epilogue, geometry, task, strip, chunk);
-        else if constexpr (packing.output_blocks() % 2 == 1)
+        constexpr int64_t most_blocks = packing.most_chunk_blocks();
+        if (packing.chunk_blocks(chunk) == most_blocks)
+          run_chunk<most_blocks>(arguments, epilogue, geometry, task, strip, chunk);
+        else if constexpr (packing.output_blocks() % most_blocks == 1)
           run_chunk<1>(arguments, epilogue, geometry, task, strip, chunk);
       }
     }
@@ -106,7 +107,7 @@ class Int8Convolution {
       const auto* const packed = reinterpret_cast<const int8_t*>(arguments.weights + packing.chunk_offset(chunk));
       for (int64_t first = begin; first < end; first += tile_voxels) {
         vec_int32 sums[tile_voxels][blocks];
-        multiply_tile<blocks>(geometry, taps, strip + first * lanes, packed, sums);
+        multiply_tile<blocks>(geometry, taps, strip + first * lanes, chunk, packed, sums);
         finish<blocks>(arguments, epilogue, geometry, task, chunk, first, smaller(end, first + tile_voxels), sums);
       }
     };
@@ -122,8 +123,10 @@ class Int8Convolution {
 
   template <int64_t blocks>
   [[gnu::always_inline]] static void multiply_tile(const Int8Geometry& geometry, const Taps& taps, const uint8_t* strip,
-                                                   const int8_t* packed, vec_int32 (&result)[tile_voxels][blocks]) {
+                                                   int64_t chunk, const int8_t* packed,
+                                                   vec_int32 (&result)[tile_voxels][blocks]) {
     constexpr int64_t vector = packing.vector_bytes(), plane_taps = shape.kernel.h * shape.kernel.w;
+    constexpr int64_t block_quads = lanes / 4;
     vec_int32 sums[tile_voxels][blocks];
 #pragma clang loop unroll(full)
     for (int64_t block = 0; block < blocks; ++block) {
@@ -134,13 +137,16 @@ class Int8Convolution {
       for (int64_t voxel = 0; voxel < tile_voxels; ++voxel) sums[voxel][block] = start;
     }
     packed += shape.kernel.d * blocks * vector;
-    for (int64_t input_block = 0; input_block < packing.input_blocks(); ++input_block) {
-      const int64_t quads = packing.quads(input_block), plane_bytes = plane_taps * quads * blocks * vector;
+    const QuadRange all = packing.chunk_quads(chunk);
+    for (int64_t input_block = all.begin / block_quads; input_block * block_quads < all.end; ++input_block) {
+      const QuadRange of_block = packing.quads(chunk, input_block);
+      const int64_t quads = of_block.count(), plane_bytes = plane_taps * quads * blocks * vector;
+      const uint8_t* first_quad = strip + (of_block.begin - input_block * block_quads) * 4;
       const int8_t* weights = packed + taps.begin * plane_bytes;
       for (int64_t kd = taps.begin; kd < taps.end; ++kd)
         for (int64_t kh = 0; kh < shape.kernel.h; ++kh)
           for (int64_t kw = 0; kw < shape.kernel.w; ++kw) {
-            const uint8_t* tap = strip + Walk::tap_voxel(geometry, input_block, kd, kh, kw) * lanes;
+            const uint8_t* tap = first_quad + Walk::tap_voxel(geometry, input_block, kd, kh, kw) * lanes;
 #pragma clang loop unroll(disable)
             for (int64_t quad = 0; quad < quads; ++quad, tap += 4, weights += blocks * vector)
               multiply_quad<blocks>(tap, weights, sums);
@@ -176,7 +182,7 @@ class Int8Convolution {
     Walk::for_each_output(geometry, arguments.sizes, task, begin, end, [&](int64_t i, const Axes& at) {
       for (int64_t k = 0; k < blocks; ++k) {
         const Axes voxel{task.plane + at.d, task.row + at.h, at.w};
-        const int64_t block = 2 * chunk + k;
+        const int64_t block = packing.first_block(chunk) + k;
         const Position position{task.batch, block,
                                 voxel.d,    voxel.h,
                                 voxel.w,    Walk::offset(arguments.output_view, task.batch, block, voxel, lanes)};

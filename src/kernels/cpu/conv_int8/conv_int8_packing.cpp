@@ -10,8 +10,7 @@ namespace onnxc {
 std::vector<uint8_t> pack_int8_weights(const kernels::ConvShape& shape, int lanes, uint8_t zero_point,
                                        std::span<const int8_t> weights) {
   const int64_t taps = shape.kernel.product();
-  internal_check(kernels::int8_supports(shape), "weights packed for a convolution that the kernel does not support");
-  internal_check(std::ssize(weights) == shape.output_channels * shape.input_channels * taps,
+  internal_check(std::ssize(weights) == shape.output_channels * shape.group_input_channels() * taps,
                  "the number of weights is not what the convolution's shape says");
   const kernels::Int8Packing packing{shape, lanes};
   std::vector<uint8_t> packed(static_cast<size_t>(packing.size()), 0);
@@ -20,7 +19,8 @@ std::vector<uint8_t> pack_int8_weights(const kernels::ConvShape& shape, int lane
   std::vector<uint32_t> sums(static_cast<size_t>(shape.kernel.d));  // wrap around, as the kernel's sums do
   for (int64_t output = 0; output < shape.output_channels; ++output) {
     std::ranges::fill(sums, 0U);
-    for (int64_t input = 0; input < shape.input_channels; ++input)
+    const int64_t first_input = output / shape.group_output_channels() * shape.group_input_channels();
+    for (int64_t input = first_input; input < first_input + shape.group_input_channels(); ++input)
       for (int64_t tap = 0; tap < taps; ++tap) {
         const int8_t weight = weights[source++];
         packed[static_cast<size_t>(packing.offset(output, input, tap))] = static_cast<uint8_t>(weight);

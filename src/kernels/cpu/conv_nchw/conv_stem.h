@@ -7,7 +7,7 @@
 // tap of each channel is one step: one element of each voxel is broadcast and multiplied with the output channels'
 // weights; the elements lie at constant distances from one pointer, so every stride costs the same. Planes and rows
 // inside the padding are skipped. The shape alone fixes the order of each sum. Limits: groups of whole output blocks,
-// any number of input channels per group (direct_supports with input_lanes 1). Bound by: FMA throughput; a row's last
+// any number of input channels per group (has_whole_blocks with input_lanes 1). Bound by: FMA throughput; a row's last
 // tile may be partly empty.
 #pragma once
 
@@ -21,7 +21,7 @@ template <ConvShape shape, class Input, class Output, class Epilogue>
 class StemConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
-  static_assert(direct_supports(shape, lanes, 1), "a group that is no whole number of output blocks");
+  static_assert(has_whole_blocks(shape, lanes, 1), "a group that is no whole number of output blocks");
 
   static KernelWork work(const ConvSizes& sizes) { return stem_geometry(packing, sizes).work; }
 

@@ -1,5 +1,4 @@
-// Transposed convolution on NCHWc: any kernel, stride, dilation, begin pads and output padding, ranks 1 to 3, groups of
-// whole channel blocks.
+// Transposed convolution on NCHWc: any kernel, stride, dilation, begin pads, output padding and groups, ranks 1 to 3.
 //
 // Problem: each input element, multiplied with the kernel, is added to the outputs at z * stride - pad + k * dilation.
 // Method: gather. Outputs whose position has the same residue modulo the stride read the same taps: they are a
@@ -25,7 +24,7 @@ template <ConvShape shape, class Input, class Output, class Epilogue>
 class TransposedConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
-  static_assert(transposed_supports(shape, lanes), "a group that is no whole number of blocks");
+  static_assert(transposed_supports(shape), "too many residues");
 
   static KernelWork work(const ConvSizes& sizes) { return transposed_work_at_run_time(packing, sizes); }
 

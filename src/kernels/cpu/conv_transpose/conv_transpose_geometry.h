@@ -10,10 +10,6 @@
 
 namespace onnxc::kernels {
 
-constexpr int64_t greatest_common_divisor(int64_t a, int64_t b) {
-  return b == 0 ? a : greatest_common_divisor(b, a % b);
-}
-
 // The convolution of a residue along one axis.
 struct TransposedAxisPart {
   int64_t taps;
@@ -125,11 +121,10 @@ constexpr TransposedPart transposed_part(const TransposedPacking& packing, int64
 }
 
 // Each residue is a convolution of its own, which a stride of thousands does not pay.
-constexpr bool transposed_supports(const ConvShape& shape, int target_lanes) {
+constexpr bool transposed_supports(const ConvShape& shape) {
   constexpr int64_t longest_stride = 256, most_residues = 4096;
   const Axes& stride = shape.stride;
-  return larger(stride.d, larger(stride.h, stride.w)) <= longest_stride && stride.product() <= most_residues &&
-         direct_supports(shape, target_lanes, target_lanes);
+  return larger(stride.d, larger(stride.h, stride.w)) <= longest_stride && stride.product() <= most_residues;
 }
 
 // Task t is task t / residues of residue t % residues: residues run fastest, since they read the same input and write

@@ -43,7 +43,7 @@ void check_size(const ConvShape& shape, std::span<const float> weights) {
 }  // namespace
 
 std::vector<float> pack_transposed_weights(const ConvShape& shape, int lanes, std::span<const float> weights) {
-  internal_check(kernels::transposed_supports(shape, lanes),
+  internal_check(kernels::transposed_supports(shape),
                  "weights packed for a transposed convolution that the kernel does not support");
   check_size(shape, weights);
   const TransposedPacking packing{shape, lanes};

@@ -8,29 +8,9 @@
 #pragma once
 
 #include "kernels/cpu/memory_bound/layout_copy_geometry.h"
-#include "kernels/cpu/vector/vector.h"
+#include "kernels/cpu/vector/store_between.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// Stores lanes [begin, end) and touches no other memory.
-[[gnu::always_inline]] inline void store_between(float* destination, vec value, int64_t begin, int64_t end) {
-#if defined(__AVX512F__)
-  const uint32_t mask = ((1u << end) - 1u) & ~((1u << begin) - 1u);
-  __builtin_ia32_storeups512_mask(destination, value, static_cast<uint16_t>(mask));
-#else
-  typedef float vector8 __attribute__((vector_size(32)));
-  typedef int32_t mask8 __attribute__((vector_size(32)));
-  __builtin_ia32_maskstoreps256(reinterpret_cast<vector8*>(destination),
-                                __builtin_bit_cast(mask8, first_lanes(end) & ~first_lanes(begin)),
-                                __builtin_bit_cast(vector8, value));
-#endif
-}
-template <class T>
-[[gnu::always_inline]] inline void store_between(T* destination, vec value, int64_t begin, int64_t end) {
-  T converted[lanes];
-  store(converted, value);
-  for (int64_t i = begin; i < end; ++i) destination[i] = converted[i];
-}
 
 template <class Input, class Output>
 struct ChannelShiftArguments {

@@ -24,10 +24,75 @@ struct PoolArguments {
   BlockedView output_view;
 };
 
+// What each kernel for pools needs: how elements are folded, and the outputs that follow.
 template <PoolShape shape, class Input, class Output, class Epilogue>
-class Pool {
+class PoolBase {
  public:
   using Arguments = PoolArguments<Input, Output>;
+
+ protected:
+  static constexpr bool is_maximum = shape.kind == PoolKind::maximum, is_of_bytes = sizeof(Input) == 1;
+  static_assert(is_maximum || !is_of_bytes, "a mean of bytes");
+  using Vector = decltype(load(static_cast<const Input*>(nullptr)));  // of floats, or of int32
+
+  static constexpr auto neutral_element() {
+    if constexpr (is_of_bytes)
+      return Input(-1) < Input(0) ? -128 : 0;
+    else
+      return is_maximum ? -__builtin_inff() : 0.0f;
+  }
+  static constexpr auto neutral = neutral_element();
+
+  [[gnu::always_inline]] static Vector fold(Vector a, Vector b) {
+    if constexpr (is_maximum)
+      return maximum(a, b);
+    else
+      return a + b;
+  }
+
+  // How many elements a mean is over, along one axis.
+  static int64_t count(int64_t origin, int64_t kernel, int64_t dilation, int64_t begin_pad, int64_t input,
+                       int64_t end_pad) {
+    if constexpr (shape.kind == PoolKind::average_with_padding)
+      return taps_between(origin, kernel, dilation, -begin_pad, input + end_pad).count();
+    else
+      return taps_between(origin, kernel, dilation, 0, input).count();
+  }
+
+  // Stores the outputs from `first` on, of one row, given what their windows fold to.
+  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
+                                            const Vector* folded, int64_t outputs) {
+    const PoolSizes& sizes = arguments.sizes;
+    const BlockedView& view = arguments.output_view;
+    const Axes origin{first.d * shape.stride.d - sizes.begin_pads.d, first.h * shape.stride.h - sizes.begin_pads.h,
+                      first.w * shape.stride.w - sizes.begin_pads.w};
+    const int64_t last_channels = sizes.channels - first.channel_block * lanes;
+    const int64_t rows =
+        count(origin.d, shape.kernel.d, shape.dilation.d, sizes.begin_pads.d, sizes.input.d, sizes.end_pads.d) *
+        count(origin.h, shape.kernel.h, shape.dilation.h, sizes.begin_pads.h, sizes.input.h, sizes.end_pads.h);
+    Position position = first;
+    position.offset = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
+                      first.d * view.d_stride + first.h * view.h_stride + first.w * lanes;
+#pragma clang loop unroll(disable)
+    for (int64_t i = 0; i < outputs; ++i, ++position.w, position.offset += lanes) {
+      Vector folded_value = folded[i];
+      if constexpr (!is_maximum)
+        folded_value /= static_cast<float>(rows * count(origin.w + i * shape.stride.w, shape.kernel.w, shape.dilation.w,
+                                                        sizes.begin_pads.w, sizes.input.w, sizes.end_pads.w));
+      auto value = epilogue(folded_value, position);
+      if (last_channels < lanes) value = keep_lanes(first_lanes(last_channels), value);
+      store(arguments.output + position.offset, value);
+    }
+  }
+};
+
+template <PoolShape shape, class Input, class Output, class Epilogue>
+class Pool : PoolBase<shape, Input, Output, Epilogue> {
+  using Base = PoolBase<shape, Input, Output, Epilogue>;
+  using typename Base::Vector;
+
+ public:
+  using typename Base::Arguments;
 
   static KernelWork work(const PoolSizes& sizes) { return pool_geometry(sizes, lanes).work; }
 
@@ -47,22 +112,10 @@ class Pool {
   }
 
  private:
-  static constexpr bool is_maximum = shape.kind == PoolKind::maximum, is_of_bytes = sizeof(Input) == 1;
-  static_assert(is_maximum || !is_of_bytes, "a mean of bytes");
-  using Vector = decltype(load(static_cast<const Input*>(nullptr)));  // of floats, or of int32
-
-  static constexpr auto neutral_element() {
-    if constexpr (is_of_bytes)
-      return Input(-1) < Input(0) ? -128 : 0;
-    else
-      return is_maximum ? -__builtin_inff() : 0.0f;
-  }
-  static constexpr auto neutral = neutral_element();
-
   struct Neutral {
     Input elements[lanes];
     Neutral() {
-      for (Input& element : elements) element = static_cast<Input>(neutral);
+      for (Input& element : elements) element = static_cast<Input>(Base::neutral);
     }
   };
 
@@ -83,17 +136,17 @@ class Pool {
     const Axes origin{first.d * shape.stride.d - sizes.begin_pads.d, first.h * shape.stride.h - sizes.begin_pads.h,
                       first.w * shape.stride.w - sizes.begin_pads.w};  // of the first window, in the input
     Vector folded[outputs];
-    for (Vector& value : folded) value = splat(neutral);
+    for (Vector& value : folded) value = splat(Base::neutral);
     if (origin.w >= 0 && origin.w + columns <= sizes.input.w)
-      fold<outputs, false>(arguments, first, origin, folded);
+      fold_window<outputs, false>(arguments, first, origin, folded);
     else
-      fold<outputs, true>(arguments, first, origin, folded);
-    finish<outputs>(arguments, epilogue, first, origin, folded);
+      fold_window<outputs, true>(arguments, first, origin, folded);
+    Base::finish(arguments, epilogue, first, folded, outputs);
   }
 
   template <int outputs, bool at_edge>
-  [[gnu::always_inline]] static void fold(const Arguments& arguments, const Position& first, const Axes& origin,
-                                          Vector (&folded)[outputs]) {
+  [[gnu::always_inline]] static void fold_window(const Arguments& arguments, const Position& first, const Axes& origin,
+                                                 Vector (&folded)[outputs]) {
     const Neutral outside;
     const BlockedView& view = arguments.input_view;
     const Axes& size = arguments.sizes.input;
@@ -110,45 +163,10 @@ class Pool {
 #pragma clang loop unroll(disable)
         for (int64_t k = 0; k < shape.kernel.w; ++k) {
 #pragma clang loop unroll(full)
-          for (int output = 0; output < outputs; ++output) {
-            const Vector element = elements[output * shape.stride.w + k * shape.dilation.w];
-            folded[output] = is_maximum ? maximum(folded[output], element) : folded[output] + element;
-          }
+          for (int output = 0; output < outputs; ++output)
+            folded[output] = Base::fold(folded[output], elements[output * shape.stride.w + k * shape.dilation.w]);
         }
       }
-  }
-
-  // How many elements a mean is over, along one axis.
-  static int64_t count(int64_t origin, int64_t kernel, int64_t dilation, int64_t begin_pad, int64_t input,
-                       int64_t end_pad) {
-    if constexpr (shape.kind == PoolKind::average_with_padding)
-      return taps_between(origin, kernel, dilation, -begin_pad, input + end_pad).count();
-    else
-      return taps_between(origin, kernel, dilation, 0, input).count();
-  }
-
-  template <int outputs>
-  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Position& first,
-                                            const Axes& origin, const Vector (&folded)[outputs]) {
-    const PoolSizes& sizes = arguments.sizes;
-    const BlockedView& view = arguments.output_view;
-    const int64_t last_channels = sizes.channels - first.channel_block * lanes;
-    const int64_t rows =
-        count(origin.d, shape.kernel.d, shape.dilation.d, sizes.begin_pads.d, sizes.input.d, sizes.end_pads.d) *
-        count(origin.h, shape.kernel.h, shape.dilation.h, sizes.begin_pads.h, sizes.input.h, sizes.end_pads.h);
-    Position position = first;
-    position.offset = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
-                      first.d * view.d_stride + first.h * view.h_stride + first.w * lanes;
-#pragma clang loop unroll(disable)
-    for (int i = 0; i < outputs; ++i, ++position.w, position.offset += lanes) {
-      Vector folded_value = folded[i];
-      if constexpr (!is_maximum)
-        folded_value /= static_cast<float>(rows * count(origin.w + i * shape.stride.w, shape.kernel.w, shape.dilation.w,
-                                                        sizes.begin_pads.w, sizes.input.w, sizes.end_pads.w));
-      auto value = epilogue(folded_value, position);
-      if (last_channels < lanes) value = keep_lanes(first_lanes(last_channels), value);
-      store(arguments.output + position.offset, value);
-    }
   }
 };
 

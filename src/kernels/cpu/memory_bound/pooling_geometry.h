@@ -1,4 +1,4 @@
-// What the compiler and the pooling kernel (pooling.h) must agree on.
+// What the compiler and the pooling kernels (pooling.h, separable_pool.h) must agree on.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -44,6 +44,73 @@ constexpr PoolGeometry pool_geometry(const PoolSizes& sizes, int target_lanes) {
   const int64_t range_rows = smaller(rows, larger(least_rows, divide_up(rows * planes, wished_tasks)));
   const int64_t ranges = divide_up(rows, range_rows);
   return {range_rows, ranges, {planes * ranges, 0}};
+}
+
+// The folds of the running windows of a row: each doubles the elements that a fold is of, or completes them.
+constexpr int64_t row_folds(int64_t kernel) {
+  int64_t folds = 0;
+  for (int64_t taps = 1; taps < kernel; taps += smaller(taps, kernel - taps)) ++folds;
+  return folds;
+}
+
+// The folds of an output where the windows are folded axis by axis (separable_pool.h): those along the rows that it has
+// to itself, three of each such row, and three of each such plane. Storing a row of the input counts as one.
+constexpr int64_t separable_folds(const PoolShape& shape) {
+  constexpr int64_t running_folds = 3;
+  const int64_t row = 1 + row_folds(shape.kernel.w);
+  const int64_t rows = shape.kernel.h > 1 ? running_folds : 0, planes = shape.kernel.d > 1 ? running_folds : 0;
+  return shape.stride.d * shape.stride.h * (shape.stride.w * row + rows) + planes;
+}
+
+// Whether that is faster than to fold every tap.
+constexpr bool is_separable(const PoolShape& shape) {
+  constexpr int64_t taps_of_a_fold = 2;  // measured: with its loads and its store it takes as long as two of pooling.h
+  constexpr int64_t largest_kernel = 1 << 16;  // so that nothing overflows
+  const Axes &kernel = shape.kernel, &stride = shape.stride;
+  if (larger(kernel.d, larger(kernel.h, kernel.w)) > largest_kernel) return false;
+  if (stride.d > kernel.d || stride.h > kernel.h || stride.w > kernel.w) return false;
+  return taps_of_a_fold * separable_folds(shape) < shape.kernel.product();
+}
+
+// A task computes a tile of outputs of one channel block. Its scratch, in vectors: the columns of the input that a row
+// of the tile reads, twice; rows of outputs; what runs along height and depth.
+struct SeparablePoolGeometry {
+  Axes tile, tiles;
+  int64_t columns;
+  KernelWork work;
+};
+
+constexpr int64_t separable_pool_columns(const PoolShape& shape, int64_t outputs) {
+  return (outputs - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
+}
+
+constexpr SeparablePoolGeometry separable_pool_geometry(const PoolShape& shape, const PoolSizes& sizes,
+                                                        int target_lanes) {
+  constexpr int64_t widest_row = 64, wished_tasks = 16, single_rows = 5;
+  if (sizes.output.product() * sizes.batch * sizes.channels == 0) return {{}, {}, 0, {0, 0}};
+  const int64_t planes = sizes.batch * divide_up(sizes.channels, target_lanes);
+  const int64_t vector_bytes = target_lanes * 4;
+  const auto evenly = [](int64_t extent, int64_t most) { return divide_up(extent, divide_up(extent, most)); };
+  Axes tile = sizes.output;
+  tile.w = evenly(tile.w, widest_row);
+  if (shape.kernel.d > 1) {  // the running planes stay in a part of the second-level cache
+    const int64_t most = second_level_cache / 2 / ((shape.kernel.d + 1) * tile.w * vector_bytes);
+    tile.h = evenly(tile.h, larger(most, 4));
+  }
+  // What tiles have in common is read twice: none is cut below two kernels.
+  const auto tiles_of = [&] {
+    return Axes{divide_up(sizes.output.d, tile.d), divide_up(sizes.output.h, tile.h),
+                divide_up(sizes.output.w, tile.w)};
+  };
+  const auto halve = [&](int64_t& extent, int64_t window) {
+    while (planes * tiles_of().product() < wished_tasks && extent >= 4 * window) extent = divide_up(extent, 2);
+  };
+  halve(tile.d, shape.kernel.d * shape.dilation.d);
+  halve(tile.h, shape.kernel.h * shape.dilation.h);
+  const int64_t columns = separable_pool_columns(shape, tile.w);
+  const int64_t running_rows = (shape.kernel.h + 1) + (shape.kernel.d + 1) * tile.h;
+  const int64_t vectors = 2 * columns + (single_rows + running_rows) * tile.w;
+  return {tile, tiles_of(), columns, {planes * tiles_of().product(), vectors * vector_bytes}};
 }
 
 }  // namespace onnxc::kernels

@@ -3,8 +3,10 @@
 // Problem: y[r, c] = e[c] / sum of e, e[c] = exp(x[r, c] - the maximum of row r); or the logarithm of that. A NaN or
 // +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in cache: its maximum; the
 // exponentials, kept in the output where that is float, and their sum; the quotients. Several vectors of partial sums
-// keep the error of a long row small. The number of columns alone fixes the order of each sum. Limits: a single row
-// uses one thread. Bound by: the exponential.
+// keep the error of a long row small. Rows of no more elements than a vector has lanes are taken a vector of rows at
+// once, a row in each lane: a vector of one such row would be mostly empty, and its folds would be all the work. The
+// number of columns alone fixes the order of each sum. Limits: a single row uses one thread. Bound by: the exponential;
+// with short rows the moves between rows and lanes.
 #pragma once
 
 #include "kernels/cpu/memory_bound/softmax_geometry.h"
@@ -73,6 +75,40 @@ inline float sum_of_exponentials(const Input* input, int64_t columns, float larg
   return sum_lanes(sums[0]);
 }
 
+// The places of rows one after another.
+template <class Input, class Output>
+class RowPlaces {
+ public:
+  RowPlaces(const SoftmaxArguments<Input, Output>& arguments, int64_t row)
+      : arguments_(arguments), input_(arguments.input), output_(arguments.output) {
+    for (int axis = SoftmaxSizes::row_axes - 1; axis >= 0; --axis) {
+      index_[axis] = row % arguments.sizes.extents[axis];
+      row /= arguments.sizes.extents[axis];
+      input_ += index_[axis] * arguments.input_strides[axis];
+      output_ += index_[axis] * arguments.output_strides[axis];
+    }
+  }
+  const Input* input() const { return input_; }
+  Output* output() const { return output_; }
+
+  void next() {
+    for (int axis = SoftmaxSizes::row_axes - 1; axis >= 0; --axis) {
+      input_ += arguments_.input_strides[axis];
+      output_ += arguments_.output_strides[axis];
+      if (++index_[axis] < arguments_.sizes.extents[axis]) return;
+      input_ -= index_[axis] * arguments_.input_strides[axis];
+      output_ -= index_[axis] * arguments_.output_strides[axis];
+      index_[axis] = 0;
+    }
+  }
+
+ private:
+  const SoftmaxArguments<Input, Output>& arguments_;
+  const Input* input_;
+  Output* output_;
+  int64_t index_[SoftmaxSizes::row_axes];
+};
+
 }  // namespace detail
 
 template <class Input, class Output, bool takes_logarithm>
@@ -86,21 +122,51 @@ class RowSoftmax {
   static void run(const Arguments& arguments, int64_t task_begin, int64_t task_end, void* /*scratch*/) {
     const SoftmaxSizes& sizes = arguments.sizes;
     const int64_t task_rows = softmax_geometry(sizes).task_rows;
-    for (int64_t row = task_begin * task_rows; row < smaller(task_end * task_rows, sizes.rows()); ++row) {
-      const Input* input = arguments.input;
-      Output* output = arguments.output;
-      int64_t rest = row;
-      for (int axis = SoftmaxSizes::row_axes - 1; axis >= 0; --axis) {
-        const int64_t i = rest % sizes.extents[axis];
-        rest /= sizes.extents[axis];
-        input += i * arguments.input_strides[axis];
-        output += i * arguments.output_strides[axis];
-      }
-      run_row(input, sizes.columns, output);
+    const int64_t first = task_begin * task_rows, last = smaller(task_end * task_rows, sizes.rows());
+    Places place(arguments, first);
+    if (sizes.columns <= lanes) {
+      for (int64_t row = first; row < last; row += lanes)
+        run_short_rows(place, smaller(lanes, last - row), sizes.columns);
+      return;
     }
+    for (int64_t row = first; row < last; ++row, place.next()) run_row(place.input(), sizes.columns, place.output());
   }
 
  private:
+  using Places = detail::RowPlaces<Input, Output>;
+
+  // No more rows than lanes; a lane without a row computes zeros. Goes to the place behind them.
+  static void run_short_rows(Places& place, int64_t rows, int64_t columns) {
+    alignas(sizeof(vec)) float tile[lanes][lanes] = {};
+    Output* outputs[lanes];
+    for (int64_t row = 0; row < rows; ++row, place.next()) {
+      for (int64_t column = 0; column < columns; ++column)
+        tile[column][row] = static_cast<float>(place.input()[column]);
+      outputs[row] = place.output();
+    }
+    normalize_columns(tile, columns);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        outputs[row][column] = static_cast<Output>(tile[column][row]);
+  }
+
+  static void normalize_columns(float (&tile)[lanes][lanes], int64_t columns) {
+    vec largest = load(tile[0]), sum = {};
+    for (int64_t column = 1; column < columns; ++column) largest = maximum(largest, load(tile[column]));
+    for (int64_t column = 0; column < columns; ++column) {
+      const vec shifted = load(tile[column]) - largest, term = exponential(shifted);
+      store(tile[column], takes_logarithm ? shifted : term);
+      sum += term;
+    }
+    vec shift = {};
+    if constexpr (takes_logarithm) shift = logarithm(sum);
+    const vec reciprocal = splat(1.0f) / sum;
+    for (int64_t column = 0; column < columns; ++column) {
+      const vec x = load(tile[column]);
+      store(tile[column], takes_logarithm ? x - shift : quotient(x, sum, reciprocal));
+    }
+  }
+
   static constexpr bool keeps_exponentials = !takes_logarithm && __is_same(Output, float);
 
   static void run_row(const Input* input, int64_t columns, Output* output) {
@@ -129,9 +195,13 @@ class RowSoftmax {
   [[gnu::always_inline]] static vec result(vec x, float largest, float sum, float reciprocal, float shift) {
     if constexpr (takes_logarithm) return x - splat(largest) - splat(shift);
     const vec numerator = keeps_exponentials ? x : exponential(x - splat(largest));
-    // The quotient as a division would round it (Markstein), in a third of its time.
-    const vec quotient = numerator * splat(reciprocal);
-    return fma(fma(-quotient, splat(sum), numerator), splat(reciprocal), quotient);
+    return quotient(numerator, splat(sum), splat(reciprocal));
+  }
+
+  // As a division would round it (Markstein), in a third of its time.
+  [[gnu::always_inline]] static vec quotient(vec numerator, vec sum, vec reciprocal) {
+    const vec near = numerator * reciprocal;
+    return fma(fma(-near, sum, numerator), reciprocal, near);
   }
 };
 

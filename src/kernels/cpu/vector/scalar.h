@@ -7,6 +7,8 @@
 #include "kernels/cpu/vector/trigonometry.h"
 #include "kernels/shared/scalar.h"
 
+extern "C" [[gnu::visibility("hidden")]] const float onnxc_negative_zero;
+
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 // Of a loop of lanes with accumulators: so many vectors at once that nothing is left of the loop, and the accumulators
@@ -15,6 +17,11 @@ template <class Count>
 inline constexpr int whole_vectors = 1;
 template <int64_t count>
 inline constexpr int whole_vectors<Constant<count>> = count / lanes;
+
+// The same number, of which clang does not know that it was a float16: else it compares and rounds float16 values, one
+// by one. The sum with -0 is exact; that it is -0 stands in the runtime.
+[[gnu::always_inline]] inline float kept_wide(float a) { return a + onnxc_negative_zero; }
+[[gnu::always_inline]] inline vec kept_wide(vec a) { return a + splat(onnxc_negative_zero); }
 
 [[gnu::always_inline]] inline vec round_to_float16(vec a) {
   return __builtin_convertvector(__builtin_convertvector(a, vec_float16), vec);

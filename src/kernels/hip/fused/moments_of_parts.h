@@ -3,7 +3,7 @@
 //
 // Method: the parts are those of normalized_parts.h. The second kernel adds them chunk by chunk, applies the
 // convolution's epilogue (the inner one), stores the result where the normalised one will be, and has the statistics of
-// what it holds, as partial_moments has them. The third one normalises in place.
+// what it holds, as partial_moments has them. The kernels after it are those of normalized_chunks.h, in place.
 //
 // Limits: channels in blocks, rows of whole chunks, sizes that are known when the model is compiled.
 #pragma once
@@ -45,12 +45,6 @@ __device__ inline void moments_of_parts(const MomentsOfPartsArguments<Input, Wei
     statistics.add(row, begin, values, 0.0f);
   }
   store_moments(row, part, statistics, launch, arguments.rows.partial);
-}
-
-template <RowPlan plan, int64_t rows, class Input, class Weight, class Output, class Inner, class Epilogue>
-__device__ inline void normalized_sums(const MomentsOfPartsArguments<Input, Weight, Output>& arguments,
-                                       const Inner& /*inner*/, const Epilogue& epilogue) {
-  normalized_chunks<plan, rows>(arguments.rows, epilogue);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -1,9 +1,10 @@
 // A convolution and the normalisation of its result by channel or group of channels, where a block does not hold a
-// channel's voxels: two launches in place of three, and one read of the result less.
+// channel's voxels: two launches in place of three (three if the parts are folded), and one read of the result less.
 //
 // Method: a block of the first kernel has a tile of voxels in registers when its reduction is done. It stores them
 // where the normalised ones will be, and of each channel the mean and the sum of the squares of the differences from
-// it: a part of the statistics, as normalized_chunks.h has them. The second kernel is the one there, in place.
+// it: a part of the statistics, as normalized_chunks.h has them. The kernels after it are those there, in place. A
+// tile is a part, so that large images have thousands of them, which are folded first.
 //
 // Limits: a convolution in one part and one group of channels, channels in blocks; rows of whole chunks, so that no
 // thread of the second kernel reads what another one stores.
@@ -114,7 +115,7 @@ struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
     const float differences = sum_of(lds.differences, own);
     own_partial[0] = lds.means[own];
     own_partial[lanes] = differences / count;
-    own_partial[2 * lanes] = sum_of(lds.squares, own) - differences * differences / count;
+    own_partial[2 * lanes] = less_squares(sum_of(lds.squares, own), differences * differences / count);
   }
 };
 
@@ -130,12 +131,6 @@ __device__ inline void product_moments(const ProductMomentsArguments<Input, Weig
   gemm.apply(inner);
   gemm.store([](float sum, auto...) { return sum; });
   gemm.store_moments(arguments.rows.partial, static_cast<int32_t>(arguments.rows.rows.launch.parts.divisor));
-}
-
-template <RowPlan plan, int64_t rows, class Input, class Weight, class Output, class Inner, class Epilogue>
-__device__ inline void normalized_product(const ProductMomentsArguments<Input, Weight, Output>& arguments,
-                                          const Inner& /*inner*/, const Epilogue& epilogue) {
-  normalized_chunks<plan, rows>(arguments.rows, epilogue);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

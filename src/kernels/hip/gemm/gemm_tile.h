@@ -60,8 +60,9 @@ __device__ inline SplitFloats split(Float4 value) {
 
 // Floats rounded to the 10 bits of mantissa that xf32 has, ties away from zero: the matrix unit cuts the rest off, and
 // without this every sum of one sign would come out 7e-4 too small. Half a unit is 2^-11 of a number's power of two,
-// with its sign, so that an infinity and a NaN stay what they are. From 2^128 - 2^116 on a number becomes infinite, as
-// in any rounding to these bits. Denormal numbers are not rounded, only cut.
+// with its sign, so that an infinity stays one, and a NaN becomes quiet, which no cut makes an infinity. From
+// 2^128 - 2^116 on a number becomes infinite, as in any rounding to these bits. Denormal numbers are not rounded, only
+// cut.
 __device__ inline Float4 rounded_to_xf32(Float4 value) {
   const Float4 power = __builtin_bit_cast(Float4, __builtin_bit_cast(Chunk, value) & 0xff800000u);
   return __builtin_elementwise_fma(power, Float4(0x1p-11f), value);

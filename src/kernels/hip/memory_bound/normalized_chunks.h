@@ -2,9 +2,10 @@
 // idle with.
 //
 // Method: rows are cut into chunks that a block holds. A first kernel stores the mean of each part of a row, of one
-// chunk or of several, and the sum of the squares of its differences from it. In a second one each block puts together
+// chunk or of several, and the sum of the squares of its differences from it. In a last one each block puts together
 // those of its rows, in double and always in the same order, and normalises a chunk, which is still in the caches. That
-// every block puts them together again costs less than a launch would.
+// every block puts them together again costs less than a launch, while they are few: what is read is blocks times
+// parts. If they are many, a kernel in between folds the parts of each row to 32 at most (RowPlan::moment_folds).
 //
 // Bound by: memory, two reads and one store of each element. Limits: those of rows.
 #pragma once
@@ -55,59 +56,128 @@ __device__ inline void partial_moments(const ChunkArguments<Input, Output>& argu
   store_moments(row, part, statistics, launch, arguments.partial);
 }
 
-// The statistics of a thread's row, put together by the threads of the row. `rows`: as many neighbouring rows have
-// these statistics in blocks of channels.
+// Of a part of a row, or of the parts of all rows that have its statistics.
+struct PartialMoments {
+  float mean, residue, squares, elements;
+};
+
+// The parts of a thread's row. `rows`: as many neighbouring rows have common statistics in blocks of channels.
 template <RowPlan plan, int64_t rows, class Input, class Output>
-struct CombinedMoments {
+struct PartsOfRows {
   using R = Row<plan, Input>;
-  static_assert(plan.group_lanes == 1 && plan.lanes * plan.threads == nest_threads);
+  // Of a part of all lanes.
+  static constexpr auto part_values = static_cast<int32_t>(partial_values) * R::lanes;
 
-  struct Part {
-    float mean, residue, squares;
-    int32_t elements;
-  };
-
-  const R& row;
-  const RowLaunch& launch;
   const float* partial;  // of the row, or of the image's first where several rows have these statistics
   int32_t parts, lane;   // of a row; of the first of these rows, counted through the image's blocks of channels
+  int32_t columns, part_columns;
+  const Divisor& by_row;
 
-  __device__ CombinedMoments(const R& row_, const ChunkArguments<Input, Output>& arguments)
-      : row(row_), launch(arguments.rows.launch), parts(static_cast<int32_t>(launch.parts.divisor)), lane(row_.inner) {
+  __device__ PartsOfRows(const R& row, const ChunkArguments<Input, Output>& arguments)
+      : parts(static_cast<int32_t>(arguments.rows.launch.parts.divisor)),
+        lane(row.inner),
+        columns(row.columns),
+        part_columns(static_cast<int32_t>(arguments.rows.launch.part_columns)),
+        by_row(arguments.rows.launch.parts) {
     int64_t first = row.outer;
     if constexpr (rows > 1) {
-      const Divisor& blocks = launch.extents[plan.outer_axes - 1];
+      const Divisor& blocks = arguments.rows.launch.extents[plan.outer_axes - 1];
       const auto block = static_cast<int32_t>(blocks.remainder(static_cast<uint32_t>(row.outer)));
       // Lanes that pad the last block have the statistics of the last channel.
       const int32_t own = block * R::lanes + row.inner, last = static_cast<int32_t>(arguments.rows.sizes.channels) - 1;
       lane = (own < last ? own : last) / static_cast<int32_t>(rows) * static_cast<int32_t>(rows);
       first -= block;
     }
-    partial = arguments.partial + first * parts * block_values();
+    partial = arguments.partial + first * parts * part_values;
   }
-  // Of a part of all lanes.
-  __device__ int32_t block_values() const { return static_cast<int32_t>(partial_values) * R::lanes; }
+  __device__ int32_t count() const { return static_cast<int32_t>(rows) * parts; }
 
   // The part with this number of all rows' parts.
-  __device__ Part part(int32_t number) const {
-    const auto of_row = rows == 1 ? 0 : static_cast<int32_t>(launch.parts.quotient(static_cast<uint32_t>(number)));
+  __device__ PartialMoments operator()(int32_t number) const {
+    const auto of_row = rows == 1 ? 0 : static_cast<int32_t>(by_row.quotient(static_cast<uint32_t>(number)));
     const int32_t which = number - of_row * parts, at = lane + of_row;
     const float* const values = partial +
-                                (static_cast<int64_t>(rows == 1 ? 0 : at / R::lanes) * parts + which) * block_values() +
+                                (static_cast<int64_t>(rows == 1 ? 0 : at / R::lanes) * parts + which) * part_values +
                                 (rows == 1 ? lane : at % R::lanes);
-    const int32_t size = static_cast<int32_t>(launch.part_columns), rest = row.columns - which * size;
-    return {values[0], values[R::lanes], values[2 * R::lanes], rest < size ? rest : size};
+    const int32_t rest = columns - which * part_columns;
+    return {values[0], values[R::lanes], values[2 * R::lanes],
+            static_cast<float>(rest < part_columns ? rest : part_columns)};
+  }
+};
+
+// What fold_moments leaves of them: of each row those that it shares with others as well.
+template <RowPlan plan, class Input, class Output>
+struct FoldedParts {
+  using R = Row<plan, Input>;
+  static constexpr auto part_values = static_cast<int32_t>(folded_values) * R::lanes;
+
+  float* folded;  // of the row
+  int32_t folds;
+
+  __device__ FoldedParts(const R& row, const ChunkArguments<Input, Output>& arguments)
+      : folds(static_cast<int32_t>(arguments.folds.count.divisor)) {
+    const RowLaunch& launch = arguments.rows.launch;
+    const int64_t parts = launch.outer * static_cast<int64_t>(launch.parts.divisor);
+    folded =
+        arguments.partial + parts * partial_values * R::lanes + int64_t{row.outer} * folds * part_values + row.inner;
+  }
+  __device__ int32_t count() const { return folds; }
+
+  __device__ PartialMoments operator()(int32_t number) const {
+    const float* const values = folded + number * part_values;
+    return {values[0], values[R::lanes], values[2 * R::lanes], values[3 * R::lanes]};
+  }
+  __device__ void store(int32_t number, const PartialMoments& moments) const {
+    float* const values = folded + number * part_values;
+    values[0] = moments.mean;
+    values[R::lanes] = moments.residue;
+    values[2 * R::lanes] = moments.squares;
+    values[3 * R::lanes] = moments.elements;
+  }
+};
+
+// Sums of the differences from a number near the mean: a thread's few in float32, where they lose nothing to speak of.
+template <RowPlan plan, class Input>
+struct MomentSums {
+  using R = Row<plan, Input>;
+  static_assert(plan.group_lanes == 1 && plan.lanes * plan.threads == nest_threads);
+
+  const R& row;
+  float elements = 0.0f, differences = 0.0f, squares = 0.0f;
+
+  // Adds the thread's share of the parts from `begin` to `end`.
+  template <int at_once, class Parts>
+  __device__ void add(const Parts& parts, int32_t begin, int32_t end, float reference) {
+#pragma clang loop unroll(disable)
+    for (int32_t i = begin + row.thread_of_row(); i < end; i += at_once * R::threads) {
+      // Without a branch, in front of which the loads would be waited for one after the other: behind the last part the
+      // first one counts nothing.
+      PartialMoments loaded[at_once];
+#pragma clang loop unroll(full)
+      for (int j = 0; j < at_once; ++j) loaded[j] = parts(i + j * R::threads < end ? i + j * R::threads : begin);
+#pragma clang loop unroll(full)
+      for (int j = 0; j < at_once; ++j) {
+        const PartialMoments& one = loaded[j];
+        // A product with 0 would not do: squares overflow.
+        const bool counts = i + j * R::threads < end;
+        const float shift = (one.mean - reference) + one.residue, moved = one.elements * shift;
+        elements += counts ? one.elements : 0.0f;
+        differences += counts ? moved : 0.0f;
+        squares += counts ? one.squares + moved * shift : 0.0f;
+      }
+    }
   }
 
-  // In the order of the threads, so that each of them has the same.
-  __device__ double sum_of_row(double value) const {
+  // Of all threads of the row, in their order, so that each of them has the same.
+  __device__ double of_row(float value) const {
+    const auto own = static_cast<double>(value);
     if constexpr (R::lanes == 1) {
-      return fold_block(value, [](double a, double b) { return a + b; });
+      return fold_block(own, [](double a, double b) { return a + b; });
     } else {
       __shared__ double sums[nest_threads];
       static_assert(sizeof sums == plan.lds_bytes());
       barrier();  // the block may still be reading those of an earlier call
-      sums[thread_index()] = value;
+      sums[thread_index()] = own;
       barrier();
       double sum = 0.0;
 #pragma clang loop unroll(full)
@@ -115,46 +185,51 @@ struct CombinedMoments {
       return sum;
     }
   }
-
-  // `share`: of an element of a row in the statistics.
-  __device__ RowStatistics<RowKind::moments> statistics(double share, float epsilon) const {
-    // Sums of the differences from a number near the mean: a thread's few in float32, where they lose nothing to speak
-    // of.
-    const float reference = part(0).mean;
-    float differences = 0.0f, squares = 0.0f;
-    constexpr int at_once = 8;
-    const int32_t count = static_cast<int32_t>(rows) * parts;
-#pragma clang loop unroll(disable)
-    for (int32_t i = row.thread_of_row(); i < count; i += at_once * R::threads) {
-      // Without a branch, in front of which the loads would be waited for one after the other: behind the last part the
-      // first one counts nothing.
-      Part loaded[at_once];
-#pragma clang loop unroll(full)
-      for (int j = 0; j < at_once; ++j) loaded[j] = part(i + j * R::threads < count ? i + j * R::threads : 0);
-#pragma clang loop unroll(full)
-      for (int j = 0; j < at_once; ++j) {
-        const Part& one = loaded[j];
-        const float counts = i + j * R::threads < count ? 1.0f : 0.0f;
-        const float shift = (one.mean - reference) + one.residue, moved = static_cast<float>(one.elements) * shift;
-        differences += counts * moved;
-        squares += counts * (one.squares + moved * shift);
-      }
-    }
-    const double mean_shift = sum_of_row(static_cast<double>(differences)) * share,
-                 variance = sum_of_row(static_cast<double>(squares)) * share - mean_shift * mean_shift;
-    RowStatistics<RowKind::moments> result;
-    // The compiler would subtract it from the row's elements above, and wait for these before it loads the parts.
-    float mean = reference;
-    asm volatile("" : "+v"(mean));
-    result.mean = mean;
-    result.residue = static_cast<float>(mean_shift);
-    // Equal elements have no variance, where rounding might leave one below zero.
-    result.factor = 1.0f / square_root(static_cast<float>(variance < 0.0 ? 0.0 : variance) + epsilon);
-    return result;
-  }
 };
 
+// `share`: of an element of a row in the statistics.
+template <int at_once, RowPlan plan, class Input, class Parts>
+__device__ inline RowStatistics<RowKind::moments> combined_moments(const Row<plan, Input>& row, const Parts& parts,
+                                                                   double share, float epsilon) {
+  const float reference = parts(0).mean;
+  MomentSums<plan, Input> sums{row};
+  sums.template add<at_once>(parts, 0, parts.count(), reference);
+  const double mean_shift = sums.of_row(sums.differences) * share,
+               variance = sums.of_row(sums.squares) * share - mean_shift * mean_shift;
+  RowStatistics<RowKind::moments> result;
+  // The compiler would subtract it from the row's elements above, and wait for these before it loads the parts.
+  float mean = reference;
+  asm volatile("" : "+v"(mean));
+  result.mean = mean;
+  result.residue = static_cast<float>(mean_shift);
+  // Equal elements have no variance, where rounding might leave one below zero.
+  result.factor = 1.0f / square_root(static_cast<float>(variance < 0.0 ? 0.0 : variance) + epsilon);
+  return result;
+}
+
+// A block folds some parts of its rows to one.
 template <RowPlan plan, int64_t rows, class Input, class Output, class Epilogue>
+__device__ inline void fold_moments(const ChunkArguments<Input, Output>& arguments, const Epilogue& /*epilogue*/) {
+  const auto block = static_cast<uint32_t>(block_index());
+  const Row<plan, Input> row(arguments.rows, arguments.folds.count.quotient(block));
+  const PartsOfRows<plan, rows, Input, Output> parts(row, arguments);
+  const auto fold = static_cast<int32_t>(arguments.folds.count.remainder(block)),
+             length = static_cast<int32_t>(arguments.folds.parts), begin = fold * length,
+             end = parts.count() - begin < length ? parts.count() : begin + length;
+  const float reference = parts(begin).mean;
+  MomentSums<plan, Input> sums{row};
+  sums.template add<8>(parts, begin, end, reference);
+  const double elements = sums.of_row(sums.elements), differences = sums.of_row(sums.differences),
+               squares = sums.of_row(sums.squares), shift = differences / elements,
+               mean = static_cast<double>(reference) + shift;
+  if (!((row.thread_of_row() == 0) & row.is_real)) return;
+  const auto rounded = static_cast<float>(mean);
+  FoldedParts<plan, Input, Output>(row, arguments)
+      .store(fold, {rounded, static_cast<float>(mean - static_cast<double>(rounded)),
+                    static_cast<float>(squares - differences * shift), static_cast<float>(elements)});
+}
+
+template <RowPlan plan, int64_t rows, bool are_folded, class Input, class Output, class Epilogue>
 __device__ inline void normalized_chunks(const ChunkArguments<Input, Output>& arguments, const Epilogue& epilogue) {
   using R = Row<plan, Input>;
   const RowLaunch& launch = arguments.rows.launch;
@@ -163,11 +238,30 @@ __device__ inline void normalized_chunks(const ChunkArguments<Input, Output>& ar
   const int32_t begin = static_cast<int32_t>(launch.chunks.remainder(block)) * R::capacity;
   float values[R::count];
   row.load(begin, values);
-  const auto statistics =
-      CombinedMoments<plan, rows, Input, Output>(row, arguments).statistics(arguments.share, arguments.rows.epsilon);
+  const auto combined = [&] {
+    if constexpr (are_folded) {
+      constexpr int at_once = static_cast<int>(larger(most_folds / plan.threads, 1));
+      return combined_moments<at_once>(row, FoldedParts<plan, Input, Output>(row, arguments), arguments.share,
+                                       arguments.rows.epsilon);
+    } else {
+      return combined_moments<8>(row, PartsOfRows<plan, rows, Input, Output>(row, arguments), arguments.share,
+                                 arguments.rows.epsilon);
+    }
+  };
+  const auto statistics = combined();
 #pragma clang loop unroll(full)
   for (float& value : values) value = statistics.normalized(value);
   RowStore<plan, Input, Output, Epilogue>(row, arguments.rows, epilogue).store(begin, values);
+}
+
+// The same two after a product, whose epilogue is the inner one.
+template <RowPlan plan, int64_t rows, class Arguments, class Inner, class Epilogue>
+__device__ inline void fold_moments(const Arguments& arguments, const Inner& /*inner*/, const Epilogue& epilogue) {
+  fold_moments<plan, rows>(arguments.rows, epilogue);
+}
+template <RowPlan plan, int64_t rows, bool are_folded, class Arguments, class Inner, class Epilogue>
+__device__ inline void normalized_chunks(const Arguments& arguments, const Inner& /*inner*/, const Epilogue& epilogue) {
+  normalized_chunks<plan, rows, are_folded>(arguments.rows, epilogue);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -24,7 +24,9 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Elements that are loaded or stored at once.
+// Elements that are loaded or stored at once. They lie at multiples of their size: rows are whole vectors, and a buffer
+// begins at 16 bytes at least. A copy of bytes would not say so, and cost an access a byte on hardware that does not
+// take any address.
 template <class T, int count>
 struct alignas(sizeof(T) * count) ElementVector {
   T values[count];
@@ -172,8 +174,7 @@ class Row {
     return offset_at<plan.input, Input>(first, at < last ? at : last, view_);
   }
   __device__ static void load_at(const char* place, int load, float (&values)[count]) {
-    ElementVector<Input, vector> loaded;
-    __builtin_memcpy(&loaded, place, sizeof loaded);
+    const auto loaded = *reinterpret_cast<const ElementVector<Input, vector>*>(place);
 #pragma clang loop unroll(full)
     for (int j = 0; j < vector; ++j) values[load * vector + j] = static_cast<float>(loaded.values[j]);
   }
@@ -298,6 +299,12 @@ __device__ void add_and_normalize(Statistics& statistics, const R& row, float (&
   for (int i = 0; i < R::count; ++i) values[i] = statistics.normalized(values[i]);
 }
 
+// Squares less a part of them. Where both overflow, so does the result: infinity less infinity would be NaN.
+__device__ inline float less_squares(float squares, float part) {
+  constexpr float largest = 0x1.fffffep127f;
+  return squares - (part < largest ? part : largest);
+}
+
 // The statistics of rows of a kind, accumulated chunk after chunk.
 template <RowKind kind>
 struct RowStatistics;
@@ -379,7 +386,7 @@ struct RowStatistics<RowKind::moments> {
     const float elements = row.elements(0);
     const auto moments = row.chunk_moments(0, elements, values);
     residue = moments.differences / elements;
-    factor = 1.0f / square_root(moments.squares / elements - residue * residue + epsilon);
+    factor = 1.0f / square_root(less_squares(moments.squares / elements, residue * residue) + epsilon);
 #pragma clang loop unroll(full)
     for (int i = 0; i < R::count; ++i) values[i] = (values[i] - residue) * factor;
   }
@@ -449,9 +456,8 @@ class RowStore {
       ElementVector<Output, R::vector> stored;
 #pragma clang loop unroll(full)
       for (int j = 0; j < R::vector; ++j) stored.values[j] = static_cast<Output>(values[i * R::vector + j]);
-      if (row_.is_real & row_.is_inside(begin, i))
-        __builtin_memcpy(output_ + row_.template offset_at<plan.output, Output>(first, row_.column(begin, i), view_),
-                         &stored, sizeof stored);
+      char* const place = output_ + row_.template offset_at<plan.output, Output>(first, row_.column(begin, i), view_);
+      if (row_.is_real & row_.is_inside(begin, i)) *reinterpret_cast<ElementVector<Output, R::vector>*>(place) = stored;
     }
   }
 

@@ -43,6 +43,19 @@ struct RowLaunch {
   }
 };
 
+// The values kept for a part of a row: the rounded mean, what the rounding lost, and the sum of the squares of the
+// differences from the mean. A folded part also has the number of its elements.
+inline constexpr int64_t partial_values = 3, folded_values = 4;
+inline constexpr int64_t most_folds = 32;  // what the parts of a row are folded to
+// The room that they take after a row's parts, in parts.
+inline constexpr int64_t folded_parts = divide_up(most_folds * folded_values, partial_values);
+
+// How a launch folds the parts of each row's statistics before every block of the last kernel puts them together.
+struct MomentFolds {
+  Divisor count;  // of a row
+  int64_t parts;  // of a fold but the last; 0: the parts stay as they are
+};
+
 // A row runs along the axes that are normalised together; the outer axes in front of these and the inner ones behind
 // them count rows. A block of 256 threads has `lanes` adjacent rows along the inner axes, times as many along the outer
 // axes as leave `threads` for each row. The template argument of the kernels.
@@ -94,6 +107,26 @@ struct RowPlan {
   }
   constexpr int64_t parts(const RowSizes& sizes) const { return divide_up(chunks(sizes), part_chunks(sizes)); }
 
+  // Cycles of the busiest compute unit while each block of the last kernel reads so many parts: lines of L1, of which
+  // 16 channels fill a half with each value, and contiguous rows all with those of the next parts.
+  constexpr double moment_cycles(const RowSizes& sizes, int64_t parts, int64_t values) const {
+    const double bytes = static_cast<double>(values * smaller(cache_line_bytes, lanes * values * 4));
+    const auto rounds = static_cast<double>(divide_up(tiles(sizes) * chunks(sizes), compute_units));
+    return rounds * static_cast<double>(parts) * bytes / gpu.l1_bytes_a_cycle;
+  }
+  // Whether that many parts, of all `rows` with common statistics, are worth a launch that folds them, and how. Its
+  // blocks load eight parts a thread at once, from the second-level cache.
+  constexpr MomentFolds moment_folds(const RowSizes& sizes, int64_t parts, int64_t rows) const {
+    constexpr double load_cycles = 500, launch_cycles = launch_microseconds * gpu.clock_megahertz;
+    if (is_empty(sizes) || !fits(sizes)) return {Divisor::of(1), 0};
+    const int64_t all = parts * rows, length = divide_up(all, most_folds), count = divide_up(all, length);
+    const double loads = static_cast<double>(divide_up(length, 8 * threads)) *
+                         static_cast<double>(divide_up(tiles(sizes) * count, 8 * compute_units));
+    const double folded = launch_cycles + loads * load_cycles + moment_cycles(sizes, most_folds, folded_values);
+    const bool pays = moment_cycles(sizes, all, partial_values) > folded;
+    return {Divisor::of(count), pays ? length : 0};
+  }
+
   // Rows and blocks are counted in 31 bits, and so are the elements from the first to the last of a block's rows.
   constexpr bool fits(const RowSizes& sizes) const {
     constexpr int64_t most = int64_t{1} << 30;
@@ -115,6 +148,16 @@ struct RowPlan {
   constexpr int64_t chunk_blocks(const RowSizes& sizes) const {
     if (is_empty(sizes)) return 0;
     return fits(sizes) ? tiles(sizes) * chunks(sizes) : INT64_MAX;
+  }
+
+  // Of the last kernel, of rows whose parts were folded or not, and of the one that folds them.
+  template <class Chunks>
+  constexpr int64_t chunk_blocks(const Chunks& chunks, bool are_folded) const {
+    return are_folded == (chunks.folds.parts > 0) ? chunk_blocks(chunks.rows.sizes) : 0;
+  }
+  template <class Chunks>
+  constexpr int64_t fold_blocks(const Chunks& chunks) const {
+    return chunks.folds.parts > 0 ? blocks(chunks.rows.sizes) * chunks.folds.count.divisor : 0;
   }
 
   // Of an element in the statistics of so many rows.
@@ -146,16 +189,13 @@ struct RowArguments {
   RowView input_view, output_view;
 };
 
-// The values kept for a part of a row: the rounded mean, what the rounding lost, and the sum of the squares of the
-// differences from the mean.
-inline constexpr int64_t partial_values = 3;
-
 // Of rows in chunks.
 template <class Input, class Output>
 struct ChunkArguments {
   RowArguments<Input, Output> rows;
-  float* partial;  // [outer][part][value][lane]
+  float* partial;  // [outer][part][value][lane], then [outer][fold][value][lane]
   double share;    // of an element in its row's statistics
+  MomentFolds folds;
 };
 
 }  // namespace onnxc::kernels

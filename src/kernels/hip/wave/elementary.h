@@ -45,6 +45,9 @@ __device__ double __ocml_fmod_f64(double, double);
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
+// Only CPUs have no comparison of float16 values.
+__device__ inline float kept_wide(float a) { return a; }
+
 __device__ inline float exponential(float a) { return __ocml_exp_f32(a); }
 __device__ inline double exponential(double a) { return __ocml_exp_f64(a); }
 __device__ inline float logistic(float a) { return 1.0f / (1.0f + exponential(-a)); }

@@ -112,6 +112,33 @@ TEST(ISA_SUITE(DepthwiseConvolution), EveryWidthAroundTheTileInGroups) {
   }
 }
 
+// Half a block of channels and a quarter: two and four voxels to a vector, at every end of a row.
+TEST(ISA_SUITE(DepthwiseConvolution), SeveralVoxelsToAVector) {
+  EXPECT_EQ(depthwise_voxels(depthwise(9, {1, 1, 1}), 16), 1);
+  EXPECT_EQ(depthwise_voxels(depthwise(8, {1, 1, 1}), 16), 2);
+  EXPECT_EQ(depthwise_voxels(depthwise(4, {1, 1, 1}), 16), 4);
+  EXPECT_EQ(depthwise_voxels(depthwise(4, {1, 1, 1}, {1, 1, 2}), 16), 1);
+  EXPECT_EQ(depthwise_voxels(depthwise(2, {1, 1, 1}), 8), 1);
+  for (int64_t width = 1; width <= 45; width += width < 24 ? 1 : 3) {
+    check<depthwise(lanes / 2, {1, 2, 3})>(1, {1, 2, width}, {0, 1, 1}, {0, 0, 1});
+    check_light<depthwise(lanes / 4, {1, 1, 5})>(2, {1, 2, width}, {0, 0, 2}, {0, 0, 2});
+    check<depthwise(lanes / 2 - 1, {1, 1, 3}, {1, 1, 2})>(1, {1, 2, width + 1}, {0, 0, 1}, {0, 0, 0});
+  }
+  check<depthwise(lanes / 2, {3, 3, 3}, {2, 2, 1}, {1, 2, 3})>(2, {7, 9, 41}, {2, 1, 4}, {0, 3, 5});
+  check<depthwise(2, {3, 2, 4})>(2, {4, 5, 70}, {1, 1, 7}, {1, 0, 9});
+  check<in_groups(lanes / 8, 4, {1, 3, 3})>(1, {2, 4, 37}, {0, 1, 1}, {0, 1, 1});
+  check<in_groups(lanes / 8, 2, {1, 1, 4})>(1, {1, 2, 55}, {0, 0, 2}, {0, 0, 1});
+  check<depthwise(lanes / 2, {1, 3, 3}), bfloat16_t, float>(1, {2, 5, 35}, {0, 1, 1}, {0, 1, 1});
+  check<depthwise(lanes / 4, {1, 3, 3}), float16_t, float>(1, {2, 5, 35}, {0, 1, 1}, {0, 1, 1});
+}
+
+// What stands in a voxel stays in the outputs that read it, and what stands in the lanes of no channel is not read.
+TEST(ISA_SUITE(DepthwiseConvolution), NotFiniteInSeveralVoxelsToAVector) {
+  const Trial trial{.fill = fill_with_nan_and_infinity};
+  check<depthwise(lanes / 2, {1, 3, 3})>(1, {3, 5, 40}, {0, 1, 1}, {0, 1, 1}, trial);
+  check<depthwise(2, {1, 1, 5})>(1, {3, 5, 40}, {0, 0, 2}, {0, 0, 2}, trial);
+}
+
 TEST(ISA_SUITE(DepthwiseConvolution), StrideDilationAndPadsThatDifferByAxis) {
   check<depthwise(lanes, {3, 2, 5}, {2, 3, 2})>(2, {7, 11, 23}, {1, 0, 2}, {0, 1, 3});
   check<depthwise(lanes, {2, 3, 3}, {1, 1, 1}, {3, 2, 4})>(1, {6, 7, 21}, {2, 3, 4}, {1, 0, 5});
@@ -120,7 +147,12 @@ TEST(ISA_SUITE(DepthwiseConvolution), StrideDilationAndPadsThatDifferByAxis) {
 }
 
 TEST(ISA_SUITE(DepthwiseConvolution), WideKernels) {
-  check<depthwise(lanes, {1, 3, 7})>(1, {1, 5, 21}, {0, 1, 3}, {0, 1, 3});
+  for (int64_t width = 5; width <= 31; width += 2) {
+    check<depthwise(lanes, {1, 2, 7})>(1, {1, 3, width}, {0, 1, 3}, {0, 0, 3});
+    check<depthwise(lanes / 2, {2, 1, 9})>(1, {2, 1, width}, {0, 0, 4}, {0, 0, 4});
+    check<depthwise(lanes, {1, 1, 11})>(1, {1, 2, width}, {0, 0, 5}, {0, 0, 5});
+  }
+  check<depthwise(lanes, {3, 7, 7}, {2, 2, 2})>(1, {4, 8, 30}, {1, 3, 3}, {1, 3, 3});
   check<depthwise(lanes, {1, 1, 9}, {1, 1, 2}, {1, 1, 2})>(1, {1, 2, 40}, {0, 0, 8}, {0, 0, 8});
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/conv/conv_direct_packing.h"
-#include "kernels/cpu/conv/conv_harness.h"
+#include "kernels/cpu/conv/groups_harness.h"
 #include "kernels/cpu/isa_suite.h"
 #include "kernels/cpu/with_light_epilogue.h"
 
@@ -189,11 +189,65 @@ TEST(ISA_SUITE(DirectConvolution), NanAndInfinityFlowThrough) {
   }
 }
 
-TEST(ISA_SUITE(DirectConvolution), SupportsGroupsOnlyAtBlockBoundaries) {
-  EXPECT_TRUE(direct_supports({.input_channels = 3, .output_channels = 5}, lanes, lanes));
-  EXPECT_TRUE(direct_supports({.input_channels = 2 * lanes, .output_channels = 4 * lanes, .groups = 2}, lanes, lanes));
-  EXPECT_FALSE(direct_supports({.input_channels = lanes, .output_channels = 2 * lanes, .groups = 2}, lanes, lanes));
-  EXPECT_FALSE(direct_supports({.input_channels = 2 * lanes, .output_channels = lanes, .groups = 2}, lanes, lanes));
+// Groups that begin at every lane of a block: of one, two and three blocks of outputs, and of unequal sides.
+TEST(ISA_SUITE(DirectConvolution), GroupsThatShareBlocks) {
+  const auto check_size = []<ConvShape shape>() {
+    check<shape>(conv_sizes(shape, 2, {2, 3, 11}, {1, 1, 1}, {1, 1, 1}));
+    check_light<shape>(conv_sizes(shape, 1, {3, 4, 2 * lanes + 3}, {1, 1, 1}, {1, 1, 1}));
+  };
+  constexpr Axes cube{3, 3, 3};
+  check_size.template operator()<in_groups(2, 24, 24, cube)>();
+  check_size.template operator()<in_groups(3, 20, 20, cube)>();
+  check_size.template operator()<in_groups(4, 12, 12, cube)>();
+  check_size.template operator()<in_groups(lanes + 1, lanes - 1, lanes - 1, cube)>();
+  check_size.template operator()<in_groups(5, lanes + 1, 2 * lanes + 3, cube)>();
+  check_size.template operator()<in_groups(3, 2 * lanes, 3 * lanes - 1, cube)>();
+  check_size.template operator()<in_groups(5, lanes / 2, lanes, cube)>();
+  check_size.template operator()<in_groups(3, lanes, lanes / 2, cube)>();
+  check_size.template operator()<in_groups(3, 5, 7, cube)>();
+  check_size.template operator()<in_groups(2, 1, 3, cube)>();
+}
+
+TEST(ISA_SUITE(DirectConvolution), GroupsThatShareBlocksWithOneTapAndWithStrides) {
+  constexpr ConvShape one = in_groups(3, 20, 12, {1, 1, 1}), strided = in_groups(3, 13, 21, {1, 1, 1}, {2, 1, 2});
+  constexpr ConvShape dilated = in_groups(2, 9, 2 * lanes + 1, {1, 2, 3}, {1, 2, 1}, {1, 2, 3});
+  for (int64_t width = 1; width <= 2 * lanes; width += 3) {
+    check<one>(conv_sizes(one, 1, {2, 3, width}, {0, 0, 0}, {0, 0, 0}));
+    check_light<one>(conv_sizes(one, 1, {2, 3, width}, {0, 0, 0}, {0, 0, 0}));
+    check<strided>(conv_sizes(strided, 1, {3, 2, width}, {0, 1, 1}, {1, 0, 1}));
+    check<dilated>(conv_sizes(dilated, 2, {1, 7, width + 6}, {0, 1, 2}, {0, 2, 1}));
+  }
+}
+
+TEST(ISA_SUITE(DirectConvolution), SeveralPassesOfGroupsThatShareBlocks) {
+  constexpr ConvShape shape = in_groups(2, 9 * lanes - 3, lanes + 5, {5, 5, 5});
+  const ConvSizes sizes = conv_sizes(shape, 1, {3, 4, 5}, {2, 2, 2}, {2, 2, 2});
+  ASSERT_GT((DirectConvolution<shape, float, float, NoEpilogue>::work(sizes).scratch_bytes), 0);
+  check<shape>(sizes);
+}
+
+TEST(ISA_SUITE(DirectConvolution), GroupsThatShareBlocksOfHalfTypes) {
+  constexpr ConvShape shape = in_groups(3, 11, lanes + 3, {1, 3, 3}), one = in_groups(3, 11, lanes + 3, {1, 1, 1});
+  const ConvSizes sizes = conv_sizes(shape, 1, {2, 5, 9}, {0, 1, 1}, {0, 1, 1});
+  const ConvSizes of_one = conv_sizes(one, 1, {2, 5, 9}, {0, 0, 0}, {0, 0, 0});
+  check<shape, bfloat16_t, float>(sizes);
+  check<shape, float, float16_t>(sizes);  // integers up to 2048 are exact
+  check<one, float16_t, float>(of_one);
+  check<one, float, bfloat16_t>(of_one, {.tolerance = 2.0});  // sums below 1024
+}
+
+// Every channel of one group is NaN or an infinity: the others do not see it.
+TEST(ISA_SUITE(DirectConvolution), NothingCrossesBetweenGroups) {
+  constexpr ConvShape shape = in_groups(3, 12, 20, {1, 3, 3});
+  const ConvSizes sizes = conv_sizes(shape, 1, {2, 4, lanes + 3}, {0, 1, 1}, {0, 1, 1});
+  for (int64_t group = 0; group < 3; ++group) check<shape>(sizes, not_finite_in_group(shape, sizes, group));
+}
+
+TEST(ISA_SUITE(DirectConvolution), WholeBlocks) {
+  EXPECT_TRUE(has_whole_blocks({.input_channels = 3, .output_channels = 5}, lanes, lanes));
+  EXPECT_TRUE(has_whole_blocks({.input_channels = 2 * lanes, .output_channels = 4 * lanes, .groups = 2}, lanes, lanes));
+  EXPECT_FALSE(has_whole_blocks({.input_channels = lanes, .output_channels = 2 * lanes, .groups = 2}, lanes, lanes));
+  EXPECT_FALSE(has_whole_blocks({.input_channels = 2 * lanes, .output_channels = lanes, .groups = 2}, lanes, lanes));
 }
 
 }  // namespace

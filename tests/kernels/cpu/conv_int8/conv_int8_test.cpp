@@ -70,6 +70,26 @@ TEST(ISA_SUITE(Int8Convolution), DilationsAndPadsThatDifferByAxisOrCrop) {
   check<plain, int8_t>(conv_sizes(plain, 1, {3, 3, 4}, {1, 1, 5}, {1, 1, 0}));
 }
 
+// Groups of one channel and of several blocks, equal and unequal sides.
+TEST(ISA_SUITE(Int8Convolution), Groups) {
+  const auto check_both = []<ConvShape shape>() {
+    check<shape, uint8_t>(conv_sizes(shape, 1, {2, 3, lanes + 5}, {1, 1, 1}, {1, 1, 1}));
+    check<shape, int8_t>(conv_sizes(shape, 2, {3, 4, 5}, {1, 1, 1}, {1, 1, 1}), int8_t{-7});
+  };
+  const auto in_groups = [](int64_t groups, int64_t inputs, int64_t outputs) constexpr {
+    return ConvShape{groups * inputs, groups * outputs, groups, {3, 3, 3}};
+  };
+  check_both.template operator()<in_groups(2, 24, 24)>();
+  check_both.template operator()<in_groups(3, 20, 20)>();
+  check_both.template operator()<in_groups(4, 12, 12)>();
+  check_both.template operator()<in_groups(lanes + 3, 1, 1)>();
+  check_both.template operator()<in_groups(lanes + 3, 2, 4)>();
+  check_both.template operator()<in_groups(7, 3, 5)>();
+  check_both.template operator()<in_groups(5, 7, 1)>();
+  check_both.template operator()<in_groups(3, lanes, 2 * lanes + 5)>();
+  check_both.template operator()<in_groups(2, 2 * lanes, 4 * lanes)>();
+}
+
 // Strips of some planes, and of some rows of one.
 TEST(ISA_SUITE(Int8Convolution), SeveralTasks) {
   constexpr ConvShape shape{.input_channels = 4, .output_channels = lanes, .kernel = {3, 3, 3}};

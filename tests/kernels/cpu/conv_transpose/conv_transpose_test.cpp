@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/conv/groups_harness.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_harness.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_packed.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_packing.h"
@@ -150,6 +151,32 @@ TEST(ISA_SUITE(TransposedConvolution), GroupsOfWholeBlocks) {
       .input_channels = 4 * lanes, .output_channels = 2 * lanes, .groups = 2, .kernel = {1, 2, 3}, .stride = {1, 2, 2}};
   check<shape>(transposed_sizes(shape, 2, {2, 3, 4}, {0, 0, 1}, {0, 0, 0}));
   check<shape>(transposed_sizes(shape, 2, {2, 3, 2 * lanes}, {0, 0, 1}, {0, 0, 0}));
+}
+
+// Groups that begin at every lane of a block.
+TEST(ISA_SUITE(TransposedConvolution), GroupsThatShareBlocks) {
+  constexpr ConvShape equal{
+      .input_channels = 24, .output_channels = 24, .groups = 2, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
+  constexpr ConvShape more{.input_channels = 3 * lanes + 3,
+                           .output_channels = 6 * lanes - 9,
+                           .groups = 3,
+                           .kernel = {2, 2, 2},
+                           .stride = {2, 2, 2}};
+  constexpr ConvShape fewer{.input_channels = 5 * lanes,
+                            .output_channels = 35,
+                            .groups = 5,
+                            .kernel = {1, 3, 4},
+                            .stride = {1, 2, 3},
+                            .dilation = {1, 3, 2}};
+  for (const int64_t width : {1, 5, 2 * lanes + 1}) {
+    check<equal>(transposed_sizes(equal, 2, {2, 3, width}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}));
+    check<more>(transposed_sizes(more, 1, {2, 3, width}, {0, 0, 0}, {0, 0, 0}));
+    check<fewer>(transposed_sizes(fewer, 1, {2, 3, width}, {0, 1, 1}, {0, 0, 2}));
+  }
+  const ConvSizes sizes = transposed_sizes(equal, 1, {2, 3, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1});
+  for (int64_t group = 0; group < 2; ++group) check<equal>(sizes, not_finite_in_group(equal, sizes, group));
+  check<equal, bfloat16_t, float>(sizes);
+  check<equal, float, float16_t>(sizes);
 }
 
 TEST(ISA_SUITE(TransposedConvolution), HalfTypesAreComputedInFloat) {

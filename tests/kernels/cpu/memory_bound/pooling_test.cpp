@@ -1,8 +1,9 @@
-#include "kernels/cpu/memory_bound/pooling.h"
+#include "kernels/cpu/memory_bound/separable_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cpu/conv/conv_harness.h"
 #include "kernels/cpu/conv_int8/byte_harness.h"
@@ -60,9 +61,18 @@ PoolSizes pool_sizes(const PoolShape& shape, int64_t channels, const Axes& input
           end};
 }
 
+template <PoolShape shape, class Input, class Output, class Epilogue, bool is_separable>
+struct KernelOf {
+  using Type = Pool<shape, Input, Output, Epilogue>;
+};
+template <PoolShape shape, class Input, class Output, class Epilogue>
+struct KernelOf<shape, Input, Output, Epilogue, true> {
+  using Type = SeparablePool<shape, Input, Output, Epilogue>;
+};
+
 // The maximum of bytes: a residual and numbers of the place make floats of it.
-template <PoolShape shape, class Input>
-void check_bytes(const PoolSizes& sizes) {
+template <PoolShape shape, class Input, bool is_separable>
+void check_bytes_by(const PoolSizes& sizes) {
   PlainTensor input(sizes.batch, sizes.channels, sizes.input), residual(sizes.batch, sizes.channels, sizes.output);
   fill_with_bytes<Input>(input.values, 1);
   fill_with_integers(residual.values, 3);
@@ -74,12 +84,15 @@ void check_bytes(const PoolSizes& sizes) {
   BlockedTensor<float> blocked_residual(sizes.batch, sizes.channels, sizes.output);
   BlockedTensor<float> output(sizes.batch, sizes.channels, sizes.output);
   blocked_residual.fill_from(residual);
-  using Kernel = Pool<shape, Input, float, OfBytes>;
-  const KernelWork work = Kernel::work(sizes);
-  for (int64_t task = work.tasks - 1; task >= 0; --task)
-    Kernel::run({bytes.data(), output.data(), sizes, bytes.form.view, output.view},
-                OfBytes{{no_bias.data(), blocked_residual.data()}}, task, task + 1, nullptr);
+  using Kernel = typename KernelOf<shape, Input, float, OfBytes, is_separable>::Type;
+  run_tasks_backwards<Kernel>({bytes.data(), output.data(), sizes, bytes.form.view, output.view},
+                              OfBytes{{no_bias.data(), blocked_residual.data()}});
   output.expect_equal(expected, 0.0);
+}
+template <PoolShape shape, class Input>
+void check_bytes(const PoolSizes& sizes) {
+  check_bytes_by<shape, Input, false>(sizes);
+  check_bytes_by<shape, Input, true>(sizes);
 }
 
 TEST(ISA_SUITE(Pool), MaximumOfBytes) {
@@ -94,8 +107,8 @@ TEST(ISA_SUITE(Pool), MaximumOfBytes) {
 }
 
 // Small integers: the sums are exact, and a mean is rounded once whichever way it is computed.
-template <PoolShape shape, class Input = float, class Output = float>
-void check_kind(const PoolSizes& sizes) {
+template <PoolShape shape, class Input, class Output, bool is_separable>
+void check_kind_by(const PoolSizes& sizes) {
   PlainTensor input(sizes.batch, sizes.channels, sizes.input);
   PlainTensor residual(sizes.batch, sizes.channels, sizes.output);
   std::vector<float> bias(static_cast<size_t>(sizes.channels));
@@ -113,11 +126,16 @@ void check_kind(const PoolSizes& sizes) {
   blocked_input.fill_from(input);
   blocked_residual.fill_from(residual);
   bias.resize(static_cast<size_t>(round_up(sizes.channels, lanes)), std::numeric_limits<float>::quiet_NaN());
-  using Kernel = Pool<shape, Input, Output, PositionEpilogue<Output>>;
+  using Kernel = typename KernelOf<shape, Input, Output, PositionEpilogue<Output>, is_separable>::Type;
   run_tasks_backwards<Kernel>({blocked_input.data(), output.data(), sizes, blocked_input.view, output.view},
                               PositionEpilogue<Output>{bias.data(), blocked_residual.data()});
   // The epilogue adds integers to the mean; that sum, below 64, is rounded in another order.
   output.expect_equal(expected, shape.kind == PoolKind::maximum ? 0.0 : 4 * 0x1p-18);
+}
+template <PoolShape shape, class Input = float, class Output = float>
+void check_kind(const PoolSizes& sizes) {
+  check_kind_by<shape, Input, Output, false>(sizes);
+  check_kind_by<shape, Input, Output, true>(sizes);
 }
 
 template <Axes kernel, Axes stride, Axes dilation = Axes{1, 1, 1}>
@@ -166,14 +184,68 @@ TEST(ISA_SUITE(Pool), HalfTypes) {
   check_kind<shape, float, float16_t>(sizes);  // small integers are exact
 }
 
-TEST(ISA_SUITE(Pool), NanIsTheLargestAndPaddingNever) {
+TEST(ISA_SUITE(Pool), LargeWindows) {
+  check<Axes{9, 9, 9}, Axes{1, 1, 1}>(4, {10, 11, 12}, {4, 4, 4}, {4, 4, 4});
+  check<Axes{5, 4, 7}, Axes{1, 1, 1}>(lanes + 1, {6, 9, 11}, {2, 1, 3}, {2, 2, 0});
+  check<Axes{7, 3, 5}, Axes{2, 3, 2}>(2, {13, 11, 14}, {3, 1, 2}, {3, 0, 4}, true);
+  check<Axes{1, 13, 13}, Axes{1, 1, 1}>(3, {2, 9, 8}, {0, 6, 6}, {0, 6, 6});
+  check<Axes{1, 1, 15}, Axes{1, 1, 2}>(3, {2, 3, 40}, {0, 0, 7}, {0, 0, 7});
+  check<Axes{6, 1, 1}, Axes{1, 1, 1}>(3, {17, 2, 3}, {0, 0, 0}, {0, 0, 0});
+  check<Axes{4, 5, 3}, Axes{1, 1, 1}, Axes{2, 3, 4}>(3, {11, 15, 17}, {2, 6, 3}, {1, 5, 4});
+  check<Axes{3, 4, 5}, Axes{4, 3, 2}, Axes{2, 2, 3}>(3, {15, 17, 29}, {2, 3, 1}, {2, 0, 6}, true);
+}
+
+// Windows along one axis, of many lengths and at every place of a block of the running folds.
+template <Axes kernel, Axes stride>
+void check_axis(const Axes& input, const Axes& begin, const Axes& end) {
+  constexpr PoolShape maximum{PoolKind::maximum, kernel, stride}, average{PoolKind::average, kernel, stride};
+  const PoolSizes sizes = pool_sizes(maximum, 1, input, begin, end);
+  check_kind_by<maximum, float, float, true>(sizes);
+  check_kind_by<average, float, float, true>(sizes);
+}
+template <int64_t... kernels>
+void check_lengths(std::integer_sequence<int64_t, kernels...>) {
+  (check_axis<Axes{kernels + 1, 1, 1}, Axes{1, 1, 1}>({23, 1, 2}, {kernels, 0, 0}, {0, 0, 0}), ...);
+  (check_axis<Axes{1, kernels + 1, 1}, Axes{1, 2, 1}>({1, 23, 2}, {0, 0, 0}, {0, kernels, 0}), ...);
+  (check_axis<Axes{1, 1, kernels + 1}, Axes{1, 1, 3}>({1, 2, 23}, {0, 0, kernels / 2}, {0, 0, kernels / 2}), ...);
+}
+TEST(ISA_SUITE(Pool), ManyLengthsOfAWindow) { check_lengths(std::make_integer_sequence<int64_t, 11>()); }
+
+// The tiles of a separable pool, along each axis.
+TEST(ISA_SUITE(Pool), TilesOfLargeWindows) {
+  constexpr PoolShape shape{PoolKind::maximum, {3, 5, 3}};
+  const PoolSizes deep = pool_sizes(shape, 1, {25, 21, 5}, {1, 2, 1}, {1, 2, 1});
+  const PoolSizes wide = pool_sizes(shape, 1, {3, 9, 151}, {1, 2, 1}, {1, 2, 1});
+  constexpr PoolShape tall{PoolKind::average, {64, 2, 1}};
+  const PoolSizes high = pool_sizes(tall, 1, {65, 33, 65}, {0, 0, 0}, {0, 0, 0});
+  EXPECT_EQ(separable_pool_geometry(shape, deep, lanes).tile, (Axes{7, 11, 5}));
+  EXPECT_EQ(separable_pool_geometry(shape, wide, lanes).tile, (Axes{3, 9, 51}));
+  EXPECT_LT(separable_pool_geometry(tall, high, lanes).tile.h, 32);
+  check_kind<shape>(deep);
+  check_kind<shape>(wide);
+  check_kind<tall>(high);
+}
+
+TEST(ISA_SUITE(Pool), SeparableWherePaid) {
+  using enum PoolKind;
+  EXPECT_TRUE(is_separable({maximum, {9, 9, 9}}));
+  EXPECT_TRUE(is_separable({maximum, {5, 5, 5}, {2, 2, 2}}));
+  EXPECT_FALSE(is_separable({maximum, {3, 3, 3}, {2, 2, 2}}));
+  EXPECT_FALSE(is_separable({maximum, {2, 2, 2}, {2, 2, 2}}));
+  EXPECT_FALSE(is_separable({average, {32, 32, 32}, {32, 32, 32}}));
+  EXPECT_FALSE(is_separable({average, {INT64_MAX, INT64_MAX, 1}}));
+  EXPECT_EQ(separable_folds({maximum, {9, 9, 9}}), 1 + 4 + 3 + 3);
+}
+
+template <bool is_separable>
+void check_nan() {
   constexpr PoolShape shape{PoolKind::maximum, {1, 1, 3}, {1, 1, 1}};
   const PoolSizes sizes{1, 1, {1, 1, 8}, {1, 1, 8}, {0, 0, 1}, {0, 0, 1}};
   PlainTensor input(1, 1, sizes.input);
   input.values = {-3.0f, -2.0f, std::numeric_limits<float>::quiet_NaN(), 4.0f, 1.0f, -infinity, -infinity, -infinity};
   BlockedTensor<float> blocked(1, 1, sizes.input), output(1, 1, sizes.output);
   blocked.fill_from(input);
-  run_tasks_backwards<Pool<shape, float, float, NoEpilogue>>(
+  run_tasks_backwards<typename KernelOf<shape, float, float, NoEpilogue, is_separable>::Type>(
       {blocked.data(), output.data(), sizes, blocked.view, output.view}, NoEpilogue{});
   auto at = [&](int64_t w) { return output.data()[output.offset(0, 0, 0, 0, w)]; };
   EXPECT_EQ(at(0), -2.0f);
@@ -182,9 +254,33 @@ TEST(ISA_SUITE(Pool), NanIsTheLargestAndPaddingNever) {
   EXPECT_EQ(at(6), -infinity);
   EXPECT_EQ(at(7), -infinity);
 }
+TEST(ISA_SUITE(Pool), NanIsTheLargestAndPaddingNever) {
+  check_nan<false>();
+  check_nan<true>();
+}
+
+// An infinity or a NaN stays in the windows that have it, and those have it as the definition says.
+template <PoolKind kind>
+void check_not_finite() {
+  constexpr PoolShape shape{kind, {3, 4, 5}};
+  const PoolSizes sizes = pool_sizes(shape, 3, {9, 10, 11}, {1, 2, 2}, {1, 1, 2});
+  PlainTensor input(sizes.batch, sizes.channels, sizes.input);
+  fill_with_nan_and_infinity(input.values, 1);
+  BlockedTensor<float> blocked(sizes.batch, sizes.channels, sizes.input), output(2, sizes.channels, sizes.output);
+  blocked.fill_from(input);
+  run_tasks_backwards<SeparablePool<shape, float, float, NoEpilogue>>(
+      {blocked.data(), output.data(), sizes, blocked.view, output.view}, NoEpilogue{});
+  output.expect_equal(reference_pool(shape, sizes, input), 0x1p-20);
+}
+TEST(ISA_SUITE(Pool), NotFiniteInLargeWindows) {
+  check_not_finite<PoolKind::maximum>();
+  check_not_finite<PoolKind::average>();
+  check_not_finite<PoolKind::average_with_padding>();
+}
 
 TEST(ISA_SUITE(Pool), NothingToDo) {
   EXPECT_EQ(pool_geometry({1, 3, {4, 4, 4}, {0, 4, 4}, {}, {}}, lanes).work.tasks, 0);
+  EXPECT_EQ(separable_pool_geometry({}, {1, 3, {4, 4, 4}, {0, 4, 4}, {}, {}}, lanes).work.tasks, 0);
   EXPECT_EQ(pool_geometry({1, 0, {4, 4, 4}, {4, 4, 4}, {}, {}}, lanes).work.tasks, 0);
 }
 

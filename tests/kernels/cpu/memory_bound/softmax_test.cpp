@@ -78,7 +78,23 @@ TEST(ISA_SUITE(RowSoftmax), ManyTasksAndLongRows) {
   check<false>(2, columns, few_units + columns / (detail::softmax_sets * lanes) * 0x1p-24);
 }
 
+TEST(ISA_SUITE(RowSoftmax), ShortRowsAreTheSameInWhateverCompany) {
+  for (const int64_t columns : {int64_t{1}, int64_t{3}, int64_t{lanes - 1}, int64_t{lanes}})
+    for (const int64_t rows : {int64_t{lanes - 1}, int64_t{lanes}, int64_t{3 * lanes + 5}, 20'000 / columns}) {
+      check<false>(rows, columns, few_units);
+      check<true>(rows, columns, 4 * 0x1p-24, few_units);
+      const std::vector<float> values = normals(rows * columns), all = softmax<false>(values, rows, columns);
+      for (const int64_t row : {int64_t{0}, rows / 2, rows - 1}) {
+        const auto begin = row * columns, end = begin + columns;
+        EXPECT_EQ(softmax<false>({values.begin() + begin, values.begin() + end}, 1, columns),
+                  std::vector<float>(all.begin() + begin, all.begin() + end));
+      }
+    }
+}
+
 TEST(ISA_SUITE(RowSoftmax), HalfTypes) {
+  check<false, float16_t>(2 * lanes + 1, 5, 0x1p-11, 0x1p-25);
+  check<true, bfloat16_t>(2 * lanes + 1, 5, 0x1p-8);
   check<false, float16_t>(5, 2 * lanes + 3, 0x1p-11, 0x1p-25);
   check<false, bfloat16_t>(5, 2 * lanes + 3, 0x1p-8);
   check<true, float16_t>(5, 2 * lanes + 3, 0x1p-11);
@@ -98,9 +114,9 @@ TEST(ISA_SUITE(RowSoftmax), RowsThatAreNotFiniteGiveNanAndLeaveOthersAlone) {
   for (size_t i = 3; i < result.size(); ++i) EXPECT_TRUE(std::isnan(result[i])) << i;
 }
 
-TEST(ISA_SUITE(RowSoftmax), RowsOfAPartOfATensor) {
-  // [2, 3, columns] inside [2, 5, columns + 4], to rows in another order.
-  constexpr int64_t columns = lanes + 3, row = columns + 4;
+// [2, 3, columns] inside [2, 5, columns + 4], to rows in another order.
+void check_rows_of_a_part(int64_t columns) {
+  const int64_t row = columns + 4;
   const std::vector<float> whole = normals(2 * 5 * row);
   std::vector<float> output(2 * 3 * columns), part;
   const SoftmaxArguments<float, float> arguments{whole.data(),
@@ -116,6 +132,11 @@ TEST(ISA_SUITE(RowSoftmax), RowsOfAPartOfATensor) {
   const std::vector<double> expected = reference(part, columns, false);
   for (size_t i = 0; i < output.size(); ++i)
     ASSERT_NEAR(static_cast<double>(output[i]), expected[i], few_units * expected[i]) << i;
+}
+
+TEST(ISA_SUITE(RowSoftmax), RowsOfAPartOfATensor) {
+  check_rows_of_a_part(lanes + 3);
+  check_rows_of_a_part(lanes - 3);
 }
 
 TEST(ISA_SUITE(RowSoftmax), NothingToDo) {

@@ -24,8 +24,8 @@ TEST(Compare, NamesTheWorstElement) {
   EXPECT_EQ(result.different, 2);
   EXPECT_EQ(result.worst, (std::vector<int64_t>{0, 3}));
   EXPECT_EQ(describe("output 'y'", result),
-            "output 'y': 2 of 4 elements differ; worst at [0, 3]: 4, expected 3 (largest difference 1, relative 0.333, "
-            "largest magnitude 3)");
+            "output 'y': 2 of 4 elements differ; worst at [0, 3]: 4, expected 3 (largest difference 1, 0.333 of "
+            "the largest magnitude 3)");
 }
 
 TEST(Compare, AddsBothTolerances) {
@@ -43,6 +43,14 @@ TEST(Compare, NeverTakesNotANumberAsEqualUnlessAsked) {
   }
   for (auto [a, b] : {std::pair{nan, 1.f}, {1.f, nan}, {inf, -inf}, {inf, 1.f}, {1.f, inf}, {nan, inf}})
     EXPECT_FALSE(compare(reals({a}), reals({b}), {infinity, infinity}, true).equal) << a << " " << b;
+}
+
+TEST(Compare, CountsWhatIsNotANumberInBoth) {
+  const Comparison result = compare(reals({1, NAN, NAN}), reals({1, NAN, 2}), {0, 0}, true);
+  EXPECT_EQ(result.nan_in_both, 1);
+  EXPECT_EQ(result.different, 1);
+  EXPECT_EQ(describe("t", compare(reals({4, NAN}), reals({4, NAN}), {0, 0}, true)),
+            "t: equal (largest difference 0, 0 of the largest magnitude 4, 1 NaN in both)");
 }
 
 TEST(Compare, TellsLargeIntegersApart) {
@@ -93,11 +101,17 @@ TEST(Statistics, NoticeDriftAndNoise) {
 
 TEST(Trace, SummarizesFiniteElements) {
   TensorSummary summary = summarize_tensor(reals({1, NAN, -3, INFINITY, -INFINITY, 5}));
-  EXPECT_EQ(summary.minimum, -3);
-  EXPECT_EQ(summary.maximum, 5);
-  EXPECT_EQ(summary.mean, 1);
+  ASSERT_TRUE(summary.range.has_value());
+  EXPECT_EQ(summary.range->minimum, -3);
+  EXPECT_EQ(summary.range->maximum, 5);
+  EXPECT_EQ(summary.range->mean, 1);
   EXPECT_EQ(summary.nan, 1);
   EXPECT_EQ(summary.infinite, 2);
+}
+
+TEST(Trace, HasNoRangeIfNothingIsFinite) {
+  for (const Tensor& tensor : {reals({NAN, NAN}), reals({INFINITY}), reals({})})
+    EXPECT_FALSE(summarize_tensor(tensor).range.has_value());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""What nodes read from outside of their subgraphs, and nodes with less in these, for onnxc.reduction."""
+"""What nodes read from outside of their subgraphs, and nodes with less in these, for onnxc.graphs.reduction."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence

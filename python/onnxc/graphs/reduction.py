@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from onnxc import reference
-from onnxc.subgraphs import names_read, nodes_of_branch, with_names, with_smaller_subgraph
+from onnxc.graphs.subgraphs import names_read, nodes_of_branch, with_names, with_smaller_subgraph
 
 Array = NDArray[Any]
 Feeds = dict[str, Array]

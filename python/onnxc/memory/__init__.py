@@ -1,0 +1,1 @@
+"""Tensors of other libraries, on the host and on a GPU."""

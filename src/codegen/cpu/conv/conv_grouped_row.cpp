@@ -1,0 +1,65 @@
+// Convolutions and transposed convolutions in groups of few outputs (conv_grouped.h): NCHWc to NCHWc. Groups that the
+// depthwise kernel takes are left to it.
+#include "codegen/cpu/call/kernel_rows.h"
+#include "codegen/cpu/conv/convolution_call.h"
+#include "kernels/cpu/conv/conv_depthwise_geometry.h"
+#include "kernels/cpu/conv/conv_grouped_packing.h"
+
+namespace onnxc {
+namespace {
+
+using kernels::ConvShape;
+
+// Fraction of the peak that the multiply-adds reach; in vector multiply-adds, for each block that a column is gathered
+// from, and the same where a loop goes over more than three of them; for each vector of the output. Measured on Zen 5.
+constexpr double share = 0.95, block_cost = 0.85, looped_block_cost = 1.8, output_cost = 6.0;
+// Columns for each output: a tile of 16 with a kernel of three taps reads 18.
+constexpr double columns_of_output = 1.125;
+
+double gather_cost(const kernels::GroupedPacking& packing) {
+  const ConvShape& shape = packing.shape;
+  const bool is_depthwise = packing.inputs() == 1 && shape.group_output_channels() == 1;
+  if (is_depthwise || shape.group_output_channels() % packing.lanes == 0) return 0.0;
+  const int64_t blocks = packing.most_sources();
+  return as_real(blocks) * (blocks <= 3 ? block_cost : looped_block_cost);
+}
+
+double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
+  const ConvShape& shape = problem.shape();
+  const kernels::GroupedPacking packing{shape, machine.lanes()};
+  // Of a transposed convolution an output reads one in so many taps.
+  const auto taps = [&](int64_t kernel, int64_t stride) {
+    return problem.is_transposed() ? as_real(kernel) / as_real(stride) : as_real(kernel);
+  };
+  const double rows = taps(shape.kernel.d, shape.stride.d) * taps(shape.kernel.h, shape.stride.h);
+  const double columns =
+      columns_of_output * as_real(problem.is_transposed() ? 1 : kernels::smaller(shape.stride.w, shape.kernel.w));
+  const double row = taps(shape.kernel.w, shape.stride.w) / share + columns * gather_cost(packing);
+  return as_real(problem.output.product() * packing.blocks()) * (rows * as_real(packing.inputs()) * row + output_cost);
+}
+
+}  // namespace
+
+void offer_conv_grouped(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
+  if (!problem.convolution || !kernels::grouped_supports(problem.convolution->shape(), machine.lanes())) return;
+  const ConvShape& shape = problem.convolution->shape();
+  const bool is_transposed = problem.convolution->is_transposed();
+  if (!is_transposed && kernels::depthwise_supports(shape, machine.lanes())) return;
+  offers.push_back(
+      {.kernel = "conv_grouped",
+       .reads = LayoutDemand::blocks,
+       .gives = LayoutDemand::blocks,
+       .cost = cost_of(*problem.convolution, machine),
+       .lower = [problem, is_transposed, lanes = machine.lanes()](LoweringContext& context) {
+         const KernelConvolution& convolution = problem.convolution->convolution;
+         ConvolutionTemplate chosen{is_transposed ? "conv_grouped transposed" : "conv_grouped",
+                                    "kernels/cpu/conv/conv_grouped.h", "GroupedConvolution",
+                                    is_transposed ? ", true" : ", false"};
+         lower_convolution(
+             *problem.node, convolution, std::move(chosen), lanes, blocked_input(*problem.node, lanes),
+             as_tensor(pack_grouped_weights(convolution.shape, lanes, is_transposed, weights_of(*problem.node))),
+             context);
+       }});
+}
+
+}  // namespace onnxc

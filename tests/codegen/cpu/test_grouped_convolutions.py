@@ -1,0 +1,208 @@
+"""Convolutions in groups of any width: what --report says that each became, and values beside onnxruntime's.
+
+No convolution with constant weights is left to loops on a CPU, whatever its type, rank and groups. That the kernels
+compute what the definition means is tested in tests/kernels/cpu.
+"""
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests import onnxc_commands
+from tests.onnxruntime_sessions import open_session
+
+CASES = [
+    # groups, inputs and outputs of each
+    *((2, width, width) for width in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 32, 40, 63, 64)),
+    *((5, width, 2 * width) for width in (1, 2, 3, 7, 8, 12, 16, 20)),
+    *((5, 2 * width, width) for width in (1, 2, 3, 7, 8, 12, 16, 20)),
+    (3, 3, 5), (3, 1, 3), (3, 5, 3), (3, 17, 1), (3, 1, 17), (3, 33, 20), (3, 16, 24), (3, 24, 16),
+    (64, 2, 4), (32, 4, 4), (32, 8, 8), (64, 1, 1), (19, 1, 1), (40, 1, 4),
+]  # fmt: skip
+FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+NAMES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
+
+
+def constant(name: str, values: np.ndarray, dtype: int) -> onnx.TensorProto:
+    if dtype == TensorProto.BFLOAT16:
+        return helper.make_tensor(name, dtype, values.shape, values.astype(np.float32).ravel())
+    return numpy_helper.from_array(values.astype(helper.tensor_dtype_to_np_dtype(dtype)), name)
+
+
+class ManyConvolutions:
+    """A model in which each case is a node with an input and an output of its own."""
+
+    def __init__(self, opset: int = 22) -> None:
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.nodes: list[onnx.NodeProto] = []
+        self.opset = opset
+
+    def add_input(self, dtype: int, channels: int, extents: tuple[int | str, ...]) -> str:
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, dtype, [1, channels, *extents]))
+        return name
+
+    def add_constant(self, values: np.ndarray, dtype: int) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(constant(name, values, dtype))
+        return name
+
+    def add(self, operator: str, inputs: list[str], is_output: bool = True, **attributes: Any) -> str:
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [name], name, **attributes))
+        if is_output:
+            self.outputs.append(helper.make_empty_tensor_value_info(name))
+        return name
+
+    def save(self, path: Path) -> Path:
+        graph = helper.make_graph(self.nodes, "groups", self.inputs, self.outputs, self.constants)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10), path)
+        return path
+
+
+def weights(case: tuple[int, int, int], rank: int, is_transposed: bool) -> np.ndarray:
+    groups, inputs, outputs = case
+    shape = (groups * inputs, outputs) if is_transposed else (groups * outputs, inputs)
+    return np.random.default_rng(sum(case)).integers(-9, 10, (*shape, *[3] * rank)).astype(np.float32)
+
+
+def geometry(rank: int, is_transposed: bool) -> dict[str, Any]:
+    return {"pads": [1] * (2 * rank), "strides": [2 if is_transposed else 1] * rank}
+
+
+def add_floats(
+    model: ManyConvolutions,
+    case: tuple[int, int, int],
+    rank: int,
+    is_transposed: bool,
+    dtype: int,
+    is_output: bool = True,
+) -> str:
+    groups, inputs, _ = case
+    # Known and free sizes, in turns.
+    extents: tuple[int | str, ...] = (6,) * rank if rank == 3 else tuple(f"n{axis}" for axis in range(rank))
+    x = model.add_input(dtype, groups * inputs, extents)
+    w = model.add_constant(weights(case, rank, is_transposed), dtype)
+    operator = "ConvTranspose" if is_transposed else "Conv"
+    return model.add(operator, [x, w], is_output, group=groups, **geometry(rank, is_transposed))
+
+
+def add_bytes(model: ManyConvolutions, case: tuple[int, int, int], rank: int, form: str) -> None:
+    groups, inputs, _ = case
+    x = model.add_input(TensorProto.UINT8, groups * inputs, (6,) * rank)
+    is_transposed = form == "QDQ transposed"
+    w = model.add_constant(weights(case, rank, is_transposed), TensorProto.INT8)
+    scale, zero = (
+        model.add_constant(np.array(0.5), TensorProto.FLOAT),
+        model.add_constant(np.array(3), TensorProto.UINT8),
+    )
+    no_zero = model.add_constant(np.array(0), TensorProto.INT8)
+    options = {"group": groups, **geometry(rank, is_transposed)}
+    if form == "ConvInteger":
+        model.add("ConvInteger", [x, w, zero], **options)
+    elif form == "QLinearConv":
+        model.add("QLinearConv", [x, scale, zero, w, scale, no_zero, scale, zero], **options)
+    else:
+        numbers = model.add("DequantizeLinear", [x, scale, zero], is_output=False)
+        of_weights = model.add("DequantizeLinear", [w, scale, no_zero], is_output=False)
+        operator = "ConvTranspose" if is_transposed else "Conv"
+        result = model.add(operator, [numbers, of_weights], is_output=False, **options)
+        model.add("QuantizeLinear", [result, scale, zero])
+
+
+def fates(path: Path, march: str) -> Iterator[tuple[str, str]]:
+    """Of each convolution: "kernel" or "loops", and which."""
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(path), "--report", "--json", "--march", march]
+    for node in json.loads(onnxc_commands.execute(command).stdout)["nodes"]:
+        if "Conv" in node["op_type"]:
+            yield node["became"], node["description"]
+
+
+def convolutions_called(path: Path, march: str) -> int:
+    """How many steps of the program are kernels of convolutions."""
+    program = path.with_suffix(".ir")
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(path), "--emit", "ir", "-o", str(program)]
+    onnxc_commands.execute([*command, "--march", march, "-q"])
+    return sum(line.startswith("kernel conv") for line in program.read_text().splitlines())
+
+
+def expect_kernels(model: ManyConvolutions, path: Path) -> None:
+    model.save(path)
+    for march in ("x86-64-v3", "x86-64-v4"):
+        assert convolutions_called(path, march) == len(CASES), march
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=NAMES.get)
+@pytest.mark.parametrize("is_transposed", [False, True], ids=["plain", "transposed"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_no_convolution_of_floats_is_loops(tmp_path: Path, rank: int, is_transposed: bool, dtype: int) -> None:
+    model = ManyConvolutions()
+    for case in CASES:
+        add_floats(model, case, rank, is_transposed, dtype)
+    expect_kernels(model, tmp_path / "floats.onnx")
+    for march in ("x86-64-v3", "x86-64-v4"):
+        found = list(fates(tmp_path / "floats.onnx", march))
+        assert len(found) == len(CASES)
+        assert [description for became, description in found if became == "loops"] == [], march
+
+
+@pytest.mark.parametrize("form", ["ConvInteger", "QLinearConv", "QDQ", "QDQ transposed"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_no_convolution_of_bytes_is_loops(tmp_path: Path, rank: int, form: str) -> None:
+    model = ManyConvolutions()
+    for case in CASES:
+        add_bytes(model, case, rank, form)
+    expect_kernels(model, tmp_path / "bytes.onnx")
+
+
+def kernels_of(path: Path) -> list[str]:
+    return [description.split()[0] for _, description in fates(path, "x86-64-v4")]
+
+
+def test_two_groups_of_24_and_two_transposed_of_12_have_kernels(tmp_path: Path) -> None:
+    """Both ran as loops, for 10 to 38 times onnxruntime's time."""
+    plain, transposed = ManyConvolutions(), ManyConvolutions()
+    add_floats(plain, (2, 24, 24), 3, False, TensorProto.FLOAT)
+    add_floats(transposed, (2, 12, 12), 3, True, TensorProto.FLOAT)
+    assert kernels_of(plain.save(tmp_path / "plain.onnx")) == ["conv_direct"]
+    assert kernels_of(transposed.save(tmp_path / "transposed.onnx"))[0] in ("conv_transpose", "conv_grouped")
+
+
+def values(model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(7)
+    result = {}
+    for value in model.graph.input:
+        shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        result[value.name] = random.integers(0, 9, shape).astype(dtype)
+    return result
+
+
+@pytest.mark.parametrize("march", ["x86-64-v3", "native"])
+def test_compiled_groups_give_the_values_of_onnxruntime(tmp_path: Path, march: str) -> None:
+    """A kernel of each kind, with what follows it: whole numbers, so that every sum is exact."""
+    model = ManyConvolutions(20)
+    for case, is_transposed in itertools.product([(2, 24, 24), (4, 3, 5), (3, 1, 2)], [False, True]):
+        sums = add_floats(model, case, 3, is_transposed, TensorProto.FLOAT, is_output=False)
+        shift = model.add_constant(np.arange(case[0] * case[2]).reshape(-1, 1, 1, 1), TensorProto.FLOAT)
+        added = model.add("Add", [sums, shift], is_output=False)
+        model.add("Relu", [added])
+    for case in [(2, 24, 24), (4, 3, 5)]:
+        add_bytes(model, case, 3, "ConvInteger")
+    path = model.save(tmp_path / "model.onnx")
+    inputs = values(onnx.load(path))
+    shared_object = onnxc_commands.compile_model(path, tmp_path / "model.so", "--march", march)
+    session = open_session(path)
+    names = [output.name for output in session.get_outputs()]
+    got = onnxc_commands.run_arrays(shared_object, inputs, names, tmp_path)
+    for name, expected in zip(names, session.run(None, inputs), strict=True):
+        np.testing.assert_array_equal(got[name], expected, err_msg=name)

@@ -1,0 +1,80 @@
+"""The kernel that folds the statistics of a normalisation's parts, broken on purpose: as test_mutations.py does it."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.gfx942sim.test_mutations import (
+    WRONG_RESULT,
+    Change,
+    Model,
+    Mutation,
+    check_found,
+    check_unchanged,
+    make_model,
+)
+from tests.test_install import device_libraries
+
+pytestmark = pytest.mark.usefixtures("commands")
+
+CHUNKS = "memory_bound/normalized_chunks.h"
+STORED = "    float* const values = folded + number * part_values;\n"
+
+MUTATIONS = [
+    Mutation(
+        "a part left out of each fold",
+        [Change(": begin + length;", ": begin + length - 1;", CHUNKS)],
+        WRONG_RESULT,
+    ),
+    Mutation(
+        "two folds stored over each other",
+        [Change(STORED, STORED.replace("number *", "number / 2 *"), CHUNKS)],
+        "without a release and an acquire",
+    ),
+    Mutation(
+        "elements of a fold not stored",
+        [Change("    values[3 * R::lanes] = moments.elements;\n", "", CHUNKS)],
+        WRONG_RESULT,
+    ),
+    Mutation(
+        "folded where the parts lie",
+        [Change("arguments.partial + parts * partial_values * R::lanes +", "arguments.partial +", CHUNKS)],
+        "without a release and an acquire",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """Of 16 channels with common statistics each has 64 rows of 100 and 64 of 92, in either order, so that whole folds
+    have one of them: all of it is exact."""
+    random = np.random.default_rng(0)
+    signs = np.ones((1, 16, 128, 128), np.float32)
+    signs[:, :, 64:] = -1
+    signs *= random.choice([-1, 1], 16).reshape(16, 1, 1)
+    scale, shift = random.integers(1, 5, 16).astype(np.float32), random.integers(-9, 10, 16).astype(np.float32)
+    constants = {"w": np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1), "scale": scale, "shift": shift}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["x", "w"], ["c"]),
+            helper.make_node("GroupNormalization", ["c", "scale", "shift"], ["y"], epsilon=0.0, num_groups=1),
+        ],
+        "folds",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, signs.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, signs.shape)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    expected = {"y": signs * scale.reshape(-1, 1, 1) + shift.reshape(-1, 1, 1)}
+    model = make_model(tmp_path_factory.mktemp("folds"), graph, {"x": signs * 4 + 96}, ["y"], expected, 21)
+    assert "fold_moments<" in model.source
+    model.options += device_libraries(model.folder / "source.device.hip").split()
+    return model
+
+
+def test_unchanged_kernels_pass(model: Model) -> None:
+    check_unchanged(model)
+
+
+@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
+def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
+    check_found(model, mutation)

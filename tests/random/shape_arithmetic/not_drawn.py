@@ -1,0 +1,180 @@
+"""Which nodes are not drawn, and why: ONNX does not say what they give, or onnxruntime is known to differ from it."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from tests.models.tensor_files import Array
+
+LARGEST_INTEGER = 30_000  # so that products of two stay within int32
+LARGEST_FLOAT = 1e6
+LARGEST_TENSOR = 2_000  # elements
+LARGEST_SIZE = 60  # of what an operator makes a size of
+
+Inputs = Sequence[Array]
+
+
+@dataclass(frozen=True)
+class Rule:
+    reason: str
+    operators: Collection[str]
+    applies: Callable[[onnx.NodeProto, Inputs], bool]
+
+
+def wide(array: Array) -> Array:
+    return array.astype(np.float64)
+
+
+def is_integer(array: Array) -> bool:
+    return array.dtype.kind in "iu"
+
+
+def attribute(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
+    return next((each for each in node.attribute if each.name == name), None)
+
+
+# ----------------------------------------------------------------------------------------- what ONNX does not determine
+
+
+def divides_by_zero(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return is_integer(inputs[1]) and bool((inputs[1] == 0).any())
+
+
+def shifts_too_far(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return bool((inputs[1] >= 8 * inputs[1].dtype.itemsize).any())
+
+
+def leaves_the_integers(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    if not any(is_integer(each) for each in inputs):
+        return False
+    base, exponent = (float(np.abs(wide(each)).max(initial=0)) for each in inputs)
+    return bool((wide(inputs[1]) < 0).any()) or not min(max(2, base), 2**32) ** min(exponent, 31) <= 2**31
+
+
+def overflows_as_product(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return bool(np.prod(np.minimum(np.abs(wide(inputs[0])) + 1, 2**31)) > 2**30)
+
+
+def does_not_fit_type(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    to = inputs[1].dtype if node.op_type == "CastLike" else helper.tensor_dtype_to_np_dtype(node.attribute[0].i)
+    if inputs[0].dtype.kind != "f" or to.kind not in "iu":
+        return False
+    numbers, limits = np.trunc(wide(inputs[0])), np.iinfo(to)
+    return not bool(((numbers >= limits.min) & (numbers <= limits.max)).all())
+
+
+def names_axis_twice(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    """Or one that the tensor does not have."""
+    axes, rank = [int(axis) for axis in inputs[1].reshape(-1)] if len(inputs) > 1 else [], inputs[0].ndim
+    return not all(-rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) < len(axes)
+
+
+def lacks_number_of_parts(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return len(inputs) == 1 and attribute(node, "num_outputs") is None
+
+
+def is_long(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    if not all(each.size == 1 for each in inputs):
+        return True
+    start, limit, delta = (float(each.reshape(-1)[0]) for each in inputs)
+    return not (delta and (limit - start) / delta <= LARGEST_SIZE)
+
+
+def makes_large_size(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    sizes = [wide(each) for each in (inputs[1:] if len(inputs) > 1 else inputs) if is_integer(each)]
+    if any(np.abs(each).max(initial=0) > LARGEST_SIZE for each in sizes):
+        return True
+    data = max(each.size for each in inputs) if node.op_type == "Tile" else 1
+    return bool(data * np.prod([float(np.prod(np.maximum(each, 1))) for each in sizes]) > 4 * LARGEST_TENSOR)
+
+
+# --------------------------------------------------------------------------------------- where onnxruntime is not ONNX
+
+
+def has_window_beyond_tensor(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    given = attribute(node, "kernel_shape")
+    sizes = list(given.ints) if given is not None else list(inputs[1].shape[2:])
+    return any(size > extent for size, extent in zip(sizes, inputs[0].shape[2:], strict=False))
+
+
+def has_equal_numbers(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    given = attribute(node, "axes")
+    axes = tuple(given.ints) if given is not None else (0, 2, 3)
+    return any(axis >= inputs[0].ndim for axis in axes) or bool((wide(inputs[0]).std(axes) <= 1e-3).any())
+
+
+def has_larger_slope(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    try:
+        return np.broadcast_shapes(inputs[0].shape, inputs[1].shape) != inputs[0].shape
+    except ValueError:
+        return True
+
+
+def has_other_rank(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return any(each.ndim != rank for each, rank in zip(inputs, RANKS[node.op_type], strict=False) if rank is not None)
+
+
+# Of each input, if ONNX asks for one.
+RANKS: dict[str, Sequence[int | None]] = {
+    "BlackmanWindow": (0,), "Compress": (None, 1), "DFT": (None, 0, 0), "GroupNormalization": (None, 1, 1),
+    "HammingWindow": (0,), "HannWindow": (0,), "STFT": (None, 0),
+}  # fmt: skip
+REDUCTIONS = [
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum", "ReduceSumSquare",
+]  # fmt: skip
+# Those whose kernels have no case for an empty tensor.
+FOLDS = [
+    *REDUCTIONS, "ArgMax", "ArgMin", "AveragePool", "BitShift", "CumSum", "DFT", "Det", "DynamicQuantizeLinear",
+    "Einsum", "Gemm", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization", "Hardmax",
+    "InstanceNormalization", "LRN", "LayerNormalization", "LogSoftmax", "LpNormalization", "LpPool", "MatMul",
+    "MaxPool", "Mean", "MeanVarianceNormalization", "QuantizeLinear", "RMSNormalization", "STFT", "Softmax", "TopK",
+    "Unique",
+]  # fmt: skip
+MAKES_SIZES = [
+    "AffineGrid", "BlackmanWindow", "CenterCropPad", "ConstantOfShape", "Expand", "HammingWindow", "HannWindow", "Loop",
+    "OneHot", "Pad", "Resize", "Tile", "DFT", "STFT",
+]  # fmt: skip
+
+RULES = [
+    Rule("training mode, whose result is a matter of chance", ["Dropout"],
+         lambda node, inputs: len(inputs) > 1 and inputs[-1].dtype == bool and bool(inputs[-1].any())),
+    Rule("an integer divided by 0", ["Div", "Mod"], divides_by_zero),
+    Rule("a shift by as many bits as there are", ["BitShift"], shifts_too_far),
+    Rule("a power that the integers do not hold", ["Pow"], leaves_the_integers),
+    Rule("a product that the integers do not hold", ["ReduceProd"], overflows_as_product),
+    Rule("a float that the integer type does not hold", ["Cast", "CastLike"], does_not_fit_type),
+    Rule("an axis that is named twice, or one of a scalar: onnxruntime takes both", [*REDUCTIONS, "Squeeze"],
+         names_axis_twice),
+    Rule("nothing says into how many parts", ["Split"], lacks_number_of_parts),
+    Rule("indices of no axis", ["GatherND", "ScatterND"],
+         lambda node, inputs: inputs[1].ndim == 0 or inputs[1].shape[-1] == 0),
+    Rule("a long range", ["Range"], is_long),
+    Rule("a large tensor", MAKES_SIZES, makes_large_size),
+    Rule("onnxruntime's result of an empty tensor does not have ONNX's shape", FOLDS,
+         lambda node, inputs: inputs[0].size == 0),
+    Rule("a window larger than its tensor: ONNX rounds the size down, onnxruntime to zero",
+         ["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"], has_window_beyond_tensor),
+    Rule("numbers that are equal have no normal form; onnxruntime gives NaN", ["MeanVarianceNormalization"],
+         has_equal_numbers),
+    Rule("a scale of 0 by ONNX; onnxruntime's is 1", ["DynamicQuantizeLinear"],
+         lambda node, inputs: not inputs[0].any()),
+    Rule("a slope that has axes which its tensor lacks: onnxruntime broadcasts both", ["PRelu"],
+         has_larger_slope),
+    Rule("onnxruntime sums exponentials in integers, ONNX in floats", ["ReduceLogSumExp"],
+         lambda node, inputs: is_integer(inputs[0])),
+    Rule("a list of no axes, which onnxruntime takes for no list", ["Squeeze"],
+         lambda node, inputs: len(inputs) > 1 and inputs[1].size == 0),
+    Rule("a rank that ONNX does not allow, and onnxruntime does", list(RANKS), has_other_rank),
+    Rule("scales of another number than channels, which onnxruntime does not compare",
+         ["GroupNormalization", "InstanceNormalization"],
+         lambda node, inputs: inputs[1].shape != inputs[0].shape[1:2]),
+]  # fmt: skip
+
+
+def reason_against(node: onnx.NodeProto, inputs: Inputs) -> str | None:
+    """Why a node is not drawn."""
+    return next((rule.reason for rule in RULES if node.op_type in rule.operators and rule.applies(node, inputs)), None)

@@ -1,0 +1,147 @@
+"""What random shape arithmetic may draw, and what its judge sees."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.models.tensor_files import Array
+from tests.random.drawing import RUNS
+from tests.random.shape_arithmetic.builder import INTEGER, ShapeDrawing
+from tests.random.shape_arithmetic.evaluation import Unfit, Value
+from tests.random.shape_arithmetic.graphs import FREE, Drawn, random_arithmetic
+from tests.random.shape_arithmetic.judge import Results, difference, faults
+
+FLOAT = np.dtype(np.float32)
+
+
+def drawing(*numbers: float) -> tuple[ShapeDrawing, str]:
+    """With a constant of these numbers."""
+    made = ShapeDrawing(0, 20)
+    return made, made.constant(np.array(numbers, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("operators", "is_exact"),
+    [
+        (["Sqrt"], True),
+        (["Neg", "Floor", "Abs"], True),
+        (["Exp"], False),
+        (["Sqrt", "Sin", "Neg"], False),
+    ],
+)
+def test_operations_that_are_rounded_correctly_are_exact(operators: list[str], is_exact: bool) -> None:
+    made, name = drawing(4, 9, 2)
+    for operator in operators:
+        name = made.apply(operator, [name]).name
+    assert made.known[name].is_exact == is_exact
+
+
+def test_an_integer_that_a_rounding_decides_is_not_drawn() -> None:
+    """The logarithm of an exponential may lie on either side of the integer; that of 3.5 does not."""
+    made, name = drawing(3)
+    back = made.apply("Log", [made.apply("Exp", [name]).name])
+    with pytest.raises(Unfit, match="not determined"):
+        made.as_type(back, INTEGER)
+    made, name = drawing(3.5)
+    back = made.apply("Log", [made.apply("Exp", [name]).name])
+    assert made.as_type(back, INTEGER).arrays[0] == 3
+
+
+@pytest.mark.parametrize(("operator", "number"), [("Floor", 2), ("Ceil", 2), ("Round", 2.5)])
+def test_so_is_a_jump_between_floats(operator: str, number: float) -> None:
+    made, name = drawing(number)
+    back = made.apply("Exp", [made.apply("Log", [name]).name])
+    with pytest.raises(Unfit, match="not determined"):
+        made.apply(operator, [back.name])
+
+
+def test_a_product_that_a_sum_may_be_fused_with_has_an_error() -> None:
+    made, name = drawing(7)
+    product = made.apply("Mul", [name, made.constant(np.array(1.1, np.float32))])
+    assert product.is_exact
+    assert not made.apply("Add", [product.name, name]).is_exact
+    integers = made.apply("Mul", [name, made.constant(np.array(3, np.float32))])
+    assert made.apply("Add", [integers.name, name]).is_exact
+
+
+@pytest.mark.parametrize(
+    ("operator", "numbers", "other"),
+    [
+        ("Div", np.array([4, 2]), np.array([2, 0])),
+        ("Pow", np.array([9]), np.array([40])),
+        ("Mod", np.array([1]), np.array([0])),
+    ],
+)
+def test_what_integers_do_not_hold_is_not_drawn(operator: str, numbers: Array, other: Array) -> None:
+    made = ShapeDrawing(0, 20)
+    with pytest.raises(Unfit):
+        made.apply(operator, [made.constant(numbers), made.constant(other)])
+
+
+def value(array: Array, error: float | None = None) -> Value:
+    errors = None if error is None else (np.full(array.shape, error),) * RUNS
+    return Value("y", (array,) * RUNS, errors)
+
+
+@pytest.mark.parametrize(
+    ("output", "found", "differs"),
+    [
+        (value(np.array([3, 4])), np.array([3, 4]), False),
+        (value(np.array([3, 4])), np.array([3, 5]), True),
+        (value(np.array([3, 4])), np.array([3, 4], np.int32), True),
+        (value(np.array([3, 4])), np.array([[3, 4]]), True),
+        (value(np.array([1.5])), np.array([1.5 + 1e-12]), True),
+        (value(np.array([1.5]), 1e-6), np.array([1.5 + 1e-6]), False),
+        (value(np.array([1.5]), 1e-6), np.array([1.5 + 3e-6]), True),
+        (value(np.array([np.nan, np.inf])), np.array([np.nan, np.inf]), False),
+        (value(np.array([np.nan, 1.0]), 1e-6), np.array([0.0, 1.0]), True),
+    ],
+)
+def test_results_differ_beyond_their_error(output: Value, found: Array, differs: bool) -> None:
+    assert (difference(output, found, output.arrays[0], 0) is not None) == differs
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Drawn:
+    return random_arithmetic(5, 20)
+
+
+def results(drawn: Drawn, *runs: int) -> Results:
+    return {run: dict(drawn.expected[run]) for run in runs}
+
+
+def changed(array: Array) -> Array:
+    return np.concatenate([array.reshape(-1), array.reshape(-1)[:1]])
+
+
+def test_right_results_have_no_fault(drawn: Drawn) -> None:
+    assert faults(drawn, {FREE: results(drawn, 0, 1, 2), 1: results(drawn, 1)}) == []
+
+
+def test_a_wrong_form_is_named_as_wrong_and_as_different_from_the_other(drawn: Drawn) -> None:
+    name = drawn.graph.outputs[0].name
+    known = results(drawn, 1)
+    known[1][name] = changed(known[1][name])
+    found = faults(drawn, {FREE: results(drawn, 0, 1, 2), 1: known})
+    assert len(found) == 2
+    assert found[0].startswith(f"known, run 1 at run 1, {name}")
+    assert found[1].startswith(f"known and free differ: known, run 1 at run 1, {name}")
+
+
+def test_forms_that_differ_are_seen_whatever_is_expected(drawn: Drawn) -> None:
+    """Were onnxruntime wrong as the one form is, the other form would tell."""
+    name = drawn.graph.outputs[0].name
+    known, expected = results(drawn, 1), tuple(dict(each) for each in drawn.expected)
+    known[1][name] = expected[1][name] = changed(known[1][name])
+    found = faults(replace(drawn, expected=expected), {FREE: results(drawn, 0, 1, 2), 1: known})
+    assert any(each.startswith("known and free differ") for each in found)
+
+
+def test_a_refusal_is_a_fault_unless_it_is_a_limit(drawn: Drawn) -> None:
+    right = results(drawn, 1)
+    assert faults(drawn, {FREE: "does not compile, exit code 3: no", 1: right}) == [
+        "free: does not compile, exit code 3: no"
+    ]
+    limit = "does not compile, exit code 1: how many values it has must be known when the model is compiled"
+    assert faults(drawn, {FREE: limit, 1: right}) == []

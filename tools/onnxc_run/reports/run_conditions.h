@@ -1,0 +1,32 @@
+// Under which conditions figures were measured: without them two figures cannot be compared.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onnxc_run/reports/json.h"
+#include "onnxc_run/session.h"
+
+namespace onnxc {
+
+struct RunConditions {
+  std::map<std::string, std::vector<int64_t>> inputs;  // the dims of each, by name
+  int threads = 0;
+  std::string precision;  // of --precision, such as "float32"
+
+  bool operator==(const RunConditions&) const = default;
+  // "x 1x1x64x64x64, t 1"
+  std::string inputs_text() const;
+  // "x 1x1x64x64x64; 2 threads; bfloat16"
+  std::string text() const;
+};
+
+RunConditions conditions_of(const Session& session, const std::vector<Tensor>& inputs);
+
+// Adds the fields "inputs", "threads" and "precision".
+void add_conditions(Json& json, const RunConditions& conditions);
+// Reads them; Json::exception where they are missing.
+RunConditions read_conditions(const Json& json);
+
+}  // namespace onnxc

@@ -93,7 +93,7 @@ def try_arithmetic(group: int) -> bool:
             print(f"group {group} ended with signal {-code}", flush=True)
             for seed in seeds_of(group):
                 drawn = random_arithmetic(seed, opset_of(group))
-                if outcome(partial(sizes.wrong_of, [drawn], group, folder)) < 0:
+                if outcome(partial(sizes.verdict_of, [drawn], group, folder)) < 0:
                     print(f"graph {seed} does: {sizes.keep(drawn)}", flush=True)
     return code == 0
 

@@ -1,15 +1,18 @@
 """What random shape arithmetic may draw, and what its judge sees."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.models.tensor_files import Array
 from tests.random.drawing import RUNS
+from tests.random.shape_arithmetic import judge as judge_module
 from tests.random.shape_arithmetic.builder import INTEGER, ShapeDrawing
 from tests.random.shape_arithmetic.evaluation import Unfit, Value
-from tests.random.shape_arithmetic.graphs import FREE, Drawn, random_arithmetic
+from tests.random.shape_arithmetic.graphs import FREE, Drawn, Form, random_arithmetic
 from tests.random.shape_arithmetic.judge import Results, difference, faults
 
 FLOAT = np.dtype(np.float32)
@@ -145,3 +148,32 @@ def test_a_refusal_is_a_fault_unless_it_is_a_limit(drawn: Drawn) -> None:
     ]
     limit = "does not compile, exit code 1: how many values it has must be known when the model is compiled"
     assert faults(drawn, {FREE: limit, 1: right}) == []
+
+
+def drawn_as(prefix: str, drawn: Drawn) -> Drawn:
+    return replace(drawn, graph=replace(drawn.graph, prefix=prefix))
+
+
+def test_a_refusal_divides_a_group(drawn: Drawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The graphs that it names are tried alone, and what names none is halved; others are judged by their results."""
+    group = [drawn_as(f"g{number}_", drawn) for number in range(8)]
+    tried = []
+
+    def results_of(part: Sequence[Drawn], form: Form, options: Sequence[str], folder: Path) -> Results:
+        names = [each.graph.prefix for each in part]
+        tried.append(names)
+        if "g2_" in names:
+            raise judge_module.Refused(
+                "does not compile, exit code 1: node 'g2_n3': the last dim of the indices must be "
+                "known when the model is compiled"
+            )
+        if "g5_" in names:
+            raise judge_module.Refused("does not compile, exit code 3: internal error")
+        return results(drawn, 0, 1, 2)
+
+    monkeypatch.setattr(judge_module, "results_of", results_of)
+    verdict = judge_module.judge(group, (FREE,), (), tmp_path)
+    assert tried[1] == ["g2_"]
+    assert tried[2] == [f"g{number}_" for number in (0, 1, 3, 4, 5, 6, 7)]
+    assert verdict.limited == ["g2_"]
+    assert verdict.wrong == {"g5_": ["free: does not compile, exit code 3: internal error"]}

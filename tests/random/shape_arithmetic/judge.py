@@ -7,6 +7,7 @@ differ by what their roundings explain (evaluation.py).
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -157,12 +158,23 @@ def limit_of(refusal: str) -> str | None:
     return next((reason for pattern, reason in LIMITS.items() if re.search(pattern, refusal)), None)
 
 
-def judge(drawn: Sequence[Drawn], forms: Sequence[Form], options: Sequence[str], folder: Path) -> dict[str, list[str]]:
-    """For each graph that is wrong in some form, by its prefix, what is. The free form is one of them."""
+@dataclass(frozen=True)
+class Verdict:
+    """By the graphs' prefixes: what is wrong in some form, and which of the others a documented limit stops."""
+
+    wrong: dict[str, list[str]]
+    limited: list[str]
+
+
+def judge(drawn: Sequence[Drawn], forms: Sequence[Form], options: Sequence[str], folder: Path) -> Verdict:
+    """The free form is one of the forms."""
     of_forms = {form: results_of_each(drawn, form, options, folder) for form in forms}
-    wrong = {}
+    verdict = Verdict({}, [])
     for each in drawn:
-        found = faults(each, {form: of_graphs[each.graph.prefix] for form, of_graphs in of_forms.items()})
+        results = {form: of_graphs[each.graph.prefix] for form, of_graphs in of_forms.items()}
+        found = faults(each, results)
         if found:
-            wrong[each.graph.prefix] = found
-    return wrong
+            verdict.wrong[each.graph.prefix] = found
+        elif any(isinstance(of_form, str) for of_form in results.values()):
+            verdict.limited.append(each.graph.prefix)
+    return verdict

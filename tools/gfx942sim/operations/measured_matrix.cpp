@@ -12,8 +12,8 @@
 namespace gfx942sim {
 namespace {
 
-constexpr int factor_bits = 10;                  // behind the point of a factor
-constexpr int product_bits = 24, sum_bits = 31;  // behind the point of the largest product; of the sum
+constexpr int factor_bits = 10;                  // after the point of a factor
+constexpr int product_bits = 24, sum_bits = 31;  // after the point of the largest product; of the sum
 constexpr int exponent_of_zero = -999;
 constexpr int least_float_exponent = -126;
 
@@ -55,8 +55,10 @@ float rounded_sum(const FixedSum& products, float addend, bool drops_small_adden
   return static_cast<float>(std::ldexp(static_cast<double>(shifted_down(sum, cut)), unit + cut));
 }
 
-// A sum with an infinity or NaN in it.
-float special_sum(double sum) { return std::isnan(sum) ? std::bit_cast<float>(0x7fffffffU) : static_cast<float>(sum); }
+FixedSum sum_of(const FixedSum& a, const FixedSum& b) {
+  const int exponent = std::max(a.exponent, b.exponent);
+  return {shifted_down(a.units, exponent - a.exponent) + shifted_down(b.units, exponent - b.exponent), exponent};
+}
 
 }  // namespace
 
@@ -86,48 +88,61 @@ void MeasuredProduct::add_row(float* sums, int block, int row) const {
     add_group(sums, first + k * shape_.size + row, first + k * shape_.size, depth);
 }
 
-void MeasuredProduct::add_group(float* sums, int first_a, int first_b, int depth) const {
-  const int size = shape_.size, halves = groups_.is_in_halves ? 2 : 1;
-  // Of each column: products of 20 bits behind the point, the largest exponents of the halves, and a sum that is not a
-  // finite number only where one of its terms is none.
+// The products of a group, k by k: in units of 2^(exponent - 20), and the largest exponents of the halves, or of all.
+struct MeasuredProduct::Terms {
   int32_t products[deepest_group][most_columns], exponents[deepest_group][most_columns];
-  int32_t largest[2][most_columns], units[2][most_columns] = {};
-  float specials[most_columns];
-  std::fill_n(&largest[0][0], 2 * most_columns, exponent_of_zero);
-  for (int j = 0; j < size; ++j) specials[j] = sums[j] * 0.0F;
+  int32_t largest[2][most_columns];
+  float specials[most_columns];  // zero where every term of the sum is a finite number
+
+  // Cut to 24 bits after the point of the largest, and added.
+  void add(int32_t (&units)[2][most_columns], int depth, int halves, int size) const {
+    for (int k = 0; k < depth; ++k)
+      for (int j = 0; j < size; ++j) {
+        const int32_t places = std::min(largest[k % halves][j] - exponents[k][j], 31);
+        const int32_t magnitude = std::abs(products[k][j]) << (product_bits - 2 * factor_bits) >> places;
+        units[k % halves][j] += products[k][j] < 0 ? -magnitude : magnitude;
+      }
+  }
+};
+
+void MeasuredProduct::multiply(Terms& terms, int first_a, int first_b, int depth, int halves) const {
+  const int size = shape_.size;
+  std::fill_n(&terms.largest[0][0], 2 * most_columns, exponent_of_zero);
   for (int k = 0; k < depth; ++k) {
     const int at = first_a + k * size;
     const int32_t significand = a_.significands[at], exponent = a_.exponents[at];
     const float value = a_.values[at];
+    int32_t* const largest = terms.largest[k % halves];
     for (int j = 0; j < size; ++j) {
       const int from = first_b + k * size + j;
-      products[k][j] = significand * b_.significands[from];
-      exponents[k][j] = products[k][j] == 0 ? exponent_of_zero : exponent + b_.exponents[from];
-      largest[k % halves][j] = std::max(largest[k % halves][j], exponents[k][j]);
-      specials[j] += value * b_.values[from] * 0.0F;
+      const int32_t product = significand * b_.significands[from];
+      terms.products[k][j] = product;
+      terms.exponents[k][j] = product == 0 ? exponent_of_zero : exponent + b_.exponents[from];
+      largest[j] = std::max(largest[j], terms.exponents[k][j]);
+      terms.specials[j] += value * b_.values[from] * 0.0F;
     }
   }
-  for (int k = 0; k < depth; ++k)
-    for (int j = 0; j < size; ++j) {
-      const int32_t places = std::min(largest[k % halves][j] - exponents[k][j], 31);
-      const int32_t magnitude = std::abs(products[k][j]) << (product_bits - 2 * factor_bits) >> places;
-      units[k % halves][j] += products[k][j] < 0 ? -magnitude : magnitude;
-    }
+}
+
+// With an infinity or NaN among what is added.
+float MeasuredProduct::special_sum(float addend, int first_a, int first_b, int depth) const {
+  double sum = addend;
+  for (int k = 0; k < depth; ++k) sum += a_.values[first_a + k * shape_.size] * b_.values[first_b + k * shape_.size];
+  return std::isnan(sum) ? std::bit_cast<float>(0x7fffffffU) : static_cast<float>(sum);
+}
+
+void MeasuredProduct::add_group(float* sums, int first_a, int first_b, int depth) const {
+  const int size = shape_.size, halves = groups_.is_in_halves ? 2 : 1;
+  Terms terms;
+  for (int j = 0; j < size; ++j) terms.specials[j] = sums[j] * 0.0F;
+  multiply(terms, first_a, first_b, depth, halves);
+  int32_t units[2][most_columns] = {};
+  terms.add(units, depth, halves, size);
   for (int j = 0; j < size; ++j) {
-    if (specials[j] != 0) {
-      double sum = sums[j];
-      for (int k = 0; k < depth; ++k) sum += a_.values[first_a + k * size] * b_.values[first_b + k * size + j];
-      sums[j] = special_sum(sum);
-      continue;
-    }
-    FixedSum sum{units[0][j], largest[0][j]};
-    if (halves == 2) {
-      const FixedSum odd{units[1][j], largest[1][j]};
-      const int exponent = std::max(sum.exponent, odd.exponent);
-      sum = {shifted_down(sum.units, exponent - sum.exponent) + shifted_down(odd.units, exponent - odd.exponent),
-             exponent};
-    }
-    sums[j] = rounded_sum(sum, sums[j], halves == 2);
+    const FixedSum first{units[0][j], terms.largest[0][j]}, second{units[1][j], terms.largest[1][j]};
+    sums[j] = terms.specials[j] != 0
+                  ? special_sum(sums[j], first_a, first_b + j, depth)
+                  : rounded_sum(halves == 2 ? sum_of(first, second) : first, sums[j], groups_.is_in_halves);
   }
 }
 

@@ -1,8 +1,8 @@
 // Sums of products of 8, 10 and 16 bits as the matrix unit of an MI300X makes them: the model of MMA-Sim (Microsoft,
 // arXiv 2511.10909; its authors' package is PyPI's mmasim), which they validated bit for bit on that GPU.
 //
-// Products of a group of successive k are added in fixed point: each is cut to 24 bits behind the point of the largest,
-// towards zero. The addend joins them behind, both cut towards minus infinity, and the sum is rounded to float once.
+// Products of a group of successive k are added in fixed point: each is cut to 24 bits after the point of the largest,
+// towards zero. Then the addend joins them, both cut towards minus infinity, and the sum is rounded to float once.
 // Groups follow one another. Sums of float32, float64 and integers are the chains that matrix.cpp has by default.
 #pragma once
 
@@ -47,6 +47,9 @@ class MeasuredProduct {
     std::array<int32_t, most_factors> significands, exponents;  // value = significand * 2^(exponent - 10)
     Factors(const float* of, MeasuredFormat format, int count);
   };
+  struct Terms;
+  void multiply(Terms& terms, int first_a, int first_b, int depth, int halves) const;
+  float special_sum(float addend, int first_a, int first_b, int depth) const;
   void add_group(float* sums, int first_a, int first_b, int depth) const;
 
   Shape shape_;

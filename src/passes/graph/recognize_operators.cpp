@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numbers>
 
 #include "ops/algebra/einsum_spec.h"
 #include "ops/network/normalization_spec.h"
@@ -175,6 +176,37 @@ void recognize_matrix_product(Graph& graph, Node* einsum) {
   graph.replace_uses(output, arranged(graph, result, labels, spec.output, einsum));
 }
 
+// What a node of two operands, in either order (a Div takes it second), has beside a constant of one element that is
+// this number in its type; null for any other node.
+Value* operand_beside(const Node* node, std::string_view type, double number) {
+  if (!is_operator(node, type)) return nullptr;
+  const auto is_number = [&](const Value& value) {
+    return value.constant && value.constant->size() == 1 && is_floating(value.dtype) &&
+           value.constant->as_double() == float_tensor(value.dtype, {}, {number}).as_double();
+  };
+  if (is_number(*node->inputs[1])) return node->inputs[0];
+  return type != "Div" && is_number(*node->inputs[0]) ? node->inputs[1] : nullptr;
+}
+
+void recognize_gelu(Graph& graph, Node* erf) {
+  const Node* scaled = erf->inputs[0]->producer;
+  Value* x = operand_beside(scaled, "Div", std::numbers::sqrt2);
+  if (x == nullptr) x = operand_beside(scaled, "Mul", 1 / std::numbers::sqrt2);
+  const Node* sum = only_user(graph, *erf->outputs[0]);
+  if (x == nullptr || operand_beside(sum, "Add", 1) != erf->outputs[0]) return;
+  const Node* product = only_user(graph, *sum->outputs[0]);
+  if (!is_operator(product, "Mul")) return;
+  Value* factor = product->inputs[product->inputs[0] == sum->outputs[0] ? 1 : 0];
+  if (factor == x) {
+    const Node* half = only_user(graph, *product->outputs[0]);
+    if (operand_beside(half, "Mul", 0.5) != product->outputs[0]) return;
+    product = half;
+  } else if (operand_beside(factor->producer, "Mul", 0.5) != x) {
+    return;
+  }
+  if (same_shape(*x, *product->outputs[0])) replace(graph, erf, "Gelu", 20, {x}, {}, product->outputs[0]);
+}
+
 }  // namespace
 
 void recognize_operators(Graph& graph) {
@@ -182,6 +214,7 @@ void recognize_operators(Graph& graph) {
     if (is_operator(node.get(), "InstanceNormalization")) recognize_group_normalization(graph, node.get());
     if (is_operator(node.get(), "Add")) recognize_add_of_view(graph, node.get());
     if (is_operator(node.get(), "Einsum")) recognize_matrix_product(graph, node.get());
+    if (is_operator(node.get(), "Erf")) recognize_gelu(graph, node.get());
     if (is_operator(node.get(), "ReduceMean")) recognize_global_average_pool(graph, node.get());
   }
   graph.erase_unused();

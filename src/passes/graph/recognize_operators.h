@@ -16,6 +16,9 @@ namespace onnxc {
 // of each input whose axes stand in another order. For one axis of rows, one of columns and one that is summed, whose
 // extents, and the batch's, are known to be equal in both inputs.
 //
+// Before: x * (1 + Erf(x / sqrt(2))) * 0.5, with the half at the end or at x. After: Gelu, which has no division and is
+// one reader of x, so that a kernel's epilogue takes it.
+//
 // Before: ReduceMean over all spatial axes, which are kept as 1. After: GlobalAveragePool.
 void recognize_operators(Graph& graph);
 

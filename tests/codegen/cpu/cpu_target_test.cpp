@@ -99,7 +99,7 @@ TEST(CpuTarget, LargeWindowsAreFoldedAxisByAxis) {
     EXPECT_THAT(pool(nine, "uint8"), testing::Contains(testing::StartsWith("pool_separable maximum 9x9x9")));
     EXPECT_THAT(pool("MaxPool <kernel_shape = [5, 5, 5]>"), is("pool_separable maximum 5x5x5 stride 1x1x1"));
     EXPECT_THAT(pool("AveragePool <kernel_shape = [5, 5, 5]>"), is("pool_separable average 5x5x5 stride 1x1x1"));
-    EXPECT_THAT(pool("MaxPool <kernel_shape = [3, 3, 3], strides = [2, 2, 2]>"), is("pool maximum 3x3x3"));
+    EXPECT_THAT(pool("MaxPool <kernel_shape = [3, 3, 3], strides = [2, 2, 2]>"), ElementsAre("max_pool"));
   }
 }
 

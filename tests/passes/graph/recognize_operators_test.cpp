@@ -109,6 +109,32 @@ output %y
 )");
 }
 
+// As PyTorch's exporters write it; the half may stand at x, and each factor on either side.
+TEST(RecognizeOperators, AnErrorFunctionWithItsFactorsIsGelu) {
+  const std::string after = R"(input %x: float32[2, 3, 5]
+%y: float32[2, 3, 5] = Gelu(%x)
+output %y
+)";
+  EXPECT_EQ(recognized(R"((float[2, 3, 5] x) => (y)
+      <float root = {1.41421354}, float one = {1}, float half = {0.5}> {
+    scaled = Div(x, root)
+    e = Erf(scaled)
+    sum = Add(e, one)
+    product = Mul(x, sum)
+    y = Mul(product, half)
+  })"),
+            after);
+  EXPECT_EQ(recognized(R"((float[2, 3, 5] x) => (y)
+      <float[1] root = {0.707106769}, float[1] one = {1}, float half = {0.5}> {
+    scaled = Mul(root, x)
+    e = Erf(scaled)
+    sum = Add(one, e)
+    halved = Mul(half, x)
+    y = Mul(sum, halved)
+  })"),
+            after);
+}
+
 struct Case {
   const char* name;
   const char* before;
@@ -149,6 +175,46 @@ const Case kept[] = {
       viewed = Reshape(x, view)
       masked = Add(viewed, mask)
       y = ReduceSum <keepdims = 0> (masked, axes)
+    })"},
+    {"AnErrorFunctionOfAnotherScale", R"((float[2, 3] x) => (y)
+        <float root = {1.4142}, float one = {1}, float half = {0.5}> {
+      scaled = Div(x, root)
+      e = Erf(scaled)
+      sum = Add(e, one)
+      product = Mul(x, sum)
+      y = Mul(product, half)
+    })"},
+    {"ARootOverAValue", R"((float[2, 3] x) => (y) <float root = {1.41421354}, float one = {1}, float half = {0.5}> {
+      scaled = Div(root, x)
+      e = Erf(scaled)
+      sum = Add(e, one)
+      product = Mul(x, sum)
+      y = Mul(product, half)
+    })"},
+    {"AnErrorFunctionThatIsUsedElsewhere", R"((float[2, 3] x) => (y, e)
+        <float root = {1.41421354}, float one = {1}, float half = {0.5}> {
+      scaled = Div(x, root)
+      e = Erf(scaled)
+      sum = Add(e, one)
+      product = Mul(x, sum)
+      y = Mul(product, half)
+    })"},
+    {"AnErrorFunctionTimesAnotherValue", R"((float[2, 3] x) => (y)
+        <float root = {1.41421354}, float one = {1}, float half = {0.5}> {
+      scaled = Div(x, root)
+      e = Erf(scaled)
+      sum = Add(e, one)
+      z = Neg(x)
+      product = Mul(z, sum)
+      y = Mul(product, half)
+    })"},
+    {"AGeluOfMoreAxes", R"((float[2, 3] x) => (y)
+        <float[1, 1, 1] root = {1.41421354}, float one = {1}, float half = {0.5}> {
+      scaled = Div(x, root)
+      e = Erf(scaled)
+      sum = Add(e, one)
+      product = Mul(x, sum)
+      y = Mul(product, half)
     })"},
     {"AMeanThatDropsItsAxes",
      "(float[2, 6, 3, 5] x) => (y) <int64[2] axes = {2, 3}> { y = ReduceMean <keepdims = 0> (x, axes) }"},

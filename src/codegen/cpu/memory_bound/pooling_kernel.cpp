@@ -25,6 +25,12 @@ const char* name_of(PoolKind kind) {
   internal_error("a kind of pool");
 }
 
+kernels::PoolShape shape_of(PoolKind kind, const ConvSpec& window) {
+  const std::array<WindowAxis, 3> axes = three_axes(window.axes);
+  return {kind, gather(axes, &WindowAxis::kernel), gather(axes, &WindowAxis::stride),
+          gather(axes, &WindowAxis::dilation)};
+}
+
 class PoolSpec : public CpuKernelSpec {
  public:
   PoolSpec(PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
@@ -77,10 +83,7 @@ class PoolSpec : public CpuKernelSpec {
 
   PoolKind kind() const { return kind_; }
   bool is_of_bytes() const { return is_of_bytes_; }
-  kernels::PoolShape shape() const {
-    return {kind_, gather(axes_, &WindowAxis::kernel), gather(axes_, &WindowAxis::stride),
-            gather(axes_, &WindowAxis::dilation)};
-  }
+  kernels::PoolShape shape() const { return shape_of(kind_, window_); }
   bool is_separable() const { return kernels::is_separable(shape()); }
   const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
@@ -107,12 +110,21 @@ bool is_maximum_of_bytes(const Node& node) {
          is_within_rank(*node.inputs[0]);
 }
 
+// Whether a pool of rows is worth copies to blocks and back. Loops fold a tap a cycle, one channel after another.
+bool is_worth_blocks(const ConvSpec& window, const kernels::PoolShape& shape, int64_t lanes) {
+  constexpr int64_t cycles_of_a_fold = 4, cycles_of_copies = 16;  // of a vector, measured
+  if (!kernels::is_separable(shape)) return false;
+  const int64_t channels = window.input_channels.constant().value_or(1);
+  return channels * shape.kernel.product() >
+         kernels::divide_up(channels, lanes) * (cycles_of_a_fold * kernels::separable_folds(shape) + cycles_of_copies);
+}
+
 void lower_pool(const Node& node, int lanes, LoweringContext& context) {
   const NodeReader reader(node);
   const Value& output = *node.outputs[0];
   KernelCall call;
-  call.inputs = {context.buffer(*node.inputs[0])};
   const Layout layout = Layout::channel_blocked(output.shape->size(), lanes);
+  call.inputs = {context.buffer_as(*node.inputs[0], layout, node.origin)};
   call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout, is_maximum_of_bytes(node));
   call.epilogue = plain_epilogue(output, call.spec->accumulator());
   context.emit_kernel(std::move(call), output, layout, node.origin);
@@ -126,11 +138,13 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   if (!is_operator(&node, "MaxPool") && !is_operator(&node, "AveragePool")) return;
   const bool gives_indices = node.outputs.size() > 1 && node.outputs[1] != nullptr;
   if (gives_indices || !(is_on_kernel_type(node) || is_maximum_of_bytes(node))) return;
+  const NodeReader reader(node);
+  const ConvSpec window = resolve_pool(reader);
   offers.push_back(
       {.kernel = "pool",
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
-       .needs_blocks = true,
+       .needs_blocks = !is_worth_blocks(window, shape_of(kind_of(reader), window), machine.lanes()),
        .lower = [&node, lanes = machine.lanes()](LoweringContext& context) { lower_pool(node, lanes, context); }});
 }
 

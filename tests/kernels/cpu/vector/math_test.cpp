@@ -46,6 +46,16 @@ TEST(ISA_SUITE(Math), Logarithm) { CHECK_ALL_EXPONENTS(logarithm, std::log, 1.0)
 TEST(ISA_SUITE(Math), HyperbolicTangent) { CHECK_ALL_EXPONENTS(hyperbolic_tangent, std::tanh, 2.0); }
 TEST(ISA_SUITE(Math), ErrorFunction) { CHECK_ALL_EXPONENTS(error_function, std::erf, 1.5); }
 
+// Not almost: what follows may multiply 1 - erf(x) with a large x.
+TEST(ISA_SUITE(Math), ErrorFunctionIsOneFarFromZero) {
+  for (float x = 3.925f; x < 1e38f; x *= 1.01f) {
+    ASSERT_EQ(error_function(x), 1.0f) << x;
+    ASSERT_EQ(error_function(-x), -1.0f) << x;
+  }
+  for (float x = 3.8f; x < 3.925f; x += 0x1p-16f) ASSERT_LE(error_function(x), 1.0f) << x;
+  EXPECT_EQ(error_function(infinity), 1.0f);
+}
+
 TEST(ISA_SUITE(Math), SignedZerosStay) {
   EXPECT_TRUE(std::signbit(hyperbolic_tangent(-0.0f)));
   EXPECT_TRUE(std::signbit(error_function(-0.0f)));

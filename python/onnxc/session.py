@@ -221,7 +221,8 @@ class InferenceSession(LikeOnnxruntime):
     ) -> dict[str, Any]:
         """All outputs by name, from tensors of any library that has DLPack: numpy, PyTorch, CuPy.
 
-        inputs: on the host or on the session's GPU; none is copied where its elements are dense and row-major.
+        inputs: on the host or on the session's GPU; none is copied if its elements are dense and row-major, but for
+            those of a GPU that do not begin at a multiple of 16 bytes.
         outputs: tensors or arrays that the outputs of these names are written to; each of the others becomes a new
             onnxc.Tensor, on the device of the session. torch.from_dlpack(tensor) and tensor.numpy() take it.
         stream: of the GPU, to run in: a hipStream_t as a number, or a stream of PyTorch or CuPy; HIP's default stream

@@ -22,7 +22,7 @@ from tests.random.shape_arithmetic.graphs import FREE, Drawn, Form, build_model,
 # An error is what onnxruntime's result may be off by; onnxc's may be as much on the other side.
 BOTH_SIDES = 2
 
-# What onnxc refuses, as its documentation says. A graph that is refused so with free dims is tried with known ones.
+# What onnxc refuses, as docs/shapes.md says: a rank that only a run knows, and what is like it.
 LIMITS = {
     r"how many values it has must be known when the model is compiled": "a tensor whose rank only a run knows",
     r"the kernel's size must be known when the model is compiled": "a kernel without a size",

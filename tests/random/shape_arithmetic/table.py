@@ -61,12 +61,12 @@ class Table(ShapeDrawing):
         return self.draw_of(schema, value)[0]
 
     def read(self, value: Value) -> Value:
-        """A tensor with as many elements as the result says, in its first few numbers."""
+        """A tensor whose two sizes are the result's first and last number."""
         if value.least_size == 0 or not all(np.isfinite(array.astype(np.float64)).all() for array in value.arrays):
             raise Unfit("no sizes")
         flat = self.apply("Reshape", [self.as_type(value, FLOAT).name, self.ints(-1)])
-        first = self.apply("Slice", [flat.name, self.ints(0), self.ints(3)])
-        least = self.apply("Abs", [first.name])
+        ends = self.apply("Gather", [flat.name, self.ints(0, -1)], axis=0)
+        least = self.apply("Abs", [ends.name])
         most = self.apply("Min", [least.name, self.constant(np.array(LARGEST, np.float32))])
         return self.apply("ConstantOfShape", [self.as_type(most, INTEGER).name])
 

@@ -165,7 +165,10 @@ def test_windows_on_a_gpu(tmp_path: Path) -> None:
         (["--window", "12", "--overlap", "1"], "--overlap 1: expected between 0 and below 1"),
         (["--window", "12", "--overlap", "-0.1"], "--overlap -0.1: expected between 0 and below 1"),
         (["--window", "12", "--overlap", "nan"], "--overlap nan: expected between 0 and below 1"),
-        (["--window", "12", "--step", "0"], "--step 0: expected above 0 and at most 1; half a window is 0.5"),
+        (
+            ["--window", "12", "--preset", "nnunet", "--step", "0"],
+            "--step 0: expected above 0 and at most 1; half a window is 0.5",
+        ),
     ],
 )
 def test_wrong_words(model: Path, tmp_path: Path, words: list[str], text: str) -> None:

@@ -17,6 +17,8 @@
 // transposed) by writing the output.
 #pragma once
 
+#include <bit>
+
 #include "kernels/cpu/conv/conv_grouped_geometry.h"
 #include "kernels/cpu/vector/vector.h"
 
@@ -63,8 +65,12 @@ class GroupedConvolution {
   static constexpr bool is_depthwise = inputs == 1 && shape.group_output_channels() == 1;
   static constexpr bool is_one_group = shape.group_output_channels() % lanes == 0;
 
-  // Outputs of a register tile.
-  static constexpr int64_t most_outputs = target_unit.has_many_registers() ? 16 : 8;
+  // Outputs of a register tile. With several blocks to gather from, what chooses the lanes takes registers as well.
+  static constexpr bool gathers_from_one = is_depthwise || is_one_group || most_sources == 1;
+  static constexpr int64_t most_outputs = target_unit.has_many_registers() ? (most_sources <= 2 ? 16 : 8)
+                                          : gathers_from_one               ? 8
+                                          : most_sources <= 2              ? 4
+                                                                           : 2;
   // Columns that so many taps of one output reach over, and those that a tile reads.
   static constexpr int64_t tap_distance = is_transposed ? -width.input_step() : width.input_step();
   template <int64_t outputs, int64_t taps = width.most_taps()>
@@ -197,7 +203,7 @@ class GroupedConvolution {
 
   // Input number `input` of each lane's group, along a row of the input from `column` on.
   struct Source {
-    vec_mask order;   // the lane that holds it
+    vec_mask order;   // the lane that holds it, plus a multiple of `lanes`
     vec_mask blocks;  // in this block, counted from that of `first`
     const Input* first;
     int64_t block_stride, count, column, width;
@@ -209,9 +215,11 @@ class GroupedConvolution {
       first = line + block * stride + (is_one_group ? channel % lanes : 0);
       count = (row.last_input + input) / lanes + 1 - block;
       if constexpr (!is_depthwise && !is_one_group) {
-        const vec_mask lane_of_input = row.first_inputs + static_cast<int32_t>(input - block * lanes);
-        order = lane_of_input & (lanes - 1);
-        blocks = lane_of_input / lanes;
+        const vec_mask* first_inputs = &row.first_inputs;
+        hide_origin(first_inputs, line);  // else they would be kept, in a register or on the stack
+        const vec_mask lane_of_input = *first_inputs + static_cast<int32_t>(input - block * lanes);
+        order = lane_of_input;  // of which a permutation looks at the lowest bits
+        blocks = lane_of_input >> std::countr_zero(static_cast<unsigned>(lanes));
       }
     }
 

@@ -1,11 +1,13 @@
 #include "passes/graph/use_integer_products.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/algebra/product_spec.h"
 #include "ops/node_reader.h"
 #include "ops/op.h"
 #include "passes/graph/insert_node.h"
+#include "support/checked.h"
 
 namespace onnxc {
 namespace {
@@ -179,6 +181,80 @@ void replace_matrix_product(Graph& graph, Node* product) {
   replace(graph, product, *operands, put, sum);
 }
 
+// Weights less their zero point, summed over the inputs of each output: [output, 1, taps...]. Nothing where a sum over
+// the taps is more than float32 counts exactly.
+std::optional<Tensor> sums_of_weights(const Tensor& weights, const std::vector<int64_t>& zeros) {
+  constexpr int64_t most = int64_t{1} << 24;
+  const std::vector<int64_t> values = weights.as_int64();
+  std::vector<int64_t> dims = weights.dims();
+  const int64_t outputs = dims[0], inputs = std::exchange(dims[1], 1), taps = checked_product(dims) / outputs;
+  std::vector<float> sums;
+  for (int64_t output = 0; output < outputs; ++output) {
+    const int64_t zero = zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(output)];
+    int64_t magnitude = 0;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      int64_t sum = 0;
+      for (int64_t input = 0; input < inputs; ++input)
+        sum += values[static_cast<size_t>((output * inputs + input) * taps + tap)] - zero;
+      magnitude += std::abs(sum);
+      sums.push_back(static_cast<float>(sum));
+    }
+    if (magnitude >= most) return std::nullopt;
+  }
+  return Tensor::of(DType::float32, dims, sums);
+}
+
+// The constant zero points of the weights of a ConvInteger; nothing where a run gives them.
+std::optional<std::vector<int64_t>> zero_points_of_weights(const NodeReader& convolution) {
+  if (!convolution.has_input(3)) return std::vector<int64_t>{0};
+  if (convolution.constant(3) == nullptr) return std::nullopt;
+  return convolution.constant(3)->as_int64();
+}
+
+// The zero point of the input counts where a tap is inside of it: as often as a convolution of ones says.
+void separate_zero_point(Graph& graph, Node* convolution) {
+  const NodeReader reader(*convolution);
+  if (!reader.has_input(2) || reader.constant(2) != nullptr || reader.constant(1) == nullptr) return;
+  const std::optional<std::vector<int64_t>> zeros = zero_points_of_weights(reader);
+  if (!zeros || reader.constant(1)->size() == 0) return;
+  std::optional<Tensor> sums = sums_of_weights(*reader.constant(1), *zeros);
+  if (!sums) return;
+  Value *const x = convolution->inputs[0], *const zero = convolution->inputs[2];
+  Value* const of_weights = convolution->inputs.size() > 3 ? convolution->inputs[3] : nullptr;
+  const Shape &shape = *convolution->outputs[0]->shape, &zero_shape = *zero->shape;
+  const std::string name = convolution->outputs[0]->name;
+  const auto put = [&](std::string_view type, DType dtype, std::vector<Value*> inputs,
+                       std::vector<NamedAttribute> attributes, const Shape& of, std::string_view role) {
+    return insert_node(graph, convolution, type, version, std::move(inputs), std::move(attributes),
+                       fmt::format("{}/{}", name, role), dtype, of);
+  };
+  const auto number = [&](std::string_view role, float value) {
+    return graph.add_constant(fmt::format("{}/{}", name, role), Tensor::of(DType::float32, {}, std::vector{value}));
+  };
+  const auto axis = [&](std::string_view role, int64_t value) {
+    return graph.add_constant(fmt::format("{}/{}", name, role), Tensor::of(DType::int64, {1}, std::vector{value}));
+  };
+  Shape one_channel = *x->shape;
+  one_channel[1] = 1;
+  const NamedAttribute to_float{"to", static_cast<int64_t>(DType::float32)},
+      to_int{"to", static_cast<int64_t>(DType::int32)};
+  Value* const channel =
+      put("Slice", x->dtype, {x, axis("begin", 0), axis("end", 1), axis("axis", 1)}, {}, one_channel, "channel");
+  Value* const numbers = put("Cast", DType::float32, {channel}, {to_float}, one_channel, "numbers");
+  Value* const nothing = put("Mul", DType::float32, {numbers, number("zero", 0)}, {}, one_channel, "nothing");
+  Value* const ones = put("Add", DType::float32, {nothing, number("one", 1)}, {}, one_channel, "ones");
+  std::vector<NamedAttribute> in_one_group = convolution->attributes;
+  std::erase_if(in_one_group, [](const NamedAttribute& attribute) { return attribute.name == "group"; });
+  Value* const weights = graph.add_constant(fmt::format("{}/sums", name), *std::move(sums));
+  Value* const counted = put("Conv", DType::float32, {ones, weights}, in_one_group, shape, "counted");
+  Value* const count = put("Cast", DType::int32, {counted}, {to_int}, shape, "count");
+  Value* const whole_zero = put("Cast", DType::int32, {zero}, {to_int}, zero_shape, "whole_zero");
+  Value* const excess = put("Mul", DType::int32, {count, whole_zero}, {}, shape, "excess");
+  Value* const sum = put("ConvInteger", DType::int32, {x, convolution->inputs[1], nullptr, of_weights},
+                         convolution->attributes, shape, "sum");
+  graph.replace_uses(convolution->outputs[0], put("Sub", DType::int32, {sum, excess}, {}, shape, "difference"));
+}
+
 // The zero point of bytes with one.
 int64_t zero_point_of(const Value* zero_point) {
   return zero_point == nullptr ? 0 : zero_point->constant->as_int64().at(0);
@@ -222,11 +298,14 @@ void use_integer_products(Graph& graph) {
   for (Node* pool : pools) pool_integers(graph, pool);
   std::vector<Node*> products;
   for (const auto& node : graph.nodes())
-    if (is_operator(node.get(), "Conv") || is_matrix_product(*node)) products.push_back(node.get());
+    if (is_operator(node.get(), "Conv") || is_operator(node.get(), "ConvInteger") || is_matrix_product(*node))
+      products.push_back(node.get());
   for (Node* product : products) {
     if (graph.is_output(product->outputs[0])) continue;
     if (is_matrix_product(*product))
       replace_matrix_product(graph, product);
+    else if (is_operator(product, "ConvInteger"))
+      separate_zero_point(graph, product);
     else
       replace_convolution(graph, product);
   }

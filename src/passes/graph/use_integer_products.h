@@ -10,6 +10,8 @@ namespace onnxc {
 // Add(Mul(Cast(ConvInteger(x, w)), x_scale * w_scale), bias), the same number with fewer roundings: the sum of products
 // is exact. MatMul and Gemm become MatMulInteger in the same way; the scales of w are one or one a column. What
 // quantises the result, and activations between, stay as they are and become the kernel's epilogue.
+// ConvInteger(x, w, zero) with a zero point that a run computes becomes ConvInteger(x, w) - zero * Conv(ones, sums of w
+// over the inputs), which is the same: only a constant zero point has a kernel.
 // MaxPool(DequantizeLinear(x)) becomes DequantizeLinear(MaxPool(x)), and a QuantizeLinear behind it that only undoes
 // that is left out.
 //

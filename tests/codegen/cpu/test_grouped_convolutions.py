@@ -27,6 +27,7 @@ CASES = [
     (64, 2, 4), (32, 4, 4), (32, 8, 8), (64, 1, 1), (19, 1, 1), (40, 1, 4),
 ]  # fmt: skip
 FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+DYNAMIC = "ConvInteger with a zero point of the run"
 NAMES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 
 
@@ -49,6 +50,11 @@ class ManyConvolutions:
     def add_input(self, dtype: int, channels: int, extents: tuple[int | str, ...]) -> str:
         name = f"x{len(self.inputs)}"
         self.inputs.append(helper.make_tensor_value_info(name, dtype, [1, channels, *extents]))
+        return name
+
+    def add_scalar(self, dtype: int) -> str:
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, dtype, []))
         return name
 
     def add_constant(self, values: np.ndarray, dtype: int) -> str:
@@ -101,6 +107,11 @@ def add_bytes(model: ManyConvolutions, case: tuple[int, int, int], rank: int, fo
     x = model.add_input(TensorProto.UINT8, groups * inputs, (6,) * rank)
     is_transposed = form == "QDQ transposed"
     w = model.add_constant(weights(case, rank, is_transposed), TensorProto.INT8)
+    if form == DYNAMIC:
+        zero = model.add_scalar(TensorProto.UINT8)
+        sums = model.add("ConvInteger", [x, w, zero], is_output=False, group=groups, **geometry(rank, is_transposed))
+        model.add("Cast", [sums], to=TensorProto.FLOAT)
+        return
     scale, zero = (
         model.add_constant(np.array(0.5), TensorProto.FLOAT),
         model.add_constant(np.array(3), TensorProto.UINT8),
@@ -135,10 +146,10 @@ def convolutions_called(path: Path, march: str) -> int:
     return sum(line.startswith("kernel conv") for line in program.read_text().splitlines())
 
 
-def expect_kernels(model: ManyConvolutions, path: Path) -> None:
+def expect_kernels(model: ManyConvolutions, path: Path, of_each: int = 1) -> None:
     model.save(path)
     for march in ("x86-64-v3", "x86-64-v4"):
-        assert convolutions_called(path, march) == len(CASES), march
+        assert convolutions_called(path, march) == of_each * len(CASES), march
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=NAMES.get)
@@ -155,13 +166,14 @@ def test_no_convolution_of_floats_is_loops(tmp_path: Path, rank: int, is_transpo
         assert [description for became, description in found if became == "loops"] == [], march
 
 
-@pytest.mark.parametrize("form", ["ConvInteger", "QLinearConv", "QDQ", "QDQ transposed"])
+@pytest.mark.parametrize("form", ["ConvInteger", DYNAMIC, "QLinearConv", "QDQ", "QDQ transposed"])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_no_convolution_of_bytes_is_loops(tmp_path: Path, rank: int, form: str) -> None:
     model = ManyConvolutions()
     for case in CASES:
         add_bytes(model, case, rank, form)
-    expect_kernels(model, tmp_path / "bytes.onnx")
+    # What a zero point of the run is multiplied with is a convolution of its own.
+    expect_kernels(model, tmp_path / "bytes.onnx", 2 if form == DYNAMIC else 1)
 
 
 def kernels_of(path: Path) -> list[str]:
@@ -198,6 +210,7 @@ def test_compiled_groups_give_the_values_of_onnxruntime(tmp_path: Path, march: s
         model.add("Relu", [added])
     for case in [(2, 24, 24), (4, 3, 5)]:
         add_bytes(model, case, 3, "ConvInteger")
+        add_bytes(model, case, 3, DYNAMIC)
     path = model.save(tmp_path / "model.onnx")
     inputs = values(onnx.load(path))
     shared_object = onnxc_commands.compile_model(path, tmp_path / "model.so", "--march", march)

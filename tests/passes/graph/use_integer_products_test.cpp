@@ -183,6 +183,23 @@ TEST(UseIntegerProducts, AProductWithFactorsOrWithTransposedActivationsStaysOneO
   EXPECT_THAT(replaced(gemm("10, 3", "<transA = 1>")), Not(HasSubstr("MatMulInteger")));
 }
 
+// What dynamic quantisation gives: padding and groups count, and so does the weights' own zero point.
+TEST(UseIntegerProducts, AZeroPointOfTheRunIsSeparated) {
+  const auto convolution = [](const std::string& inputs, const std::string& zeros) {
+    return "(uint8[2, 4, 6, 7] x) => (y) <int8[6, 2, 3, 3] w = {" + numbers(108, -90, 90) + "}, " + zeros +
+           "> { z = ReduceMax <keepdims = 0> (x) sum = ConvInteger <group = 2, pads = [1, 0, 1, 2], strides = [1, 2]> "
+           "(" +
+           inputs + ") y = Cast <to = 1> (sum) }";
+  };
+  for (const char* zeros : {"int8 zw = {3}", "int8[6] zw = {3, -2, 0, 1, 5, 9}"}) {
+    const std::string separated = replaced(convolution("x, w, z, zw", zeros));
+    EXPECT_THAT(separated, HasSubstr("Sub"));
+    EXPECT_THAT(separated, Not(HasSubstr("ConvInteger(%x, %w, %z")));
+  }
+  EXPECT_THAT(replaced(convolution("x, w, z", "int8 zw = {0}")), HasSubstr("Sub"));
+  EXPECT_THAT(replaced(convolution("x, w, zw", "uint8 zw = {3}")), Not(HasSubstr("Sub")));
+}
+
 TEST(UseIntegerProducts, WhatIsNoInt8AndFewInputChannelsStayAConvolutionOfNumbers) {
   const auto convolution = [](int channels, const std::string& weights, const std::string& options) {
     return fmt::format(R"((uint8[1, {}, 40] q) => (y) <float sx = {{0.5}}, uint8 zx = {{3}}, {}> {{

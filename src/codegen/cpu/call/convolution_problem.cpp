@@ -19,7 +19,7 @@ constexpr int64_t narrowest_row = 8;
 // Fraction of the peak that the multiply-adds reach: measured on AVX-512, large maps, weights in cache.
 constexpr double direct_share = 0.72, stem_share = 0.95;
 // The same in groups, measured on Zen 5: with one block of outputs each multiply-add loads an input.
-constexpr double share_of_one_block = 0.5, share_of_blocks = 0.85;
+constexpr double share_of_one_block = 0.45, share_of_blocks = 0.85;
 constexpr double clear_gain = 0.8;
 // Packed weights of more bytes are a large part of a process's memory.
 constexpr int64_t many_weights = 16 * 1024 * 1024;
@@ -103,13 +103,12 @@ int64_t output_vectors(const ConvShape& shape, int lanes) {
   return shape.groups * kernels::divide_up(shape.group_output_channels(), lanes);
 }
 
-double direct_share_of_groups(const ConvShape& shape, int lanes) {
-  return shape.group_output_channels() <= lanes ? share_of_one_block : share_of_blocks;
-}
-
 double direct_cost(const ConvolutionProblem& problem, const CpuMachine& machine) {
   const ConvShape& shape = problem.shape();
-  if (shape.groups > 1) return cost_without_transform(problem, machine, direct_share_of_groups(shape, machine.lanes()));
+  if (shape.groups > 1) {
+    const bool has_one_block = shape.group_output_channels() <= machine.lanes();
+    return cost_without_transform(problem, machine, has_one_block ? share_of_one_block : share_of_blocks);
+  }
   const bool has_partial_block = shape.group_input_channels() % machine.lanes() != 0;
   return cost_without_transform(problem, machine,
                                 has_partial_block ? machine.convolution.direct_share_of_partial_blocks : direct_share);

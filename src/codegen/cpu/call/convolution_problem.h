@@ -50,9 +50,6 @@ double row_vectors(const ConvolutionProblem& problem, int lanes, int64_t rows);
 // of outputs, filled or not.
 int64_t output_vectors(const kernels::ConvShape& shape, int lanes);
 
-// Fraction of the peak that the multiply-adds of conv_direct.h reach in groups.
-double direct_share_of_groups(const kernels::ConvShape& shape, int lanes);
-
 // A convolution without a transform: conv_direct.h, and conv_stem.h from NCHW.
 double direct_cost(const ConvolutionProblem& problem, const CpuMachine& machine);
 double stem_cost(const ConvolutionProblem& problem, const CpuMachine& machine);

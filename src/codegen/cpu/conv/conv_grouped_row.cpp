@@ -10,18 +10,21 @@ namespace {
 
 using kernels::ConvShape;
 
-// Fraction of the peak that the multiply-adds reach; in vector multiply-adds, for each block that a column is gathered
-// from, and the same where a loop goes over more than three of them; for each vector of the output. Measured on Zen 5.
-constexpr double share = 0.95, block_cost = 0.85, looped_block_cost = 1.8, output_cost = 6.0;
+// Fraction of the peak that the multiply-adds reach; in vector multiply-adds, for a column that one permutation
+// gathers, for each further block that it is gathered from, with masks and without, and for each where a loop goes over
+// them; for each vector of the output. Measured on Zen 5.
+constexpr double share = 0.95, column_cost = 0.85, masked_block_cost = 0.6, blended_block_cost = 1.1;
+constexpr double looped_block_cost = 5.0, output_cost = 6.0;
 // Columns for each output: a tile of 16 with a kernel of three taps reads 18.
 constexpr double columns_of_output = 1.125;
 
-double gather_cost(const kernels::GroupedPacking& packing) {
+double gather_cost(const kernels::GroupedPacking& packing, const CpuMachine& machine) {
   const ConvShape& shape = packing.shape;
   const bool is_depthwise = packing.inputs() == 1 && shape.group_output_channels() == 1;
   if (is_depthwise || shape.group_output_channels() % packing.lanes == 0) return 0.0;
-  const int64_t blocks = packing.most_sources();
-  return as_real(blocks) * (blocks <= 3 ? block_cost : looped_block_cost);
+  const double further = as_real(packing.most_sources() - 1);
+  if (!packing.has_few_sources()) return column_cost + further * looped_block_cost;
+  return column_cost + further * (machine.vectors.has_many_registers() ? masked_block_cost : blended_block_cost);
 }
 
 double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
@@ -34,8 +37,11 @@ double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
   const double rows = taps(shape.kernel.d, shape.stride.d) * taps(shape.kernel.h, shape.stride.h);
   const double columns =
       columns_of_output * as_real(problem.is_transposed() ? 1 : kernels::smaller(shape.stride.w, shape.kernel.w));
-  const double row = taps(shape.kernel.w, shape.stride.w) / share + columns * gather_cost(packing);
-  return as_real(problem.output.product() * packing.blocks()) * (rows * as_real(packing.inputs()) * row + output_cost);
+  const double row = taps(shape.kernel.w, shape.stride.w) / share + columns * gather_cost(packing, machine);
+  // As the rivals do: conv_direct.h counts its weights, conv_transpose.h does not.
+  const double weights = problem.is_transposed() ? 0.0 : as_real(packing.size()) * 4 * machine.convolution.weight_byte;
+  return as_real(problem.output.product() * packing.blocks()) * (rows * as_real(packing.inputs()) * row + output_cost) +
+         weights;
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ class GroupedConvolution {
 
     [[gnu::always_inline]] vec gathered(const Input* source) const {
       vec value = permute(load(source), order);
-      if constexpr (most_sources <= 3) {
+      if constexpr (packing.has_few_sources()) {
         // What no lane wants is loaded from a block that is there.
 #pragma clang loop unroll(full)
         for (int64_t i = 1; i < most_sources; ++i) value = with_block(i, smaller(i, count - 1), source, value);

@@ -31,6 +31,8 @@ struct GroupedPacking {
   constexpr int64_t sources(int64_t block, int64_t input) const {
     return (first_input(block * lanes + lanes - 1) + input) / lanes - (first_input(block * lanes) + input) / lanes + 1;
   }
+  // Whether a kernel for all of them is written out, without a loop.
+  constexpr bool has_few_sources() const { return most_sources() <= 5; }
   // So many at most; after as many blocks as a group has outputs all is as before.
   constexpr int64_t most_sources() const {
     int64_t most = 1;

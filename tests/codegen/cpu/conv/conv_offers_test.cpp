@@ -95,6 +95,27 @@ TEST(ConvOffers, StemsWithManyTapsTakeFewerProducts) {
   EXPECT_EQ(choose({.input_channels = 3, .output_channels = 64, .kernel = cube}, {16, 112, 112}), "conv_stem_winograd");
 }
 
+// Groups of few outputs share vectors; of many each fills its own.
+TEST(ConvOffers, Groups) {
+  const auto choose_for = [](const CpuMachine& machine, int64_t groups, int64_t inputs, int64_t outputs) {
+    return family(to_blocks({groups * inputs, groups * outputs, groups, cube}, machine, {16, 16, 16}));
+  };
+  for (const CpuMachine& machine : {v3, v4}) {
+    EXPECT_EQ(choose_for(machine, 64, 1, 1), "conv_depthwise");
+    EXPECT_EQ(choose_for(machine, 32, 4, 4), "conv_depthwise");
+    EXPECT_EQ(choose_for(machine, 64, 2, 4), "conv_grouped");
+    EXPECT_EQ(choose_for(machine, 64, 1, 2), "conv_grouped");
+    EXPECT_EQ(choose_for(machine, 20, 3, 5), "conv_grouped");
+    EXPECT_EQ(choose_for(machine, 8, 7, 7), "conv_grouped");
+    EXPECT_EQ(choose_for(machine, 2, 24, 24), "conv_direct");
+    EXPECT_EQ(choose_for(machine, 2, 32, 32), "conv_direct");
+    EXPECT_EQ(choose_for(machine, 3, 31, 31), "conv_direct");
+  }
+  EXPECT_EQ(choose_for(v4, 64, 8, 16), "conv_grouped");
+  EXPECT_EQ(choose_for(v4, 4, 12, 12), "conv_grouped");
+  EXPECT_EQ(choose_for(v3, 4, 12, 12), "conv_direct");
+}
+
 // Where rows are wanted.
 TEST(ConvOffers, StemsToRows) {
   for (const CpuMachine& machine : {v3, v4}) {

@@ -92,15 +92,27 @@ TEST(CpuTarget, LargeWindowsAreFoldedAxisByAxis) {
     const auto pool = [&](const char* node, const char* type = "float") {
       return steps(fmt::format("({}[1, 4, {}] x) => ({}[1, 4, a, b, c] y) {{ y = {} (x) }}", type, size, type, node));
     };
-    const auto is = [](const char* kernel) { return ElementsAre("copy", testing::StartsWith(kernel), "copy"); };
     const char* nine = "MaxPool <kernel_shape = [9, 9, 9], pads = [4, 4, 4, 4, 4, 4]>";
-    EXPECT_THAT(pool(nine), is("pool_separable maximum 9x9x9 stride 1x1x1"));
-    EXPECT_THAT(pool(nine, "float16"), testing::Contains(testing::StartsWith("pool_separable maximum 9x9x9")));
-    EXPECT_THAT(pool(nine, "uint8"), testing::Contains(testing::StartsWith("pool_separable maximum 9x9x9")));
-    EXPECT_THAT(pool("MaxPool <kernel_shape = [5, 5, 5]>"), is("pool_separable maximum 5x5x5 stride 1x1x1"));
-    EXPECT_THAT(pool("AveragePool <kernel_shape = [5, 5, 5]>"), is("pool_separable average 5x5x5 stride 1x1x1"));
+    const char* kernel = "pool_separable in rows maximum 9x9x9 stride 1x1x1";
+    EXPECT_THAT(pool(nine), ElementsAre(kernel));
+    EXPECT_THAT(pool(nine, "float16"), ElementsAre(kernel));
+    EXPECT_THAT(pool(nine, "uint8"), ElementsAre(kernel));
+    EXPECT_THAT(pool("MaxPool <kernel_shape = [5, 5, 5], strides = [1, 1, 2]>"),
+                ElementsAre("copy", "pool_separable maximum 5x5x5 stride 1x1x2", "copy"));
+    EXPECT_THAT(pool("AveragePool <kernel_shape = [5, 5, 5]>"),
+                ElementsAre("copy", "pool_separable average 5x5x5 stride 1x1x1", "copy"));
     EXPECT_THAT(pool("MaxPool <kernel_shape = [3, 3, 3], strides = [2, 2, 2]>"), ElementsAre("max_pool"));
   }
+}
+
+// In blocks where its input is.
+TEST(CpuTarget, LargeWindowsBetweenConvolutionsStayInBlocks) {
+  EXPECT_THAT(steps(R"((float[1, 3, 20, 20] x) => (y) <float[32, 3, 3, 3] wa, float[8, 32, 1, 1] wb> {
+    a = Conv(x, wa)
+    pooled = MaxPool <kernel_shape = [5, 5], pads = [2, 2, 2, 2]> (a)
+    y = Conv(pooled, wb)
+  })"),
+              testing::Contains(testing::StartsWith("pool_separable maximum 1x5x5")));
 }
 
 // Windows that do not overlap and of which the convolution's tiles are made, whatever lies between.

@@ -41,7 +41,8 @@ class PoolSpec : public CpuKernelSpec {
         is_of_bytes_(is_of_bytes) {}
 
   std::string describe() const override {
-    return fmt::format("{} {} {} stride {}", is_separable() ? "pool_separable" : "pool", name_of(kind_),
+    return fmt::format("{}{} {} {} stride {}", is_separable() ? "pool_separable" : "pool",
+                       is_in_rows() ? " in rows" : "", name_of(kind_),
                        onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
   }
@@ -54,17 +55,18 @@ class PoolSpec : public CpuKernelSpec {
     result.output.types = vector_types;
     return result;
   }
+  EpilogueForm epilogue_form() const override { return is_in_rows() ? EpilogueForm::rows : EpilogueForm::blocks; }
   DType accumulator() const override { return is_of_bytes_ ? DType::int32 : DType::float32; }
   std::string arithmetic() const override { return is_of_bytes_ ? "int8" : "float32"; }
   std::vector<std::string> headers() const override {
     return {is_separable() ? "kernels/cpu/memory_bound/separable_pool.h" : "kernels/cpu/memory_bound/pooling.h"};
   }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    return fmt::format("{}<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}>",
-                       is_separable() ? "SeparablePool" : "Pool", name_of(kind_),
-                       braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
-                       braced(gather(axes_, &WindowAxis::dilation)), c_type(program, call.inputs[0]),
-                       c_type(program, call.output), epilogue);
+    return fmt::format(
+        "{}<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}{}>", is_separable() ? "SeparablePool" : "Pool",
+        name_of(kind_), braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
+        braced(gather(axes_, &WindowAxis::dilation)), c_type(program, call.inputs[0]), c_type(program, call.output),
+        epilogue, is_in_rows() ? fmt::format(", {}", window_.axes.size()) : "");
   }
   std::string sizes(const KernelText& text) const override {
     return braced({text.expr(window_.batch), text.expr(window_.input_channels), braced(text, axes_, &WindowAxis::input),
@@ -84,6 +86,7 @@ class PoolSpec : public CpuKernelSpec {
   PoolKind kind() const { return kind_; }
   bool is_of_bytes() const { return is_of_bytes_; }
   kernels::PoolShape shape() const { return shape_of(kind_, window_); }
+  bool is_in_rows() const { return layout_.is_row_major(); }
   bool is_separable() const { return kernels::is_separable(shape()); }
   const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
@@ -119,11 +122,15 @@ bool is_worth_blocks(const ConvSpec& window, const kernels::PoolShape& shape, in
          kernels::divide_up(channels, lanes) * (cycles_of_a_fold * kernels::separable_folds(shape) + cycles_of_copies);
 }
 
-void lower_pool(const Node& node, int lanes, LoweringContext& context) {
+// Whether it can stay in rows, in which lanes are voxels.
+bool takes_rows(const kernels::PoolShape& shape) {
+  return shape.kind == PoolKind::maximum && shape.stride.w == 1 && kernels::is_separable(shape);
+}
+
+void lower_pool(const Node& node, const Layout& layout, LoweringContext& context) {
   const NodeReader reader(node);
   const Value& output = *node.outputs[0];
   KernelCall call;
-  const Layout layout = Layout::channel_blocked(output.shape->size(), lanes);
   call.inputs = {context.buffer_as(*node.inputs[0], layout, node.origin)};
   call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout, is_maximum_of_bytes(node));
   call.epilogue = plain_epilogue(output, call.spec->accumulator());
@@ -140,12 +147,22 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   if (gives_indices || !(is_on_kernel_type(node) || is_maximum_of_bytes(node))) return;
   const NodeReader reader(node);
   const ConvSpec window = resolve_pool(reader);
-  offers.push_back(
-      {.kernel = "pool",
-       .reads = LayoutDemand::blocks,
-       .gives = LayoutDemand::blocks,
-       .needs_blocks = !is_worth_blocks(window, shape_of(kind_of(reader), window), machine.lanes()),
-       .lower = [&node, lanes = machine.lanes()](LoweringContext& context) { lower_pool(node, lanes, context); }});
+  const kernels::PoolShape shape = shape_of(kind_of(reader), window);
+  const auto add = [&](const char* name, LayoutDemand gives, bool needs_blocks, double cost) {
+    const size_t rank = node.outputs[0]->shape->size();
+    const Layout layout =
+        gives == LayoutDemand::blocks ? Layout::channel_blocked(rank, machine.lanes()) : Layout::row_major(rank);
+    offers.push_back({.kernel = name,
+                      .reads = LayoutDemand::blocks,
+                      .gives = gives,
+                      .needs_blocks = needs_blocks,
+                      .cost = cost,
+                      .lower = [&node, layout](LoweringContext& context) { lower_pool(node, layout, context); }});
+  };
+  // The costs are an order: as its input is, in rows where that is asked for, with copies.
+  add("pool", LayoutDemand::blocks, true, 0);
+  if (takes_rows(shape)) add("pool in rows", LayoutDemand::rows, false, 1);
+  if (is_worth_blocks(window, shape, machine.lanes())) add("pool and copies", LayoutDemand::blocks, false, 2);
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {

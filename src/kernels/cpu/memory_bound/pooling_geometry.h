@@ -72,11 +72,11 @@ constexpr bool is_separable(const PoolShape& shape) {
   return taps_of_a_fold * separable_folds(shape) < shape.kernel.product();
 }
 
-// A task computes a tile of outputs of one channel block. Its scratch, in vectors: the columns of the input that a row
-// of the tile reads, twice; rows of outputs; what runs along height and depth.
+// A task computes a tile of outputs of one channel block, or in rows of one channel. Its scratch, in vectors: the
+// columns of the input that a row of the tile reads, twice; rows of outputs; what runs along height and depth.
 struct SeparablePoolGeometry {
   Axes tile, tiles;
-  int64_t columns;
+  int64_t columns, row;  // vectors of the input's and of the outputs' rows
   KernelWork work;
 };
 
@@ -85,16 +85,17 @@ constexpr int64_t separable_pool_columns(const PoolShape& shape, int64_t outputs
 }
 
 constexpr SeparablePoolGeometry separable_pool_geometry(const PoolShape& shape, const PoolSizes& sizes,
-                                                        int target_lanes) {
+                                                        int target_lanes, bool in_rows = false) {
   constexpr int64_t widest_row = 64, wished_tasks = 16, single_rows = 5;
-  if (sizes.output.product() * sizes.batch * sizes.channels == 0) return {{}, {}, 0, {0, 0}};
-  const int64_t planes = sizes.batch * divide_up(sizes.channels, target_lanes);
-  const int64_t vector_bytes = target_lanes * 4;
+  if (sizes.output.product() * sizes.batch * sizes.channels == 0) return {{}, {}, 0, 0, {0, 0}};
+  const int64_t planes = sizes.batch * divide_up(sizes.channels, in_rows ? 1 : target_lanes);
+  const int64_t vector_bytes = target_lanes * 4, voxels_of_a_vector = in_rows ? target_lanes : 1;
   const auto evenly = [](int64_t extent, int64_t most) { return divide_up(extent, divide_up(extent, most)); };
   Axes tile = sizes.output;
-  tile.w = evenly(tile.w, widest_row);
+  tile.w = evenly(tile.w, widest_row * voxels_of_a_vector);
+  const int64_t row = divide_up(tile.w, voxels_of_a_vector);
   if (shape.kernel.d > 1) {  // the running planes stay in a part of the second-level cache
-    const int64_t most = second_level_cache / 2 / ((shape.kernel.d + 1) * tile.w * vector_bytes);
+    const int64_t most = second_level_cache / 2 / ((shape.kernel.d + 1) * row * vector_bytes);
     tile.h = evenly(tile.h, larger(most, 4));
   }
   // What tiles have in common is read twice: none is cut below two kernels.
@@ -107,10 +108,11 @@ constexpr SeparablePoolGeometry separable_pool_geometry(const PoolShape& shape, 
   };
   halve(tile.d, shape.kernel.d * shape.dilation.d);
   halve(tile.h, shape.kernel.h * shape.dilation.h);
-  const int64_t columns = separable_pool_columns(shape, tile.w);
+  // In rows a vector beyond, which is read and not used.
+  const int64_t columns = divide_up(separable_pool_columns(shape, tile.w), voxels_of_a_vector) + (in_rows ? 1 : 0);
   const int64_t running_rows = (shape.kernel.h + 1) + (shape.kernel.d + 1) * tile.h;
-  const int64_t vectors = 2 * columns + (single_rows + running_rows) * tile.w;
-  return {tile, tiles_of(), columns, {planes * tiles_of().product(), vectors * vector_bytes}};
+  const int64_t vectors = 2 * columns + (single_rows + running_rows) * row;
+  return {tile, tiles_of(), columns, row, {planes * tiles_of().product(), vectors * vector_bytes}};
 }
 
 }  // namespace onnxc::kernels

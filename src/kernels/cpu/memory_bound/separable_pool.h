@@ -7,32 +7,39 @@
 // Rows, (3) planes come one after another, and the fold of the last `kernel` of them is kept by the method of van Herk
 // and of Gil and Werman: time is cut into blocks of `kernel` steps, a window is the suffix of one block and the prefix
 // of the next, so that a step costs three folds whatever the kernel. Nothing is subtracted, so infinities and NaN stay
-// in the windows that have them. Lanes are channels. With a dilation the steps of each residue are a sequence of their
-// own. Limits: with strides the folds between outputs are wasted; `is_separable` weighs that. Bound by: loads and
-// stores of the first and second-level cache, 1.5 and 1 for each fold; the planes of a tile stay in the second-level
-// cache. The best known method needs 3 - 4 / k comparisons an axis and element, as here.
+// in the windows that have them. Lanes are channels, in rows voxels. With a dilation the steps of each residue are a
+// sequence of their own. Limits: with strides the folds between outputs are wasted; `is_separable` weighs that. Bound
+// by: loads and stores of the first and second-level cache, 1.5 and 1 for each fold; the planes of a tile stay in the
+// second-level cache. The best known method needs 3 - 4 / k comparisons an axis and element, as here: 9x9x9 of one
+// block takes 60 cycles an output with AVX-512, of which arithmetic needs half.
 #pragma once
 
+#include "kernels/cpu/conv/planar_position.h"
 #include "kernels/cpu/memory_bound/pooling.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-template <PoolShape shape, class Input, class Output, class Epilogue>
+// `spatial_axes`: of a tensor in rows; 0 in blocks. In rows lanes are voxels of a row, whose folds along itself are
+// those of shifted rows: maxima without a stride along the width.
+template <PoolShape shape, class Input, class Output, class Epilogue, int spatial_axes = 0>
 class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
   using Base = PoolBase<shape, Input, Output, Epilogue>;
   using typename Base::Vector;
+  using Element = decltype(Vector{}[0] + Vector{}[0]);  // float or int32_t
+  static constexpr bool in_rows = spatial_axes > 0;
+  static_assert(!in_rows || (Base::is_maximum && shape.stride.w == 1));
 
  public:
   using typename Base::Arguments;
 
-  static KernelWork work(const PoolSizes& sizes) { return separable_pool_geometry(shape, sizes, lanes).work; }
+  static KernelWork work(const PoolSizes& sizes) { return separable_pool_geometry(shape, sizes, lanes, in_rows).work; }
 
   static void run(const Arguments& arguments, const Epilogue& epilogue, int64_t task_begin, int64_t task_end,
                   void* scratch) {
     const PoolSizes& sizes = arguments.sizes;
-    const SeparablePoolGeometry geometry = separable_pool_geometry(shape, sizes, lanes);
+    const SeparablePoolGeometry geometry = separable_pool_geometry(shape, sizes, lanes, in_rows);
     const Scratch memory(geometry, static_cast<Vector*>(scratch));
-    const int64_t blocks = divide_up(sizes.channels, lanes), tiles = geometry.tiles.product();
+    const int64_t blocks = divide_up(sizes.channels, in_rows ? 1 : lanes), tiles = geometry.tiles.product();
     for (int64_t task = task_begin; task < task_end; ++task) {
       const int64_t plane = task / tiles, tile = task % tiles;
       const Axes begin{tile / (geometry.tiles.h * geometry.tiles.w) * geometry.tile.d,
@@ -52,8 +59,8 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     Vector *rows, *rows_prefix, *planes, *planes_prefix;  // the last steps of what runs along height and depth
     int64_t plane_size;
 
-    Scratch(const SeparablePoolGeometry& geometry, Vector* memory) : plane_size(geometry.tile.h * geometry.tile.w) {
-      const int64_t width = geometry.tile.w;
+    Scratch(const SeparablePoolGeometry& geometry, Vector* memory) : plane_size(geometry.tile.h * geometry.row) {
+      const int64_t width = geometry.row;
       const auto take = [&memory](int64_t count) {
         Vector* const taken = memory;
         memory += count;
@@ -74,6 +81,7 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     int64_t batch, block;
     Axes begin, end;  // of the outputs
     int64_t width() const { return end.w - begin.w; }
+    int64_t vectors() const { return in_rows ? divide_up(width(), lanes) : width(); }
   };
 
   // Calls visit(position, step, output) for the positions along one axis that outputs [begin, end) read: those of equal
@@ -154,7 +162,7 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
                   [&](int64_t h, int64_t step, int64_t output_h) {
                     const Vector* const row = h >= 0 && h < sizes.input.h ? fold_row(tile, d, h) : scratch.neutral;
                     const Vector* const folded =
-                        push<shape.kernel.h>(row, tile.width(), step, output_h >= 0, scratch.rows, tile.width(),
+                        push<shape.kernel.h>(row, tile.vectors(), step, output_h >= 0, scratch.rows, tile.vectors(),
                                              scratch.rows_prefix, scratch.of_rows, scratch.neutral);
                     if (output_h >= 0) push_plane(tile, output_h, folded, step_of_planes, output_d);
                   });
@@ -163,13 +171,29 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
   // One row of a plane that is folded along height and width.
   static void push_plane(const Tile& tile, int64_t output_h, const Vector* row, int64_t step, int64_t output_d) {
     const Scratch& scratch = tile.scratch;
-    const int64_t offset = (output_h - tile.begin.h) * tile.width();
+    const int64_t offset = (output_h - tile.begin.h) * tile.vectors();
     const Vector* const folded =
-        push<shape.kernel.d>(row, tile.width(), step, output_d >= 0, scratch.planes + offset, scratch.plane_size,
+        push<shape.kernel.d>(row, tile.vectors(), step, output_d >= 0, scratch.planes + offset, scratch.plane_size,
                              scratch.planes_prefix + offset, scratch.of_planes, scratch.neutral);
     if (output_d < 0) return;
-    Base::finish(tile.arguments, tile.epilogue, {tile.batch, tile.block, output_d, output_h, tile.begin.w, 0}, folded,
-                 tile.width());
+    const Position first{tile.batch, tile.block, output_d, output_h, tile.begin.w, 0};
+    if constexpr (in_rows)
+      finish_row(tile, first, folded);
+    else
+      Base::finish(tile.arguments, tile.epilogue, first, folded, tile.width());
+  }
+
+  // In rows.
+  static void finish_row(const Tile& tile, const Position& first, const Vector* folded) {
+    const BlockedView& view = tile.arguments.output_view;
+    const int64_t origin = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
+                           first.d * view.d_stride + first.h * view.h_stride;
+    for (int64_t i = 0; i < tile.vectors(); ++i) {
+      const int64_t column = first.w + i * lanes, count = smaller(lanes, tile.end.w - column);
+      const MatrixPosition position = planar_position<spatial_axes>(first.n, first.channel_block,
+                                                                    {first.d, first.h, column}, origin + column, count);
+      store_partial(tile.arguments.output + position.offset, tile.epilogue(folded[i], position), count);
+    }
   }
 
   // One row of the input, folded along itself.
@@ -180,15 +204,33 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     const int64_t first = tile.begin.w * shape.stride.w - sizes.begin_pads.w;
     const Input* const row = tile.arguments.input + tile.batch * view.batch_stride +
                              tile.block * view.channel_block_stride + d * view.d_stride + h * view.h_stride +
-                             first * lanes;
+                             first * (in_rows ? 1 : lanes);
     const int64_t inside = smaller(columns, larger(-first, 0));
     const int64_t past = larger(inside, smaller(columns, sizes.input.w - first));
+    if constexpr (in_rows) return fold_voxels(tile, row, columns, inside, past);
     Vector* const read = tile.scratch.columns;
     for (int64_t i = 0; i < inside; ++i) read[i] = splat(Base::neutral);
     for (int64_t i = inside; i < past; ++i) read[i] = load(row + i * lanes);
     for (int64_t i = past; i < columns; ++i) read[i] = splat(Base::neutral);
     fold_along_row(read, columns, tile.scratch.partial, tile.width(), tile.scratch.row);
     return tile.scratch.row;
+  }
+
+  // In rows: voxels [inside, past) of the columns are in the input. What is beyond them is read and not used.
+  static const Vector* fold_voxels(const Tile& tile, const Input* row, int64_t count, int64_t inside, int64_t past) {
+    constexpr int64_t kernel = shape.kernel.w, dilation = shape.dilation.w;
+    Element* const columns = reinterpret_cast<Element*>(tile.scratch.columns);
+    for (int64_t i = 0; i < count; i += lanes) store(columns + i, splat(Base::neutral));
+    int64_t i = inside;
+    for (; i + lanes <= past; i += lanes) store(columns + i, load(row + i));
+    if (i < past) store_partial(columns + i, load_partial(row + i, past - i), past - i);
+    for (int64_t taps = 1; taps < kernel;) {
+      const int64_t next = smaller(2 * taps, kernel), shift = (next - taps) * dilation;
+      for (int64_t at = 0; at < count - (next - 1) * dilation; at += lanes)
+        store(columns + at, Base::fold(load(columns + at), load(columns + at + shift)));
+      taps = next;
+    }
+    return tile.scratch.columns;
   }
 
   static void fold_along_row(const Vector* columns, int64_t count, Vector* partial, int64_t width, Vector* folded) {

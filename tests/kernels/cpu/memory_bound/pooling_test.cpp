@@ -226,6 +226,86 @@ TEST(ISA_SUITE(Pool), TilesOfLargeWindows) {
   check_kind<tall>(high);
 }
 
+// In rows: lanes are voxels, a row may end within a vector, and what lies between rows is neither read nor written.
+struct RowTensor {
+  BlockedView view;
+  int64_t elements;
+  RowTensor(const PlainTensor& plain) {
+    constexpr int64_t gap = 3;
+    const Axes& size = plain.size;
+    view.h_stride = size.w + gap;
+    view.d_stride = size.h * view.h_stride + gap;
+    view.channel_block_stride = size.d * view.d_stride;
+    view.batch_stride = plain.channels * view.channel_block_stride + gap;
+    elements = plain.batch * view.batch_stride;
+  }
+  template <class Visitor>
+  void for_each(const PlainTensor& plain, Visitor visit) const {
+    for (int64_t n = 0; n < plain.batch; ++n)
+      for (int64_t c = 0; c < plain.channels; ++c)
+        for_each_voxel(plain.size, [&](int64_t d, int64_t h, int64_t w) {
+          const int64_t at =
+              n * view.batch_stride + c * view.channel_block_stride + d * view.d_stride + h * view.h_stride + w;
+          visit(static_cast<size_t>(at), plain.at(n, c, d, h, w),
+                static_cast<float>(n * 7 + c * 11 + d * 5 + h * 3 + w));
+        });
+  }
+};
+
+template <int spatial_axes>
+struct RowPlace {
+  template <class Vector>
+  vec operator()(Vector value, const MatrixPosition& p) const {
+    const int64_t first = spatial_axes == 3   ? p.batch[1] * 7 + p.batch[2] * 11 + p.batch[3] * 5 + p.row * 3
+                          : spatial_axes == 2 ? p.batch[2] * 7 + p.batch[3] * 11 + p.row * 3
+                                              : p.batch[3] * 7 + p.row * 11;
+    const vec lane = __builtin_convertvector(lane_indices(), vec);
+    return __builtin_convertvector(value, vec) + lane + splat(static_cast<float>(first + p.column));
+  }
+};
+
+template <PoolShape shape, int spatial_axes, class Input = float, class Output = float>
+void check_rows(const PoolSizes& sizes) {
+  PlainTensor plain(sizes.batch, sizes.channels, sizes.input);
+  fill_with_integers(plain.values, 1);
+  for (float& value : plain.values) value += sizeof(Input) == 1 ? 5.0f : -5.0f;
+  if (sizeof(Input) > 1) plain.values[plain.values.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+  const PlainTensor expected = reference_pool(shape, sizes, plain);
+  const RowTensor from(plain), to(expected);
+  std::vector<Input> input(static_cast<size_t>(from.elements), Input(100));
+  from.for_each(plain, [&](size_t at, float value, float) { input[at] = Input(value); });
+  const Output nothing = Output(-777.0f);
+  std::vector<Output> output(static_cast<size_t>(to.elements), nothing), wanted = output;
+  to.for_each(expected, [&](size_t at, float value, float place) { wanted[at] = Output(value + place); });
+  using Kernel = SeparablePool<shape, Input, Output, RowPlace<spatial_axes>, spatial_axes>;
+  run_tasks_backwards<Kernel>({input.data(), output.data(), sizes, from.view, to.view}, RowPlace<spatial_axes>{});
+  for (size_t i = 0; i < output.size(); ++i) {
+    const float found = static_cast<float>(output[i]), right = static_cast<float>(wanted[i]);
+    ASSERT_TRUE(found == right || (std::isnan(found) && std::isnan(right))) << i << ": " << found << ", not " << right;
+  }
+}
+
+TEST(ISA_SUITE(Pool), LargeWindowsInRows) {
+  constexpr PoolShape cube{PoolKind::maximum, {9, 9, 9}}, dilated{PoolKind::maximum, {3, 4, 3}, {2, 1, 1}, {2, 3, 4}};
+  constexpr PoolShape flat{PoolKind::maximum, {1, 5, 6}, {1, 2, 1}}, line{PoolKind::maximum, {1, 1, 15}};
+  for (int64_t width = 1; width <= 37; width += width < 20 ? 1 : 4) {
+    check_rows<cube, 3>(pool_sizes(cube, 2, {3, 4, width}, {4, 4, 4}, {4, 4, 4}));
+    check_rows<flat, 2>(pool_sizes(flat, 3, {1, 9, width + 5}, {0, 2, 1}, {0, 3, 2}, true));
+    check_rows<line, 1>(pool_sizes(line, 2, {1, 1, width}, {0, 0, 7}, {0, 0, 7}));
+  }
+  check_rows<dilated, 3>(pool_sizes(dilated, 3, {9, 13, 41}, {1, 2, 4}, {3, 0, 8}));
+  check_rows<cube, 3, uint8_t>(pool_sizes(cube, 2, {10, 9, 21}, {4, 4, 4}, {4, 4, 4}));
+  check_rows<flat, 3, int8_t>(pool_sizes(flat, 2, {3, 9, 19}, {0, 2, 1}, {0, 3, 2}));
+  check_rows<cube, 3, float16_t>(pool_sizes(cube, 1, {10, 9, 21}, {4, 4, 4}, {4, 4, 4}));
+  check_rows<cube, 3, bfloat16_t>(pool_sizes(cube, 1, {10, 9, 21}, {4, 4, 4}, {4, 4, 4}));
+  // Tiles along each axis.
+  constexpr PoolShape small{PoolKind::maximum, {3, 5, 3}};
+  const PoolSizes wide = pool_sizes(small, 1, {13, 24, 70 * lanes + 5}, {1, 2, 1}, {1, 2, 1});
+  EXPECT_GT(separable_pool_geometry(small, wide, lanes, true).tiles.w, 1);
+  EXPECT_GT(separable_pool_geometry(small, wide, lanes, true).tiles.d, 1);
+  check_rows<small, 3>(wide);
+}
+
 TEST(ISA_SUITE(Pool), SeparableWherePaid) {
   using enum PoolKind;
   EXPECT_TRUE(is_separable({maximum, {9, 9, 9}}));

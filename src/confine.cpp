@@ -9,8 +9,8 @@
 
 #include "support/diagnostics.h"
 #include "support/installation_prefix.h"
-#include "support/sandbox.h"
-#include "support/subprocess.h"
+#include "support/processes/sandbox.h"
+#include "support/processes/subprocess.h"
 #include "toolchain/compiler.h"
 #include "toolchain/installation.h"
 

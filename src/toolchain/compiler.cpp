@@ -11,7 +11,7 @@
 
 #include "support/diagnostics.h"
 #include "support/installation_prefix.h"
-#include "support/subprocess.h"
+#include "support/processes/subprocess.h"
 #include "support/text.h"
 
 namespace onnxc {

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "support/processes/subprocess.h"
 #include "support/safe_file.h"
-#include "support/subprocess.h"
 #include "support/temporary_folder.h"
 
 namespace gfx942sim {

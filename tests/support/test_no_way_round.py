@@ -16,8 +16,8 @@ RULES: dict[str, tuple[str, tuple[str, ...], str]] = {
     ),
     "processes": (
         r"\b(?:system|popen|posix_spawnp?|execv[pe]*|execl[pe]*|v?fork)\s*\(",
-        ("support/subprocess.cpp",),
-        "support/subprocess.h",
+        ("support/processes/subprocess.cpp",),
+        "support/processes/subprocess.h",
     ),
     "tensor data": (
         r"[.>](?:raw|float|int32|int64|double|uint64|string|external)_data\(",

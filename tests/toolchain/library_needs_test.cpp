@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "support/diagnostics.h"
+#include "support/processes/subprocess.h"
 #include "support/safe_file.h"
-#include "support/subprocess.h"
 #include "support/temporary_folder.h"
 
 namespace onnxc {

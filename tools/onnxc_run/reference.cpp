@@ -9,8 +9,8 @@
 #include "onnxc_run/reports/json.h"
 #include "support/diagnostics.h"
 #include "support/installation_prefix.h"
+#include "support/processes/subprocess.h"
 #include "support/safe_file.h"
-#include "support/subprocess.h"
 #include "support/temporary_folder.h"
 #include "support/text.h"
 

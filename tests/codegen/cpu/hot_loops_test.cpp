@@ -10,8 +10,8 @@
 #include <regex>
 #include <sstream>
 
+#include "support/processes/subprocess.h"
 #include "support/safe_file.h"
-#include "support/subprocess.h"
 #include "support/temporary_folder.h"
 #include "toolchain/build_commands.h"
 #include "toolchain/toolchain.h"
@@ -24,7 +24,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/conv/conv_depthwise.h"
 #include "kernels/cpu/conv/conv_direct.h"
-#include "kernels/cpu/conv/conv_grouped.h"
+#include "kernels/cpu/conv_grouped/conv_grouped.h"
 #include "kernels/cpu/conv_nchw/conv_planar.h"
 #include "kernels/cpu/conv_nchw/conv_planar_winograd.h"
 #include "kernels/cpu/conv/conv_pooled.h"
@@ -43,7 +43,7 @@ constexpr const char* source = R"(
 #include "kernels/cpu/conv/conv_direct_instances.cpp"
 #include "kernels/cpu/conv_transpose/conv_transpose_instances.cpp"
 #include "kernels/cpu/conv/conv_depthwise_instances.cpp"
-#include "kernels/cpu/conv/conv_grouped_instances.cpp"
+#include "kernels/cpu/conv_grouped/conv_grouped_instances.cpp"
 #include "kernels/cpu/conv_nchw/conv_to_rows_instances.cpp"
 #include "kernels/cpu/conv_nchw/conv_stem_band_instances.cpp"
 #include "kernels/cpu/memory_bound/layout_copy_instances.cpp"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gfx942sim/operations/eight_bit_floats.h"
 #include "gfx942sim/operations/float_functions.h"
+#include "gfx942sim/operations/matrix/eight_bit_floats.h"
 #include "gfx942sim/operations/vector_operation.h"
 
 namespace gfx942sim {

@@ -7,7 +7,7 @@
 
 #include "gfx942sim/code/module.h"
 #include "gfx942sim/operations/lds_bank_conflicts.h"
-#include "gfx942sim/operations/measured_matrix.h"
+#include "gfx942sim/operations/matrix/measured_matrix.h"
 #include "gfx942sim/partition.h"
 #include "gfx942sim/race_detector.h"
 #include "gfx942sim/reports/counts.h"

@@ -3,7 +3,7 @@
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "kernels/cpu/conv/conv_depthwise_geometry.h"
-#include "kernels/cpu/conv/conv_grouped_packing.h"
+#include "kernels/cpu/conv_grouped/conv_grouped_packing.h"
 
 namespace onnxc {
 namespace {
@@ -59,7 +59,7 @@ void offer_conv_grouped(const CpuProblem& problem, const CpuMachine& machine, Of
        .lower = [problem, is_transposed, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          ConvolutionTemplate chosen{is_transposed ? "conv_grouped transposed" : "conv_grouped",
-                                    "kernels/cpu/conv/conv_grouped.h", "GroupedConvolution",
+                                    "kernels/cpu/conv_grouped/conv_grouped.h", "GroupedConvolution",
                                     is_transposed ? ", true" : ", false"};
          lower_convolution(
              *problem.node, convolution, std::move(chosen), lanes, blocked_input(*problem.node, lanes),

@@ -1,4 +1,4 @@
-#include "support/sandbox.h"
+#include "support/processes/sandbox.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>

@@ -1,4 +1,4 @@
-#include "support/sandbox.h"
+#include "support/processes/sandbox.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 #include <functional>
 
 #include "support/diagnostics.h"
+#include "support/processes/subprocess.h"
 #include "support/safe_file.h"
-#include "support/subprocess.h"
 #include "support/temporary_folder.h"
 
 namespace onnxc {

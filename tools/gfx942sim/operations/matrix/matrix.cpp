@@ -13,9 +13,9 @@
 #include <cstring>
 #include <optional>
 
-#include "gfx942sim/operations/eight_bit_floats.h"
 #include "gfx942sim/operations/float_functions.h"
-#include "gfx942sim/operations/measured_matrix.h"
+#include "gfx942sim/operations/matrix/eight_bit_floats.h"
+#include "gfx942sim/operations/matrix/measured_matrix.h"
 #include "gfx942sim/operations/operation_table.h"
 #include "gfx942sim/wave/work_group.h"
 

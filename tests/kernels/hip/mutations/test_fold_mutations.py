@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.gfx942sim.test_mutations import (
+from tests.kernels.hip.mutations.test_mutations import (
     WRONG_RESULT,
     Change,
     Model,

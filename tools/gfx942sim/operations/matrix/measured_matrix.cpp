@@ -1,4 +1,4 @@
-#include "gfx942sim/operations/measured_matrix.h"
+#include "gfx942sim/operations/matrix/measured_matrix.h"
 
 #include <algorithm>
 #include <bit>

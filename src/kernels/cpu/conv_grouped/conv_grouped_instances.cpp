@@ -1,7 +1,7 @@
 // The parts of conv_grouped.h that no model changes, compiled with the runtime once for each instruction set:
 // a model of one convolution would else take half as long again to compile. Such a function must be noinline, or clang
 // compiles it with each model all the same.
-#include "kernels/cpu/conv/conv_grouped.h"
+#include "kernels/cpu/conv_grouped/conv_grouped.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/conv/conv_grouped_packing.h"
+#include "kernels/cpu/conv_grouped/conv_grouped_packing.h"
 
 #include "support/checked.h"
 #include "support/diagnostics.h"

@@ -1,11 +1,11 @@
 // GroupedConvolution, plain and transposed: exact sums for every width, group, stride, dilation and pad, and nothing
 // that crosses between groups.
-#include "kernels/cpu/conv/conv_grouped.h"
+#include "kernels/cpu/conv_grouped/conv_grouped.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/conv/conv_grouped_packing.h"
 #include "kernels/cpu/conv/groups_harness.h"
+#include "kernels/cpu/conv_grouped/conv_grouped_packing.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_harness.h"
 #include "kernels/cpu/isa_suite.h"
 

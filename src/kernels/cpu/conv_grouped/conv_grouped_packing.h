@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/conv/conv_grouped_geometry.h"
+#include "kernels/cpu/conv_grouped/conv_grouped_geometry.h"
 
 namespace onnxc {
 

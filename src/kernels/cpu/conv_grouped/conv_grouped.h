@@ -19,7 +19,7 @@
 
 #include <bit>
 
-#include "kernels/cpu/conv/conv_grouped_geometry.h"
+#include "kernels/cpu/conv_grouped/conv_grouped_geometry.h"
 #include "kernels/cpu/vector/vector.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {

@@ -89,7 +89,6 @@ constexpr std::array optional_values = {OptionalValue{"--dump-shapes", "-"}, Opt
 const std::array effects = {
     OptionEffect{"--gpu-arch", {"--target=hip"}},
     OptionEffect{"--fp32", {"--target=hip"}},
-    OptionEffect{"--march", {"--target=cpu"}},
     OptionEffect{"--keep-float32", {"--precision=bfloat16", "--precision=float16"}},
     OptionEffect{"--glibc", {"--output"}},
     OptionEffect{"--emit", {"--output"}},

@@ -16,6 +16,7 @@ WITHOUT_PRODUCTS = {
     "PartialMoments",
     "PartialMomentsOfRows",
     "Pool",
+    "SeparablePool",
 }
 
 

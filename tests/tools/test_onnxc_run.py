@@ -294,11 +294,11 @@ def test_the_cpu_is_named_only_if_the_model_runs_on_it(target: str, tmp_path: Pa
         (["--dim", "Q=3"], "--dim: the model has no dim 'Q'; "),
         (
             ["--rtol", "q:1", "--expect", "y=y.npy"],
-            "--rtol: the model has no output 'q'; did you mean 'y'? it has 'y' and 'z'",
+            "--rtol: the model has no output 'q'; did you mean 'y'? it has 'y', 'z'",
         ),
         (
             ["--atol", "yy:1", "--expect", "y=y.npy"],
-            "--atol: the model has no output 'yy'; did you mean 'y'? it has 'y' and 'z'",
+            "--atol: the model has no output 'yy'; did you mean 'y'? it has 'y', 'z'",
         ),
     ],
 )

@@ -57,7 +57,7 @@ MUTATIONS = [
     ),
     Mutation(
         "first part counted for those that are missing",
-        [Change("i + j * R::threads < end ? 1.0f : 0.0f", "1.0f", CHUNKS)],
+        [Change("const bool counts = i + j * R::threads < end;", "const bool counts = true;", CHUNKS)],
         WRONG_RESULT,
     ),
     Mutation(

@@ -34,14 +34,17 @@ def run(folder: Path, *options: str, cxx: str | None = None) -> subprocess.Compl
     )  # fmt: skip
 
 
+COMPILER = "clang-that-fails"  # what is called clang is not asked whether it is one
+
+
 def nothing_is_left(folder: Path) -> bool:
     return not list((folder / "temporary").iterdir()) and {path.name for path in folder.iterdir()} <= {
-        "m.onnx", "temporary", "compiler",
+        "m.onnx", "temporary", COMPILER,
     }  # fmt: skip
 
 
 def compiler(folder: Path, script: str) -> str:
-    path = folder / "compiler"
+    path = folder / COMPILER
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return str(path)

@@ -15,8 +15,8 @@ using kernels::ConvShape;
 // them; for each vector of the output. Measured on Zen 5.
 constexpr double share = 0.95, column_cost = 0.85, masked_block_cost = 0.6, blended_block_cost = 1.1;
 constexpr double looped_block_cost = 5.0, output_cost = 6.0;
-// Columns for each output: a tile of 16 with a kernel of three taps reads 18.
-constexpr double columns_of_output = 1.125;
+// Columns for each output, with three taps: a tile of 16 reads 18, one of 4 reads 6.
+constexpr double columns_of_output = 1.125, columns_with_few_registers = 1.5;
 
 double gather_cost(const kernels::GroupedPacking& packing, const CpuMachine& machine) {
   const ConvShape& shape = packing.shape;
@@ -35,8 +35,8 @@ double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
     return problem.is_transposed() ? as_real(kernel) / as_real(stride) : as_real(kernel);
   };
   const double rows = taps(shape.kernel.d, shape.stride.d) * taps(shape.kernel.h, shape.stride.h);
-  const double columns =
-      columns_of_output * as_real(problem.is_transposed() ? 1 : kernels::smaller(shape.stride.w, shape.kernel.w));
+  const double columns = (machine.vectors.has_many_registers() ? columns_of_output : columns_with_few_registers) *
+                         as_real(problem.is_transposed() ? 1 : kernels::smaller(shape.stride.w, shape.kernel.w));
   const double row = taps(shape.kernel.w, shape.stride.w) / share + columns * gather_cost(packing, machine);
   // As the rivals do: conv_direct.h counts its weights, conv_transpose.h does not.
   const double weights = problem.is_transposed() ? 0.0 : as_real(packing.size()) * 4 * machine.convolution.weight_byte;

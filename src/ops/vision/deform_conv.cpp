@@ -100,7 +100,7 @@ void define_deform_conv(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "DeformConv", infer_deform_conv, define_deform_conv},
+    {"", "DeformConv", infer_deform_conv, define_deform_conv, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -29,8 +29,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from models import tensor_files
 from tests.gfx942sim.hip_host import LIBRARY, Hip, HipError
-from tests.models import tensor_files
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 IREE_COMPILER = Path(os.environ.get("ONNXC_IREE_VENV", "venv-iree")) / "bin/iree-compile"  # scripts/environment.sh

@@ -3,7 +3,7 @@
     python -m tools.network_launches                # writes the section of docs/gfx942-networks.md
     python -m tools.network_launches --networks r3d_18_small,unet3d_small     # prints what it would say of these
 
-A network is a row of tests/models/zoo.py. Launches that run one kernel at the same sizes are a line; lines of less than
+A network is a row of models/zoo.py. Launches that run one kernel at the same sizes are a line; lines of less than
 a hundredth of the network's time are one together. The same tree gives the same bytes.
 """
 
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from models.export import export
+from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
-from tests.models.export import export
-from tests.models.zoo import ROWS, ModelRow
 from tools.iree_comparison import LAUNCH_MICROSECONDS, REPOSITORY
 
 DOCUMENT = REPOSITORY / "docs/gfx942-networks.md"

@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxc
+from models import tensor_files
 from onnxc import command
 from onnxc.dtypes import NUMBERS
-from tests.models import tensor_files
 from tests.onnxc_commands import SIMULATOR
 
 pytestmark = pytest.mark.usefixtures("commands")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.models.zoo import ROWS
+from models.zoo import ROWS
 from tools.network_launches import HEADING, Line, lines_of, section, table, with_section
 
 

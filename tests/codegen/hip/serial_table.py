@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx.parser import parse_model
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 
 # Accesses to memory that one thread makes one after the other; and times what a good kernel would take.
 MOST_STEPS = 1000

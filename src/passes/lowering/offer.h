@@ -19,8 +19,8 @@ struct Offer {
   LayoutDemand reads = LayoutDemand::none;
   // The layout in which it writes output 0, another one costs a copy; none where it writes that of its input.
   LayoutDemand gives = LayoutDemand::rows;
-  // Whether it is an offer only where input 0 is in blocks already: a copy to blocks would cost what the kernel gains.
-  bool needs_blocks = false;
+  // The layout that input 0 must have already if it is to be an offer: a copy would cost what the kernel gains.
+  LayoutDemand needs = LayoutDemand::none;
   // Of one image, in vector multiply-adds at the peak rate; 0 for a kernel that has no rival.
   double cost = 0;
   // Why it takes no part in the choice although the kernel supports the node; empty where it does.

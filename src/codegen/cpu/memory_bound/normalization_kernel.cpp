@@ -28,7 +28,7 @@ void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, O
   offers.push_back({.kernel = "normalization",
                     .reads = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
                     .gives = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
-                    .needs_blocks = !takes_any_layout,
+                    .needs = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
                     .lower = [&node, lanes = machine.lanes()](LoweringContext& context) {
                       lower_normalization(node, lanes, context);
                     }});

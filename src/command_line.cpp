@@ -143,7 +143,7 @@ struct Words {
         ->check(one_of({"float32", "bfloat16", "float16"}))
         ->option_text("TYPE");
     app.add_option("--keep-float32", options.keep_float32,
-                   "with --precision: nodes that stay float32, by name or pattern ('/encoder/*'); may be repeated")
+                   "with --precision: nodes that stay float32, as --node names them ('*up*'); may be repeated")
         ->option_text("PATTERN");
     app.add_option(
            "--march", options.marches,

@@ -14,6 +14,7 @@
 #include "codegen/hip/emit.h"
 #include "codegen/hip/hip_target.h"
 #include "frontend/import.h"
+#include "ir/node_pattern.h"
 #include "pass_runner.h"
 #include "pass_table.h"
 #include "passes/graph/reduce_precision.h"
@@ -273,7 +274,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   warn(request.messages, empty_windows(graph));
   warn(request.messages, baked_sizes(graph));
   if (only_shows_shapes(options)) return;
-  check_kept_nodes(graph, precision_of(options));
+  check_patterns("--keep-float32", options.keep_float32, graph);
   const std::vector<CpuMachine> machines =
       resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
   const CpuMachine& architecture = machines.front();

@@ -72,6 +72,13 @@ void check_joined_values(std::span<const std::string> words, std::span<const Opt
                                nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
+// CLI11 says "--output: At Most 1 required but received 2".
+[[noreturn]] void refuse_count(const std::string& message) {
+  const std::string option = message.substr(0, message.find(':'));
+  const bool is_repeated = message.find("At Most 1 required") != std::string::npos;
+  throw UsageError(is_repeated ? option + " is given more than once; give it once" : message);
+}
+
 // The value that was given, or by default.
 std::string value_of(const CLI::Option& option) {
   return option.count() > 0 ? option.results().back() : option.get_default_str();
@@ -146,6 +153,8 @@ void parse_words(CLI::App& app, std::span<const std::string> words, std::span<co
     app.parse(std::move(given));
   } catch (const CLI::Success&) {
     throw;
+  } catch (const CLI::ArgumentMismatch& error) {
+    refuse_count(error.what());
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }

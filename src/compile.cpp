@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <new>
@@ -15,11 +14,12 @@
 #include "codegen/hip/emit.h"
 #include "codegen/hip/hip_target.h"
 #include "frontend/import.h"
-#include "ops/op.h"
+#include "ir/node_pattern.h"
 #include "pass_runner.h"
 #include "pass_table.h"
 #include "passes/graph/reduce_precision.h"
 #include "passes/lowering/lower.h"
+#include "report/graph_warnings.h"
 #include "report/nodes.h"
 #include "report/report.h"
 #include "report/shape_difference.h"
@@ -151,23 +151,6 @@ void dump_difference(const CompileRequest& request, PassRunner& passes, const Im
   dump(request, difference, difference_table, difference_json);
 }
 
-// A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
-void warn_of_empty_windows(const Graph& graph, const MessageSink& messages) {
-  const auto is_empty = [](const Expr& dim) { return dim.is_constant(0); };
-  std::vector<std::string> warnings;
-  for (const auto& node : graph.nodes()) {
-    const bool has_window = std::ranges::any_of(std::array{"Conv", "MaxPool", "AveragePool", "LpPool"},
-                                                [&](const char* name) { return is_operator(node.get(), name); });
-    if (!has_window || node->inputs.empty() || node->outputs.empty() || node->outputs[0] == nullptr) continue;
-    const Shape &input = *node->inputs[0]->shape, &output = *node->outputs[0]->shape;
-    if (std::ranges::any_of(output, is_empty) && std::ranges::none_of(input, is_empty))
-      warnings.push_back(
-          fmt::format("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
-                      node->describe(), to_string(output), to_string(input)));
-  }
-  warn(messages, warnings);
-}
-
 StoragePrecision precision_of(const Options& options) {
   return {*parse_dtype(options.precision), options.keep_float32};
 }
@@ -270,23 +253,6 @@ std::string result_line(const Options& options, const Program& program, const st
   return line;
 }
 
-// Sizes that an export wrote down as numbers hold for one size of the inputs alone, which is seen in production.
-void warn_of_baked_sizes(const Graph& graph, const MessageSink& messages) {
-  std::vector<std::string> warnings;
-  for (const Guard& guard : graph.guards) {
-    // Equal to 0 are the rules that sizes must be multiples, or equal to each other.
-    const bool is_fixed = guard.kind == Guard::Kind::equal && guard.condition.is_constant(1) &&
-                          !guard.left.is_constant(0) && !guard.right.is_constant(0) &&
-                          guard.left.constant().has_value() != guard.right.constant().has_value();
-    if (!is_fixed) continue;
-    warnings.push_back(
-        fmt::format("a size is baked into the model: {} must be {} ({}). Export it with dynamic shapes, or give the "
-                    "inputs' dims their values with --dim",
-                    printable(guard.left.to_string()), printable(guard.right.to_string()), printable(guard.reason)));
-  }
-  warn(messages, warnings);
-}
-
 NarrowProducts narrow_products(const Options& options, const Graph& graph) {
   NarrowProducts products{.bfloat16 = precision_of(options).dtype == DType::bfloat16};
   for (const auto& value : graph.values()) {
@@ -305,10 +271,10 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   // Everything after asks for shapes.
   infer_and_dump_shapes(request, passes, model);
   report.add_graph(graph);
-  warn_of_empty_windows(graph, request.messages);
-  warn_of_baked_sizes(graph, request.messages);
+  warn(request.messages, empty_windows(graph));
+  warn(request.messages, baked_sizes(graph));
   if (only_shows_shapes(options)) return;
-  check_kept_nodes(graph, precision_of(options));
+  check_patterns("--keep-float32", options.keep_float32, graph);
   const std::vector<CpuMachine> machines =
       resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
   const CpuMachine& architecture = machines.front();

@@ -133,8 +133,8 @@ def test_errors_of_the_options(tmp_path: Path) -> None:
         ),
         (
             ["--precision", "bfloat16", "--keep-float32", "x*"],
-            1,
-            "--keep-float32 'x*': no node has a name that matches",
+            2,
+            "--keep-float32 'x*': no node has such a name, operator, module or source line",
         ),
         (["--precision", "int4"], 2, "--precision: 'int4' is none of: float32 bfloat16 float16"),
     ):

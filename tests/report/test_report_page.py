@@ -68,7 +68,7 @@ def test_what_it_shows(model: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_and_a_gpu(model: Path, tmp_path: Path) -> None:
-    write_report(model, tmp_path / "report.html", "--target", "cpu,hip")
+    write_report(model, tmp_path / "report.html", "--target", "cpu,hip", "--dim", "N=1", "--dim", "D=8")
     sections = read_page(tmp_path / "report.html")
     kernels = section(sections, "Kernels of the GPU")["content"]["rows"]
     assert any(row[3] for row in kernels), "the cost model's microseconds"

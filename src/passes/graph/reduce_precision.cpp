@@ -1,23 +1,16 @@
 #include "passes/graph/reduce_precision.h"
 
-#include <fnmatch.h>
-
 #include <Eigen/Core>
 
 #include <algorithm>
 #include <set>
 #include <string_view>
 
+#include "ir/node_pattern.h"
 #include "ops/op.h"
-#include "support/diagnostics.h"
-#include "support/text.h"
 
 namespace onnxc {
 namespace {
-
-bool matches(const std::string& pattern, const Node& node) {
-  return fnmatch(pattern.c_str(), node.origin.name.c_str(), 0) == 0;
-}
 
 // Whether a product has one row or voxel: a fully connected layer, a squeeze.
 bool has_one_position(const Node& node) {
@@ -66,10 +59,7 @@ class PrecisionReduction {
     }
   }
 
-  bool is_kept(const Node& node) const {
-    return std::ranges::any_of(precision_.kept_float32,
-                               [&](const std::string& pattern) { return matches(pattern, node); });
-  }
+  bool is_kept(const Node& node) const { return fits_any(precision_.kept_float32, node.origin); }
 
   bool reads_narrowed(const Node& node) const {
     return std::ranges::any_of(node.inputs, [&](const Value* value) { return narrowed_.contains(value); });
@@ -133,14 +123,6 @@ class PrecisionReduction {
 
 void reduce_precision(Graph& graph, const StoragePrecision& precision) {
   if (precision.dtype != DType::float32) PrecisionReduction(graph, precision).run();
-}
-
-void check_kept_nodes(const Graph& graph, const StoragePrecision& precision) {
-  for (const std::string& pattern : precision.kept_float32) {
-    const bool is_found = std::ranges::any_of(graph.nodes(), [&](const auto& node) { return matches(pattern, *node); });
-    user_check(is_found, "--keep-float32 {}: no node has a name that matches; --report lists the names",
-               quote(pattern));
-  }
 }
 
 }  // namespace onnxc

@@ -38,6 +38,7 @@ struct GemmChoice {
   int64_t threads;          // of a block
   int64_t workspace_count;  // floats
   GpuEstimate estimate;
+  bool are_sizes_known;  // else the estimate is that of the hints
 };
 struct GemmSizes {
   kernels::ConvSizes sizes;

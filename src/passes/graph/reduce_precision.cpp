@@ -8,6 +8,7 @@
 
 #include "ir/node_pattern.h"
 #include "ops/op.h"
+#include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {

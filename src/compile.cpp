@@ -155,8 +155,16 @@ StoragePrecision precision_of(const Options& options) {
   return {*parse_dtype(options.precision), options.keep_float32};
 }
 
-PassConditions conditions_of(const Options& options, bool for_gpu) {
-  return {options.optimization > 0, for_gpu, precision_of(options).dtype != DType::float32};
+// What the model is compiled for: the CPUs, the least capable first, then the GPU.
+std::vector<Target> targets_of(const Options& options, const std::vector<CpuMachine>& machines) {
+  std::vector<Target> targets;
+  if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
+  if (options.for_gpu()) targets.push_back(hip_target(float32_products(options.fp32), options.gpus));
+  return targets;
+}
+
+PassConditions conditions_of(const Options& options, std::span<const Target> targets) {
+  return {options.optimization > 0, precision_of(options).dtype != DType::float32, targets};
 }
 
 template <class Pass>
@@ -165,9 +173,9 @@ bool runs(const Pass& pass, const PassConditions& conditions, const Options& opt
          std::ranges::find(options.skipped_passes, pass.name) == options.skipped_passes.end();
 }
 
-// Graph to graph.
-void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
-  const PassConditions conditions = conditions_of(options, options.for_gpu());
+// Graph to graph, for all targets.
+void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, std::span<const Target> targets) {
+  const PassConditions conditions = conditions_of(options, targets);
   for (const GraphPass& pass : graph_passes())
     if (runs(pass, conditions, options)) passes.run(pass, graph);
   // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
@@ -182,19 +190,32 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
   if (report != nullptr) report->add_offers(target.name, graph, choices);
   Program program = passes.lower([&] { return lower(graph, choices); });
-  const PassConditions conditions = conditions_of(options, target.name == "hip");
+  const PassConditions conditions = conditions_of(options, {&target, 1});
   for (const ProgramPass& pass : program_passes())
     if (runs(pass, conditions, options)) passes.run(pass, program, target);
   return program;
 }
 
-// The programs for the CPUs after the first.
-std::vector<CpuLevel> lower_for_further(const Options& options, PassRunner& passes, const Graph& graph,
-                                        const std::vector<CpuMachine>& machines) {
-  std::vector<CpuLevel> levels;
-  for (size_t i = 1; i < machines.size(); ++i)
-    levels.push_back({machines[i], lower_graph(options, passes, graph, cpu_target(machines[i]), nullptr)});
-  return levels;
+// A program for each target, from the same graph.
+struct Programs {
+  std::optional<Program> cpu, gpu;
+  std::vector<CpuLevel> further;  // for the CPUs after the first
+};
+
+Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
+                       Report& report) {
+  Programs programs;
+  for (const Target& target : targets) {
+    auto lowered = [&](Report* hears) { return lower_graph(options, passes, graph, target, hears); };
+    const auto* cpu = std::get_if<CpuMachine>(&target.machine);
+    if (cpu != nullptr && programs.cpu)
+      programs.further.push_back({*cpu, lowered(nullptr)});
+    else if (cpu != nullptr)
+      programs.cpu = lowered(&report);
+    else if (options.emit != Emit::ir || !programs.cpu)
+      programs.gpu = lowered(&report);
+  }
+  return programs;
 }
 
 // Returns what the compilers said.
@@ -278,16 +299,12 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   const std::vector<CpuMachine> machines =
       resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
   const CpuMachine& architecture = machines.front();
-  optimize_graph(options, passes, graph);
+  const std::vector<Target> targets = targets_of(options, machines);
+  optimize_graph(options, passes, graph, targets);
   if (options.for_gpu()) check_types_for_gpu(graph);
 
-  // A program for each target, from the same graph, which is not looked at beyond this point.
-  std::optional<Program> cpu_program, device_program;
-  if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture), &report);
-  if (options.for_gpu() && (options.emit != Emit::ir || !options.for_cpu()))
-    device_program =
-        lower_graph(options, passes, graph, hip_target(float32_products(options.fp32), options.gpus), &report);
-  const std::vector<CpuLevel> further = lower_for_further(options, passes, graph, machines);
+  // The graph is not looked at beyond this point.
+  const auto [cpu_program, device_program, further] = lower_for_all(options, passes, graph, targets, report);
   passes.check_dump();
   // What the runtime binds before it asks for a target.
   const Program& program = cpu_program ? *cpu_program : *device_program;

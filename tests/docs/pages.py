@@ -39,6 +39,7 @@ class Page:
 
 PAGES = [
     Page("README.md", page_files.failing, SESSION, marked=2),
+    Page("docs/performance.md"),
     Page("docs/shapes.md", page_files.exports),
     Page("docs/report.md", fast=True),
     Page("docs/numerics.md", fast=True),

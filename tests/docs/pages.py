@@ -38,7 +38,7 @@ class Page:
 
 
 PAGES = [
-    Page("README.md", page_files.failing, SESSION, marked=2),
+    Page("README.md", given=SESSION, marked=1, fast=True),
     Page("docs/performance.md"),
     Page("docs/shapes.md", page_files.exports),
     Page("docs/report.md", fast=True),
@@ -46,11 +46,14 @@ PAGES = [
     Page("docs/volumes.md", page_files.nnunet, SCAN + DATA, marked=2, packages=True),
     Page("docs/gfx942sim.md", marked=4),
     Page("docs/guides/debug-export.md", page_files.failing, fast=True),
-    Page("docs/guides/deploy.md", marked=3),
+    Page("docs/guides/deploy.md", given=SESSION, marked=3),
+    Page("docs/guides/first-model.md", fast=True, packages=True),
     Page("docs/guides/gpu-pytorch.md", marked=1),
+    Page("docs/guides/install.md", marked=2),
     Page("docs/guides/monai.md", given=SCAN, packages=True),
     Page("docs/guides/nnunet.md", page_files.nnunet, DATA, packages=True),
     Page("docs/guides/onnxruntime.md", given=SESSION, fast=True, packages=True),
+    Page("docs/guides/wrong-export.md", packages=True),
     Page("docs/reference/environment.md", page_files.drawing, fast=True),
     Page("docs/reference/onnxc.md"),
     Page("docs/reference/onnxc-run.md"),

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . scripts/environment.sh
 
 selection=() models=--fast
-[ "${1:-}" = --all ] && selection=(--slow) models=--all
+[ "${1:-}" = --all ] && selection=(lab --slow) models=--all
 failed=()
 part() {
   local name=$1 start=$SECONDS

@@ -14,7 +14,7 @@
 namespace onnxc {
 namespace {
 
-// The version in which an operator set gained an operator, or 0 where it never did.
+// The version in which an operator set gained an operator, or 0 if it never did.
 int first_version(const Origin& origin) {
   using FirstVersions = std::map<std::pair<std::string, std::string>, int>;
   static const FirstVersions first_versions = [] {
@@ -64,7 +64,7 @@ void UnsupportedNodes::add(const Origin& origin, const onnx::OpSchema* schema) {
 void UnsupportedNodes::add(const Origin& origin, std::string reason) { nodes_.push_back({origin, std::move(reason)}); }
 
 std::string UnsupportedNodes::report() const {
-  // Of a long list the first node of each operator comes first: these are what its reader has to know.
+  // In a long list the first node of each operator comes first, since that is what its reader has to know.
   std::vector<std::string> first, others;
   std::set<std::tuple<std::string, std::string, std::string>> seen;
   for (const auto& [origin, reason] : nodes_) {

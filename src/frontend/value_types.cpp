@@ -43,7 +43,7 @@ bool is_unknown(const TensorShapeProto::Dimension& dim) {
   return text.empty() || text == "?" || text == "-1" || text == "None";
 }
 
-// -1 is no size, and what it means is known all the same.
+// -1 is not a size, but its meaning is known: any size.
 bool is_minus_one(const TensorShapeProto::Dimension& dim) {
   return is_unknown(dim) && (dim.has_dim_value() || trimmed(dim.dim_param()) == "-1");
 }
@@ -154,7 +154,7 @@ std::optional<Shape> read_declared_shape(const onnx::ValueInfoProto& value, Symb
       try {
         shape.push_back(named_dim(dim.dim_param(), symbols).size);
       } catch (const UserError&) {
-        return std::nullopt;  // the text is no expression: there is nothing to compare with
+        return std::nullopt;  // the text is not an expression: there is nothing to compare with
       }
     }
   }

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where Debian's rocm-device-libs put them.
+// The folder of Debian's rocm-device-libs.
 constexpr const char* debian_folder = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
 
 std::string variable(const char* name) {

@@ -31,7 +31,7 @@ std::vector<std::string> words_of(const onnxc_compile_request& request) {
     words.emplace_back(request.options[i]);
   }
   if (request.output != nullptr) words.insert(words.end(), {"-o", request.output});
-  words.insert(words.end(), {"--", request.model});  // a name that begins with - is no option
+  words.insert(words.end(), {"--", request.model});  // a name that begins with - is not an option
   return words;
 }
 

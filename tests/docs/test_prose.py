@@ -27,7 +27,6 @@ MARKED: dict[str, int] = {
     "src/codegen": 159,
     "src/ir": 141,
     "src/kernels": 323,
-    "src/machine": 7,
     "src/ops": 196,
     "src/passes": 89,
     "src/provider": 35,

@@ -25,7 +25,6 @@ MARKED: dict[str, int] = {
     "runtime/volume": 32,
     "src": 35,
     "src/codegen": 159,
-    "src/ir": 141,
     "src/kernels": 323,
     "src/ops": 196,
     "src/passes": 89,

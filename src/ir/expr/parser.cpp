@@ -55,7 +55,7 @@ const FunctionRow* find_function(std::string_view name) {
 
 struct NestsTooDeep {};
 
-// Text to syntax tree, by recursive descent with Python's precedence; nothing when the text is no expression.
+// Text to syntax tree, by recursive descent with Python's precedence; nothing if the text is not an expression.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}

@@ -11,7 +11,7 @@
 namespace onnxc {
 namespace {
 
-// All bits set is a NaN in each floating dtype that has one, but for two, whose NaN is the sign alone.
+// All bits set is a NaN in each floating dtype that has one, but for two, whose NaN has only the sign bit set.
 std::byte fill_byte(DType dtype) {
   if (dtype == DType::float8e4m3fnuz || dtype == DType::float8e5m2fnuz) return std::byte{0x80};
   return is_floating(dtype) ? std::byte{0xff} : std::byte{0xcb};

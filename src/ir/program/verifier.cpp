@@ -19,7 +19,7 @@ template <class... Arguments>
 [[noreturn]] void fail(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   internal_error("program: " + fmt::format(format, std::forward<Arguments>(arguments)...));
 }
-// For arguments that cost nothing where all is right; where they are texts to be made, `fail`.
+// For arguments that cost nothing if all is right; if they are texts to be made, `fail`.
 template <class... Arguments>
 void check(bool condition, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   if (!condition) fail(format, std::forward<Arguments>(arguments)...);
@@ -87,7 +87,7 @@ class NestChecker {
     for (const Store& store : nest_.stores) check_store(store);
   }
 
-  // Of a value that the nest hands on without storing it.
+  // Checks a value that the nest hands on without storing it.
   void run(const Scalar& value) {
     check_names();
     check_scalar(value, value.dtype());
@@ -299,8 +299,9 @@ void check_loops(const Program& program) {
   check(open == 0, "a loop does not end");
 }
 
-// The storages that hold something at a step. Behind a loop that may have no round these are the ones from before it,
-// what has no element then, and what collects something of each round, of which as many are read as there were rounds.
+// The storages that hold something at a step. After a loop that may have no round these are the ones from before it,
+// those without an element then, and those that collect something of each round, if they are read for as many rounds as
+// there were.
 class Written {
  public:
   explicit Written(const Program& program) : program_(program) {
@@ -330,7 +331,7 @@ class Written {
     std::set<BufferId> before, collected;
   };
 
-  // What a step stores at a place of the round.
+  // Notes that a step stores at a place of the round.
   void note_collected(const Step& step) {
     for (Loop& loop : loops_) {
       for (BufferId id : writes(step))

@@ -25,7 +25,7 @@ struct LeafWeight {
   double weight;
 };
 
-// Of a tree in a pass over all: how many steps its deepest leaf is away.
+// For a tree in a pass over all: how many steps its deepest leaf is away.
 class Depths {
  public:
   Depths(const NodeReader& c, const std::vector<TreeNode>& nodes)
@@ -108,7 +108,7 @@ Forest forest_of(const NodeReader& c, const std::vector<TreeNode>& nodes, std::v
   return forest;
 }
 
-// An attribute with a value for each of `count` things; where it is absent and may be, zeros.
+// An attribute with a value for each of `count` things; zeros if it is absent and may be.
 std::vector<int64_t> list_of(const NodeReader& c, const char* name, size_t count, bool is_optional = false) {
   std::vector<int64_t> values = c.integers(name);
   if (values.empty() && is_optional) values.resize(count);
@@ -232,7 +232,7 @@ Forest read_listed_trees(const NodeReader& c, const std::string& leaf, const std
   const std::vector<double> numbers = numbers_of(c, "nodes_values");
   c.check(numbers.size() == count, "attribute 'nodes_values' has {} values, expected {}", numbers.size(), count);
 
-  // Of a tree and an id in it, the node, or ~i for leaf i; trees in the order in which they come.
+  // The node for a tree and an id in it, or ~i for leaf i; trees in the order in which they come.
   std::map<std::pair<int64_t, int64_t>, int64_t> known;
   int64_t node_count = 0, leaf_count = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
 // RotaryEmbedding and CausalConvWithState, which decoders have. (ONNX's own bodies of them need the inputs' shapes,
-// which are not known yet where functions are inlined.)
+// which are not known yet when functions are inlined.)
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 
@@ -73,8 +73,8 @@ void infer_rotary_embedding(InferContext& c) {
   c.output(0, c.dtype(0), x);
 }
 
-// y1 = cos * x1 - sin * x2, y2 = sin * x1 + cos * x2. The pair is features k and k + pairs, or where it is interleaved
-// 2 k and 2 k + 1; the features after those that are rotated are copied.
+// y1 = cos * x1 - sin * x2, y2 = sin * x1 + cos * x2. The pair is features k and k + pairs, or if it is interleaved 2 k
+// and 2 k + 1; the features after those that are rotated are copied.
 void define_rotary_embedding(DefineContext& c) {
   const Rotary rotary(c);
   const Operand x = c.in(0), cosines = c.in(1), sines = c.in(2), y = c.out(0);
@@ -85,7 +85,7 @@ void define_rotary_embedding(DefineContext& c) {
   if (c.has_input(3)) {
     const Operand positions = c.in(3);
     const Scalar given = positions(positions.broadcast_indices(row)), rows = scalar::index(cosines.shape[0]);
-    // Counted from the end where it is negative. One that is out of range is the caller's mistake: the nearest is read.
+    // Counted from the end if it is negative. One that is out of range is the caller's mistake: the nearest is read.
     const Scalar is_negative = scalar::binary(ScalarOp::less, given, scalar::index(0));
     const Expr place = nest.let(scalar::select(is_negative, given + rows, given));
     row = {place};

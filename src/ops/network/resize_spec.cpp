@@ -50,7 +50,7 @@ int64_t known_size(const NodeReader& c, float rounded, int64_t extent, float sca
   return static_cast<int64_t>(rounded);
 }
 
-// floor(extent * scale) with the product in float32 as an expression; nothing where it may be rounded.
+// floor(extent * scale) with the product in float32 as an expression; nothing if it may be rounded.
 std::optional<Expr> scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
   c.check(std::isfinite(scale) && scale > 0 && scale < 1e6F,
           "a scale of {}; a positive value below 1000000 is expected", scale);

@@ -24,7 +24,7 @@ MARKED: dict[str, int] = {
     "runtime/threads": 1,
     "runtime/volume": 32,
     "src": 35,
-    "src/codegen": 159,
+    "src/codegen": 49,
     "src/kernels": 323,
     "src/ops": 20,
     "src/passes": 89,

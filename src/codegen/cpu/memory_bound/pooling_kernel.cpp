@@ -159,7 +159,7 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
                       .cost = cost,
                       .lower = [&node, layout](LoweringContext& context) { lower_pool(node, layout, context); }});
   };
-  // The costs are an order: as its input is, in rows where that is asked for, with copies.
+  // The costs are an order: as its input is, in rows if that is asked for, with copies.
   add("pool", LayoutDemand::blocks, true, 0);
   if (takes_rows(shape)) add("pool in rows", LayoutDemand::rows, false, 1);
   if (is_worth_blocks(window, shape, machine.lanes())) add("pool and copies", LayoutDemand::blocks, false, 2);

@@ -27,7 +27,7 @@ MARKED: dict[str, int] = {
     "src/codegen": 49,
     "src/kernels": 323,
     "src/ops": 20,
-    "src/passes": 89,
+    "src/passes": 21,
     "src/provider": 35,
     "src/report": 36,
     "tests": 10,

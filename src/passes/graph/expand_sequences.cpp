@@ -187,7 +187,7 @@ class CollectedState {
   size_t state_;
 };
 
-// Returns the first of the nodes that took the loop's place; null where it is there still, without sequences.
+// Returns the first of the nodes that took the loop's place; null if it is still there, without sequences.
 Node* expand_loop(Graph& graph, Node& begin) {
   const NodeReader c(begin);
   Node* end = loop_end(begin);

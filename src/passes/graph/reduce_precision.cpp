@@ -15,7 +15,7 @@
 namespace onnxc {
 namespace {
 
-// What the pass makes of an operator's output. An operator without a row here stays float32.
+// The role of an operator's output in the pass. An operator without a row here stays float32.
 enum class Role : uint8_t {
   none,
   product,   // begins storage in 16 bits
@@ -168,7 +168,7 @@ class PrecisionReduction {
     }
   }
 
-  // Reads the input through a Cast where it is stored in the other type.
+  // Reads the input through a Cast if it is stored in the other type.
   void convert_input(Node& node, size_t index, DType wanted) {
     Value* const input = node.inputs[index];
     if (input == nullptr || !input->shape) return;

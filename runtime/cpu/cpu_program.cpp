@@ -4,7 +4,7 @@
 
 #include "cpu/cpu_features.h"
 
-// For kernels/cpu/vector/scalar.h, where its value must not be seen.
+// For kernels/cpu/vector/scalar.h, in which its value must not be seen.
 extern "C" const float onnxc_negative_zero;
 const float onnxc_negative_zero = -0.0f;
 

@@ -21,8 +21,8 @@ constexpr DType dtypes[] = {
 };
 constexpr int32_t dtype_count = sizeof dtypes / sizeof dtypes[0];
 
-// More elements than an address space has bytes: refused even where another dim is 0, so that sums and small multiples
-// of dims cannot overflow.
+// More elements than an address space has bytes: refused even if another dim is 0, so that sums and small multiples of
+// dims cannot overflow.
 constexpr int64_t largest_dim = int64_t{1} << 47;
 
 bool known(onnxc_dtype dtype) { return dtype >= 0 && dtype < dtype_count; }

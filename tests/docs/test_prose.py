@@ -16,7 +16,6 @@ MARKED: dict[str, int] = {
     "cmake/portable": 1,
     "pages": 357,
     "python/onnxc": 89,
-    "runtime/volume": 32,
     "src": 35,
     "src/codegen": 49,
     "src/kernels": 323,

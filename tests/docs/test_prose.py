@@ -48,7 +48,6 @@ MARKED: dict[str, int] = {
     "tools": 23,
     "tools/benchmark": 24,
     "tools/examples": 6,
-    "tools/gfx942sim": 100,
     "tools/layer_sweep": 8,
     "tools/microbenchmark": 8,
     "tools/onnxc_run": 83,

@@ -42,7 +42,7 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   return call("hipStreamDestroy", [&](SimulatedDevice& device) {
     Stream& found = known(device.streams, stream, "stream");
     device.refuse_while_capturing(&found);
-    // What it was given happens all the same, and the null stream still waits for it.
+    // Its work happens all the same, and the null stream still waits for it.
     if (found.waits_for_null_stream) device.leave_to_null_stream(found);
     device.streams.erase(&found);
   });

@@ -28,7 +28,6 @@ MARKED: dict[str, int] = {
     "tests/docs": 10,
     "tests/frontend": 6,
     "tests/fuzz": 25,
-    "tests/gfx942sim": 18,
     "tests/ir": 26,
     "tests/kernels": 30,
     "tests/models": 47,

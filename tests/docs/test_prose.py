@@ -29,7 +29,6 @@ MARKED: dict[str, int] = {
     "tests/frontend": 6,
     "tests/fuzz": 25,
     "tests/ir": 26,
-    "tests/kernels": 30,
     "tests/models": 47,
     "tests/onnx_suite": 12,
     "tests/ops": 95,

@@ -45,7 +45,7 @@ WRONG_RESULT = "elements differ"
 class Change:
     before: str
     after: str
-    file: str = ""  # a kernel header; the device source where it is empty
+    file: str = ""  # a kernel header; the device source if it is empty
 
 
 @dataclass

@@ -28,7 +28,6 @@ MARKED: dict[str, int] = {
     "tests/docs": 10,
     "tests/frontend": 6,
     "tests/fuzz": 25,
-    "tests/ir": 26,
     "tests/models": 47,
     "tests/onnx_suite": 12,
     "tests/ops": 95,

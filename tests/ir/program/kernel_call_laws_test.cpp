@@ -1,4 +1,4 @@
-// What the verifier asks of the calls of kernels.
+// The verifier's laws for the calls of kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class KernelCallLaws : public testing::Test {
 
   std::vector<Expr> stored() const { return {call.epilogue.axes[0].symbol, call.epilogue.axes[1].symbol}; }
 
-  // The verifier's message; empty where it finds nothing.
+  // The verifier's message; empty if it finds nothing.
   std::string fault() {
     Program program = builder.program;
     program.steps.push_back({call, {}});

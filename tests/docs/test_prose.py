@@ -32,7 +32,6 @@ MARKED: dict[str, int] = {
     "tests/onnx_suite": 12,
     "tests/ops": 95,
     "tests/packaging": 2,
-    "tests/passes": 32,
     "tests/provider": 8,
     "tests/python": 24,
     "tests/random": 88,

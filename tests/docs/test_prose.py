@@ -36,7 +36,6 @@ MARKED: dict[str, int] = {
     "tests/python": 24,
     "tests/random": 88,
     "tests/report": 6,
-    "tests/runtime": 21,
     "tests/security": 22,
     "tests/support": 2,
     "tests/toolchain": 4,

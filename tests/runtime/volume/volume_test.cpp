@@ -47,7 +47,7 @@ TEST_F(Volume, BlendsWindowsOfEachSlabAxis) {
     }
 }
 
-// What a window needs, and sums of two classes and the weights in lines of which 64 get their memory at once.
+// The memory of a window, and sums of two classes and the weights in lines; 64 of them get their memory at once.
 int64_t bytes_of(const std::array<int64_t, 3>& window, int64_t lines, int64_t line_floats) {
   return 3 * window[0] * window[1] * window[2] * 4 + (lines + 63) / 64 * 64 * 3 * line_floats * 4;
 }

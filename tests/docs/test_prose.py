@@ -24,7 +24,6 @@ MARKED: dict[str, int] = {
     "src/provider": 35,
     "src/report": 36,
     "tests": 10,
-    "tests/codegen": 75,
     "tests/docs": 10,
     "tests/frontend": 6,
     "tests/fuzz": 25,

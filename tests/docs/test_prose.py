@@ -25,7 +25,6 @@ MARKED: dict[str, int] = {
     "src/report": 36,
     "tests": 10,
     "tests/docs": 10,
-    "tests/frontend": 6,
     "tests/fuzz": 25,
     "tests/models": 47,
     "tests/onnx_suite": 12,

@@ -118,7 +118,7 @@ def test_an_operator_set_imported_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["-1", "", "?", "None", " "])
 def test_unknown_dims_need_not_be_equal(tmp_path: Path, text: str) -> None:
-    """Two inputs whose dims have one text, in onnxruntime of any sizes: here where the text says nothing."""
+    """Two inputs whose dims have one text, in onnxruntime of any sizes: here if the text says nothing."""
     graph = helper.make_graph(
         [node("Relu", "x"), node("Neg", "z", "w")],
         "two inputs",

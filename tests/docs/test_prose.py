@@ -26,7 +26,6 @@ MARKED: dict[str, int] = {
     "tests": 10,
     "tests/docs": 10,
     "tests/fuzz": 1,
-    "tests/onnx_suite": 12,
     "tests/ops": 95,
     "tests/packaging": 2,
     "tests/provider": 8,

@@ -25,7 +25,6 @@ MARKED: dict[str, int] = {
     "src/report": 36,
     "tests": 10,
     "tests/docs": 10,
-    "tests/fuzz": 1,
     "tests/ops": 95,
     "tests/packaging": 2,
     "tests/provider": 8,

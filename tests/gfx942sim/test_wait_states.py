@@ -14,7 +14,7 @@ SHARE = 8  # of the places, one in so many
 
 
 def is_clangs_own(lines: list[str], place: int) -> bool:
-    """Clang waits between a load and a DPP instruction too, although the guide asks for it only after the vector unit."""
+    """Clang also waits between a load and a DPP instruction; the guide asks for it only after the vector unit."""
     return "_dpp" in lines[place + 1] and "s_waitcnt vmcnt" in lines[place - 1]
 
 

@@ -25,7 +25,7 @@ MARKED: dict[str, int] = {
     "src/report": 36,
     "tests": 10,
     "tests/docs": 10,
-    "tests/ops": 95,
+    "tests/ops": 16,
     "tests/packaging": 2,
     "tests/provider": 8,
     "tests/python": 24,

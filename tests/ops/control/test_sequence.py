@@ -1,4 +1,4 @@
-"""Sequences and optionals of which the compiler knows what tensors they hold; positions that only a run knows."""
+"""Sequences and optionals whose tensors the compiler knows; positions that only a run knows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -122,7 +122,7 @@ test_sequence = table_test("sequence", CASES, ON_CPU)
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_positions_of_a_run(tmp_path: Path, options: Sequence[str]) -> None:
-    """Tensors of several sizes, so that the size of what a run takes is known in that run alone."""
+    """Tensors of several sizes, so that the size of a taken tensor is known only in that run."""
     model = parse("""
       model (int64 p, int64[1] q, float[A, 3] x, float[B, 3] y, float[C, 3] z) => (taken, inserted, erased) {
         s = SequenceConstruct(x, y, z)
@@ -197,7 +197,7 @@ def test_loop_without_a_round(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_loop_of_a_run_that_adds_to_a_sequence(tmp_path: Path, options: Sequence[str]) -> None:
-    """As torch.jit.script writes a list that grows; a tensor's state stands before and behind the sequences."""
+    """As torch.jit.script writes a list that grows; a tensor's state stands before and after the sequences."""
     model = parse("""
       model (int64 n, bool go, float[N, 3] x, int64 p) => (last, along, stacked, one, count, low)
       <float two = {2.0}, int64[1] axes = {1}> {

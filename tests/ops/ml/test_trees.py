@@ -22,7 +22,7 @@ TESTS = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 
 class Forest:
-    """Random trees, as a list of nodes: (tree, id, test, feature, number, id where it holds, id where it does not).
+    """Random trees, as a list of nodes: (tree, id, test, feature, number, id if it holds, id if it does not).
 
     A leaf has no test. Numbers are such that features meet some of them exactly.
     """
@@ -142,7 +142,7 @@ def regressor_cases() -> list[Case]:
         regressor(several, gaps, "NaN", nodes_missing_value_tracks_true=nan_is_true),
         regressor(mixed, x, "all tests"),
         regressor(whole, x, "base", base_values=[0.5]),
-        # onnxruntime leaves the base out where no leaf adds to a target.
+        # onnxruntime leaves the base out if no leaf adds to a target.
         regressor(several, x, "a base for each", [several.sums(x, np.array(base))], base_values=base),
         regressor(whole, integers, "int64", [whole.sums(integers, np.zeros(1))]),
         regressor(whole, rows(7, np.float64), "float64"),

@@ -52,7 +52,7 @@ TEST(ResizeSpec, ScalesGiveSizes) {
   EXPECT_FALSE(spec.axes[2].is_kept());
 }
 
-// The size of a free axis by a scale; "run" where only a run knows it.
+// The size of a free axis by a scale; "run" if only a run knows it.
 std::string scaled(const Expr& extent, float scale) {
   OneNode node("Resize", 19);
   node.input(DType::float32, {extent}).absent().constant(Tensor::of(DType::float32, {1}, std::vector<float>{scale}));
@@ -72,7 +72,7 @@ TEST(ResizeSpec, ASizeIsAnExpressionWhereItsProductIsNeverRounded) {
   EXPECT_EQ(scaled(bounded, 0.7F), "run");
 }
 
-// 1.5 is no expression for every extent: from 2^23 on a half is rounded to the nearest even integer.
+// 1.5 is not an expression for every extent: from 2^23 on a half is rounded to the nearest even integer.
 TEST(ResizeSpec, TheFloat32ProductOfALargeExtentIsRounded) {
   constexpr int64_t extent = 5592409;
   EXPECT_EQ(scaled(extent, 1.5F), "8388614");

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 OPSET = 22
 SHAPE = (7, 83, 173)
 COUNT = math.prod(SHAPE)
-# Of each type: its number in TensorProto, and the bits of its significand.
+# For each type: its number in TensorProto, and the bits of its significand.
 TYPES = {
     "float32": (np.float32, onnx.TensorProto.FLOAT, 24),
     "float64": (np.float64, onnx.TensorProto.DOUBLE, 53),
@@ -166,7 +166,7 @@ def test_what_numbers_depend_on(tmp_path: Path, options: Sequence[str], monkeypa
     for run in first:  # each node has its own numbers
         drawn = np.stack([each.reshape(-1) for each in run])
         assert np.abs(np.corrcoef(drawn) - np.eye(4)).max() < 4.5 / math.sqrt(drawn.shape[1])
-    for earlier, later in itertools.pairwise(first):  # each run too, but where a seed is given
+    for earlier, later in itertools.pairwise(first):  # each run too, unless a seed is given
         assert abs(np.corrcoef(earlier[0].reshape(-1), later[0].reshape(-1))[0, 1]) < 4.5 / math.sqrt(9 * 1237)
         assert np.array_equal(earlier[2], later[2])
         assert np.array_equal(earlier[3], later[3])
@@ -182,7 +182,7 @@ def test_what_numbers_depend_on(tmp_path: Path, options: Sequence[str], monkeypa
         for a, b in zip(one, other, strict=True)
     )
     assert not np.array_equal(chosen[0][0], chosen[1][0])
-    # An element's number does not depend on how many there are behind it.
+    # An element's number does not depend on how many come after it.
     assert np.array_equal(runs(2, (5, 1237))[1][1], chosen[1][1][:5])
 
 
@@ -243,7 +243,7 @@ def test_bernoulli(tmp_path: Path, options: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_dropout(tmp_path: Path, options: Sequence[str]) -> None:
-    """Behind a convolution, as in Monte-Carlo dropout: of a known ratio, of a run's, and of the default ratio."""
+    """After a convolution, as in Monte-Carlo dropout: of a known ratio, of a run's, and of the default ratio."""
     code = onnx.TensorProto
     weights = np.random.default_rng(1).standard_normal((13, 4, 3, 3)).astype(np.float32)
     model = build(

@@ -24,7 +24,6 @@ MARKED: dict[str, int] = {
     "src/provider": 35,
     "src/report": 36,
     "tests": 10,
-    "tests/docs": 10,
     "tests/ops": 16,
     "tests/packaging": 2,
     "tests/provider": 8,

@@ -13,7 +13,6 @@ from tests.onnxc_commands import REPOSITORY
 
 # The sentences with a mark in each room, pages together. Rooms that are not named have none.
 MARKED: dict[str, int] = {
-    "cmake/portable": 1,
     "pages": 357,
     "python/onnxc": 89,
     "src": 35,

@@ -22,7 +22,7 @@ MARKED: dict[str, int] = {
     "src/passes": 21,
     "src/provider": 35,
     "src/report": 36,
-    "tests": 10,
+    "tests": 5,
     "tests/ops": 16,
     "tests/packaging": 2,
     "tests/provider": 8,

@@ -23,7 +23,6 @@ MARKED: dict[str, int] = {
     "src/provider": 35,
     "src/report": 36,
     "tests": 5,
-    "tests/ops": 16,
     "tests/packaging": 2,
     "tests/provider": 8,
     "tests/python": 24,

@@ -14,7 +14,7 @@ GRID = np.array([["a", "bc", ""], ["d", "a", "é"]], object)
 
 
 def broken_utf8() -> Array:
-    """Bytes that are no text, as Python has them."""
+    """Bytes that are not text, as Python has them."""
     return texts(b"\xff\xfe".decode(errors="surrogateescape"), "x")
 
 

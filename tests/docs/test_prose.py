@@ -26,7 +26,6 @@ MARKED: dict[str, int] = {
     "tests/packaging": 2,
     "tests/provider": 8,
     "tests/python": 24,
-    "tests/random": 88,
     "tests/report": 6,
     "tests/security": 22,
     "tests/support": 2,

@@ -25,7 +25,6 @@ MARKED: dict[str, int] = {
     "tests": 5,
     "tests/packaging": 2,
     "tests/provider": 8,
-    "tests/python": 24,
     "tests/report": 6,
     "tests/security": 22,
     "tests/support": 2,

@@ -26,7 +26,6 @@ MARKED: dict[str, int] = {
     "tests/packaging": 2,
     "tests/provider": 8,
     "tests/report": 6,
-    "tests/support": 2,
     "tests/toolchain": 4,
     "tests/tools": 16,
     "tools": 23,

@@ -27,7 +27,6 @@ MARKED: dict[str, int] = {
     "tests/provider": 8,
     "tests/report": 6,
     "tests/toolchain": 4,
-    "tests/tools": 16,
     "tools": 23,
     "tools/benchmark": 24,
     "tools/examples": 6,

@@ -82,7 +82,8 @@ def test_files_of_float32_are_rounded_to_the_input(dtype: str, tmp_path: Path) -
 
 
 def test_verifies_a_group_normalization_that_is_written_as_nodes(tmp_path: Path) -> None:
-    """What PyTorch exports; the compiler finds the operator in it, and keeps other sums than the nodes do."""
+    """The nodes that PyTorch exports; the compiler finds the operator in them, and keeps other sums than the nodes
+    do."""
     nodes = [
         helper.make_node("Reshape", ["x", "groups"], ["grouped"]),
         helper.make_node("InstanceNormalization", ["grouped", "ones", "zeros"], ["normal"], name="norm"),

@@ -26,7 +26,6 @@ MARKED: dict[str, int] = {
     "tests/packaging": 2,
     "tests/provider": 8,
     "tests/report": 6,
-    "tests/toolchain": 4,
     "tools": 23,
     "tools/benchmark": 24,
     "tools/examples": 6,

@@ -25,7 +25,6 @@ MARKED: dict[str, int] = {
     "tests": 5,
     "tests/packaging": 2,
     "tests/provider": 8,
-    "tests/report": 6,
     "tools": 23,
     "tools/benchmark": 24,
     "tools/examples": 6,

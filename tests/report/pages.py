@@ -43,7 +43,7 @@ TAGS = ["html", "head", "meta", "meta", "meta", "title", "style", "body", "h1", 
 
 
 def read_page(file: Path) -> list[Section]:
-    """The page's sections; fails where a name of the model became markup, or the page loads anything."""
+    """The page's sections; fails if a name of the model became markup, or the page loads anything."""
     page = _Page()
     page.feed(file.read_text(encoding="utf-8"))
     assert page.tags == TAGS
@@ -58,7 +58,7 @@ def section(sections: list[Section], title: str) -> Section:
 
 
 def drawn_by_a_browser(file: Path) -> str:
-    """What is in the page's <main> when its script has run, in Chromium without a window."""
+    """The content of the page's <main> when its script has run, in Chromium without a window."""
     browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     assert browser, "make test-all installs Debian's chromium-headless-shell"
     command = [browser, "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom", file.as_uri()]

@@ -24,7 +24,6 @@ MARKED: dict[str, int] = {
     "src/report": 36,
     "tests": 5,
     "tests/packaging": 2,
-    "tests/provider": 8,
     "tools": 23,
     "tools/benchmark": 24,
     "tools/examples": 6,

@@ -23,7 +23,6 @@ MARKED: dict[str, int] = {
     "src/provider": 35,
     "src/report": 36,
     "tests": 5,
-    "tests/packaging": 2,
     "tools": 23,
     "tools/benchmark": 24,
     "tools/examples": 6,

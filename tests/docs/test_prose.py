@@ -24,7 +24,6 @@ MARKED: dict[str, int] = {
     "src/report": 36,
     "tests": 5,
     "tools": 23,
-    "tools/microbenchmark": 8,
     "tools/onnxc_run": 83,
 }  # fmt: skip
 MOST_MARKED = 0.02

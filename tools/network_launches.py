@@ -129,7 +129,7 @@ each table alone.
 
 
 def with_section(document: str, text: str) -> str:
-    """The document with the section in the place of its old one, or behind its end."""
+    """The document with the section in the place of its old one, or at its end."""
     start = document.find(HEADING)
     if start < 0:
         return f"{document}\n{text}"

@@ -67,8 +67,7 @@ def keep_reduced(graph: RandomGraph, opset: int, options: Sequence[str]) -> str:
         try:
             feeds = {graph.input: judge.as_given(graph, run)}
             small, _, kind = reduce_model(model, feeds, lambda m, f: failure_of(m, f, options, judge.TOLERANCE))
-        except Exception:  # onnxruntime may not take the type, or a comparison of its own kind is the only one to find
-            # the failure
+        except Exception:  # onnxruntime may not take the type, or only a comparison of its own kind finds the failure
             continue
         onnx.save(small, kept)
         return f"{kept} ({len(small.graph.node)} of {len(graph.nodes)} nodes, {kind})"

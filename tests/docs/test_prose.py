@@ -16,7 +16,7 @@ MARKED: dict[str, int] = {
     "pages": 354,
     "python/onnxc": 89,
     "src": 35,
-    "src/codegen": 49,
+    "src/codegen": 14,
     "src/kernels": 9,
     "src/ops": 19,
     "src/passes": 21,

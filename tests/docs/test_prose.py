@@ -18,7 +18,7 @@ MARKED: dict[str, int] = {
     "src": 35,
     "src/codegen": 14,
     "src/kernels": 9,
-    "src/ops": 19,
+    "src/ops": 6,
     "src/passes": 21,
     "src/provider": 35,
     "src/report": 36,

@@ -181,7 +181,7 @@ void define_affine_grid(DefineContext& c) {
       const Expr steps = align_corners ? max(extent - 1, 1) : extent;
       const Scalar numerator = scalar::cast(sum.dtype(), scalar::index(2 * index + (align_corners ? 0 : 1) - steps));
       Scalar coordinate = numerator / scalar::cast(sum.dtype(), scalar::index(steps));
-      // One element alone stands in the middle, as in PyTorch; ONNX's text divides by 0.
+      // A single element stands in the middle, as in PyTorch; ONNX's text divides by 0.
       if (align_corners) coordinate = scalar::select(less(1, extent), coordinate, number(sum, 0));
       sum = sum + element(k) * coordinate;
     }

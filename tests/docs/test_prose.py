@@ -19,7 +19,7 @@ MARKED: dict[str, int] = {
     "src/codegen": 14,
     "src/kernels": 9,
     "src/ops": 6,
-    "src/passes": 21,
+    "src/passes": 8,
     "src/provider": 35,
     "src/report": 36,
     "tools/onnxc_run": 83,

@@ -100,7 +100,7 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
     else if (add_part(written, whole, name))
       return result;
     const std::vector<size_t> faulty = faulty_nodes(command, writer.write(written, NodeNames::numbered));
-    // What stops the whole graph, and is at no node of its own, would stop each part.
+    // A fault of the whole graph, which belongs to no node of its own, would stop each part.
     if (faulty.empty() && unwritten.empty()) return result;
     for (const size_t node : faulty) is_left.at(node) = true;
     keep_refusal(name, {faulty, result.reason});

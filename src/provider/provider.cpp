@@ -98,7 +98,7 @@ void Provider::take_parts(const OrtGraph* graph, OrtEpGraphSupportInfo* support)
   say_what_is_left(view, compiled);
 }
 
-// Of a saved model; what is not compiled there was left to others when it was saved.
+// For a saved model; nodes that are not compiled there were left to others when it was saved.
 bool Provider::take_context_nodes(const GraphView& graph, OrtEpGraphSupportInfo* support) {
   bool has_any = false;
   for (const NodeView& node : graph.nodes()) {

@@ -33,7 +33,7 @@ void append_lacks(const char* const* features, ErrorText& error) {
   error.append(" (it is '%s'); ", name);
   if (lacks_tiles)
     error.append(
-        "AMX needs the system's permission too, which it refuses where a thread has a small alternate signal stack; ");
+        "AMX needs the system's permission too, which it refuses if a thread has a small alternate signal stack; ");
 }
 
 // Not strcmp: it would be one more function that a model asks of libc (SECURITY.md).

@@ -157,7 +157,7 @@ onnxc_status check_memory(const ValuePlace& place, const onnxc_value& value, con
   const auto alignment = static_cast<uintptr_t>(std::clamp(dtypes[place.info.dtype].bits / 8, 1, 8));
   if (const uintptr_t past = reinterpret_cast<uintptr_t>(value.data) % alignment; past != 0) {
     append_place(error, place);
-    error.append("data lies %d byte%s behind a multiple of %d, and a %s needs one: copy the tensor to aligned memory",
+    error.append("data lies %d byte%s past a multiple of %d, and a %s needs one: copy the tensor to aligned memory",
                  static_cast<int>(past), past == 1 ? "" : "s", static_cast<int>(alignment),
                  dtypes[place.info.dtype].name);
     return ONNXC_INVALID_ARGUMENT;

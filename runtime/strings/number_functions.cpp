@@ -25,7 +25,7 @@ Text without_spaces(Text text) {
 }
 
 void refuse_number(const Frame& frame) {
-  frame.strings->fail(ONNXC_INVALID_DATA, "a string is no number, such as \"3.14\", \"1e-5\", \"INF\" or \"NaN\"");
+  frame.strings->fail(ONNXC_INVALID_DATA, "a string is not a number, such as \"3.14\", \"1e-5\", \"INF\" or \"NaN\"");
 }
 
 bool equals_name(Text text, const char* name) {

@@ -92,7 +92,7 @@ onnxc_status VolumeRun::check_values() {
     if (status != ONNXC_OK) return status;
   }
   if (!has_window) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "every input of the volume is fixed");
-  if (!has_output) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "nothing is to be written of any output");
+  if (!has_output) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "nothing would be written of any output");
   if (has_slices && volume_.slab_axis < 0)
     return instance_.refuse(ONNXC_INVALID_ARGUMENT, "slices are read or taken one by one: state the slab axis");
   return ONNXC_OK;

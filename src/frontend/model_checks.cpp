@@ -84,7 +84,7 @@ std::vector<const onnx::NodeProto*> find_cycle(const onnx::NodeProto& start, con
   const Producers producers = find_producers(nodes);
   const auto producer = producers.find(input);
   if (producer == producers.end())
-    user_error("{}: its input {} is made by no node, and is no input or initializer of {}", describe(node),
+    user_error("{}: its input {} is not made by a node, and is not an input or initializer of {}", describe(node),
                quote(input), what);
   const std::vector<const onnx::NodeProto*> cycle = find_cycle(node, producers);
   if (cycle.empty())

@@ -32,7 +32,7 @@ int first_version(const Origin& origin) {
 std::string reason_for(const Origin& origin, const onnx::OpSchema* schema) {
   // CastMap and DictVectorizer take a map, which no input of a model can be.
   if (origin.domain == "ai.onnx.ml" && origin.type == "ZipMap")
-    return "it gives a map for each row, and onnxc has tensors alone; export the model without it (skl2onnx: options "
+    return "it gives a map for each row, and onnxc has only tensors; export the model without it (skl2onnx: options "
            "{'zipmap': False}), or name the tensor in front of it with --outputs";
   if (schema != nullptr && schema->Deprecated())
     return fmt::format("ONNX removed it in version {}; export the model with an older opset_version",

@@ -115,8 +115,7 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
     const TensorShapeProto::Dimension& dim = type.shape().dim(i);
     try {
       const std::string its_dim = fmt::format("{}: its dim {}", what, i);
-      if (is_minus_one(dim))
-        warnings.push_back(its_dim + " is -1, which is no size; it is taken as one that may change");
+      if (is_minus_one(dim)) warnings.push_back(its_dim + " is -1; it is treated as dynamic");
       if (is_unknown(dim))
         shape.push_back(symbols.unnamed(fmt::format("{}_dim{}", input.name(), i)));
       else
@@ -132,7 +131,7 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
 DType read_input_dtype(const onnx::ValueInfoProto& input) {
   user_check(
       input.type().has_tensor_type(),
-      "input {}: it is no tensor; make it of tensors in the model (SequenceConstruct, Optional), as onnxc.backend "
+      "input {}: it is not a tensor; make it of tensors in the model (SequenceConstruct, Optional), as onnxc.backend "
       "does for the inputs of a run",
       quote(input.name()));
   const int code = input.type().tensor_type().elem_type();

@@ -92,7 +92,7 @@ class Writer {
   void write_value(pbf_writer to, const ValueUse& use) const {
     to.add_string(value::name, use.name);
     const std::optional<TensorType> read = tensor_type(api_, use.info);
-    if (!read) throw OrtFailure("the value " + use.name + " is no tensor of numbers");
+    if (!read) throw OrtFailure("the value " + use.name + " is not a tensor of numbers");
     pbf_writer type_writer(to, value::type);
     pbf_writer tensor_writer(type_writer, type::tensor);
     tensor_writer.add_int32(type::element, read->element);

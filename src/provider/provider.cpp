@@ -122,7 +122,7 @@ std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, con
   const GraphView view(api_, graph);
   if (view.nodes().size() == 1 && is_context_node(api_, view.nodes()[0], provider_name)) {
     user_check(settings_.loads_native_code,
-               "the model holds native code, which does what this process may; where you trust its file as a program, "
+               "the model holds native code, which does what this process may; if you trust its file as a program, "
                "give the provider the option load_native_code with the value 1");
     return load_context(api_, view.nodes()[0], place_of(graph).parent_path());
   }

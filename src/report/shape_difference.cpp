@@ -314,8 +314,8 @@ std::string difference_table(const ShapeDifference& difference) {
   text += following;
   for (const Change& rule : rules) text += fmt::format("{}\n{}", rule.what, lines_of(rule, "    "));
   if (difference.is_empty()) return text + fmt::format("no difference in {} nodes\n", alike);
-  return text + fmt::format("{} nodes alike, {} differ (of which {} by themselves), {} gone, {} new\n", alike,
-                            differing, beginning, gone, added);
+  return text + fmt::format("{} nodes alike, {} differ ({} of them by themselves), {} gone, {} new\n", alike, differing,
+                            beginning, gone, added);
 }
 
 std::string difference_json(const ShapeDifference& difference) {

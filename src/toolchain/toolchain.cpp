@@ -247,9 +247,9 @@ class Build {
       user_check(result.errors.find(lack) == std::string::npos,
                  "the C++ compiler {} does not compile HIP for AMD's GPUs; take clang 19 or newer with that target: {}",
                  quote(command.front()), usable_compilers(true));
-    user_check(
-        result.signal != SIGKILL,
-        "the C++ compiler was killed, mostly for want of memory; give it more, or compile fewer parts at once (-j 1)");
+    user_check(result.signal != SIGKILL,
+               "the C++ compiler was killed, probably because memory ran out; give it more, or compile fewer parts at "
+               "once (-j 1)");
     if (options_.keeps_refused) folder_.keep();
     const std::string next = options_.keeps_refused
                                  ? fmt::format("The source is kept; repeat with:\n{}", fmt::join(command, " "))

@@ -38,4 +38,4 @@ def test_each_wait_of_clang_is_needed(tmp_path: Path, capfd: pytest.CaptureFixtu
         capfd.readouterr()
         with pytest.raises(HipError):
             getattr(test_foreign_kernels, f"test_{name}")(machine, np.random.default_rng(1))
-        assert "wait states where" in capfd.readouterr().err, f"{name}, line {number}"
+        assert "wait states, but" in capfd.readouterr().err, f"{name}, line {number}"

@@ -128,7 +128,7 @@ def test_tensors_that_are_aligned_to_their_elements_alone() -> None:
     binding = session.io_binding()
     binding.bind_input("x", "cpu", 0, np.float32, odd.shape, odd.ctypes.data)
     binding.bind_output("y")
-    with pytest.raises(Exception, match="data lies 2 bytes behind a multiple of 4, and a float32 needs one"):
+    with pytest.raises(Exception, match="data lies 2 bytes past a multiple of 4, and a float32 needs one"):
         session.run_with_iobinding(binding)
 
 
@@ -170,7 +170,7 @@ def test_values_that_are_no_tensors_are_left(has_shape: bool, taken: str, capfd:
     session = open_with_onnxc(model)
     said = capfd.readouterr().err
     assert said.count(f"onnxc compiles {taken}") == 1
-    assert "values that are no tensors of numbers" in said
+    assert "values that are not tensors of numbers" in said
     assert ("values whose rank onnxruntime does not know" in said) != has_shape
     compare(session, model, {"x": random_array(1, 4, 3), "i": np.array(2)})
 

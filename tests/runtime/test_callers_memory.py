@@ -235,9 +235,7 @@ def test_what_is_not_aligned_to_its_elements_is_refused(device: int, tmp_path: P
             model.run(instance, [values["input"]], [values["output"]])
         assert refused.value.status == INVALID_ARGUMENT
         assert f"{role} 0 '" in str(refused.value)
-        assert "data lies 2 bytes behind a multiple of 4, and a float32 needs one: copy the tensor" in str(
-            refused.value
-        )
+        assert "data lies 2 bytes past a multiple of 4, and a float32 needs one: copy the tensor" in str(refused.value)
         value.value.data -= 2
     model.run(instance, [values["input"]], [values["output"]])
     model.destroy(instance)

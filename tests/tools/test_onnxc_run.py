@@ -329,7 +329,7 @@ def test_wrong_files(tmp_path: Path) -> None:
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_text("hello")
     found = run(model=tmp_path / "a.so", code=1).stderr
-    assert "is no shared object" in found
+    assert "is not a shared object" in found
     assert "compile the model first, as onnxc model.onnx -o model.so" in found
     (tmp_path / "a.onnx").write_text("hello")
     found = run(model=tmp_path / "a.onnx", code=1).stderr

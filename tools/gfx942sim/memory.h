@@ -48,7 +48,7 @@ class DeviceMemory {
 
   // The allocation that holds all these bytes, or null.
   const Allocation* find(uint64_t address, uint64_t length) const;
-  // The allocation at or next to an address, for reports: "4 bytes behind the end of allocation (1024 bytes)".
+  // The allocation at or next to an address, for reports: "4 bytes past the end of allocation (1024 bytes)".
   std::string describe(uint64_t address) const;
 
   // The devices for which it holds.

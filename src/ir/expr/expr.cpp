@@ -239,7 +239,7 @@ Expr make_atom(AtomKind kind, std::vector<Expr> operands) {
   }
   user_check(
       depth <= max_atom_depth && size <= max_atom_size,
-      "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter where the "
+      "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter if the "
       "inputs' dims have values or ranges (--dim N=4, --dim N=1..8)",
       depth, size, max_atom_depth, max_atom_size);
   Bounds bounds = atom_bounds(kind, operands);

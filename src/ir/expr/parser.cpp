@@ -193,7 +193,7 @@ class Builder {
   Expr integer(const Fraction& value) {
     auto quotient = exact_quotient(value.numerator, value.denominator);
     user_check(quotient.has_value(),
-               "the dim `{}`: {} divided by {} is not always an integer; write // where rounding down is meant", text_,
+               "the dim `{}`: {} divided by {} is not always an integer; write // if rounding down is meant", text_,
                value.numerator.to_string(), value.denominator.to_string());
     return *quotient;
   }

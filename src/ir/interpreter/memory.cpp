@@ -116,7 +116,7 @@ Access Memory::access(std::string_view nest, BufferId id, const std::vector<Expr
   const Buffer& buffer = program_.buffer(id);
   const Buffer& owner = program_.buffer(program_.storage(id));
   internal_check(indices.size() == buffer.shape.size(), "as many indices as the buffer has axes");
-  internal_check(!owner.is_packed, "a packed constant is read by its kernel alone");
+  internal_check(!owner.is_packed, "a packed constant is read only by its kernel");
   Access access;
   access.where_ = fmt::format("nest {}: b{} '{}'", nest, id, buffer.name);
   const std::vector<int64_t> extents = dims(buffer.shape);

@@ -223,7 +223,7 @@ Scalar cast(DType dtype, const Scalar& a) {
 Scalar reinterpret(DType dtype, const Scalar& a) {
   internal_check(static_cast<bool>(a), "an operand");
   internal_check(info(dtype).bits == info(a.dtype()).bits, "types of one width");
-  internal_check(dtype != DType::boolean, "a type of which all bits are values");
+  internal_check(dtype != DType::boolean, "a type whose bits are all values");
   if (!is_floating(dtype) && !is_floating(a.dtype())) return cast(dtype, a);
   // An element of a signed type has the sign also in the bits above its own.
   if (is_sub_byte(dtype) && info(dtype).kind == DTypeKind::signed_integer)

@@ -55,7 +55,7 @@ void check_buffer(const Program& program, BufferId id) {
   const Buffer& buffer = program.buffer(id);
   check(buffer.dtype != DType::undefined, "b{} has no dtype", id);
   check(!(buffer.view && buffer.alias), "b{} is both a view and an alias", id);
-  check(!buffer.constant || buffer.kind == BufferKind::constant, "b{} has a value but is no constant", id);
+  check(!buffer.constant || buffer.kind == BufferKind::constant, "b{} has a value but is not a constant", id);
   check_layout(id, buffer);
   if (buffer.kind == BufferKind::input || buffer.kind == BufferKind::output)
     check(buffer.layout.is_row_major(), "b{} is the caller's memory but not row-major", id);
@@ -294,7 +294,7 @@ void check_loops(const Program& program) {
     if (std::holds_alternative<LoopEnd>(step.work)) check(--open >= 0, "a loop ends that did not begin");
     const auto* loop = std::get_if<LoopBegin>(&step.work);
     check(loop == nullptr || loop->condition < 0 || program.buffer(loop->condition).dtype == DType::boolean,
-          "a loop's condition is no boolean");
+          "a loop's condition is not a boolean");
   }
   check(open == 0, "a loop does not end");
 }
@@ -413,7 +413,7 @@ void verify(const Program& program) {
     for (BufferId id : reads(step)) check(written.contains(id), "b{} is read before it is written", id);
   }
   for (BufferId id : program.outputs) {
-    check(program.buffer(id).kind == BufferKind::output, "b{} is given out and is no output", id);
+    check(program.buffer(id).kind == BufferKind::output, "b{} is given out and is not an output", id);
     check(written.contains(id), "output b{} is never written", id);
   }
 }

@@ -36,7 +36,7 @@ Value* activated(ExpandContext& c, Value* x, const std::vector<float>& numbers) 
   constexpr std::array with_numbers = {"LeakyRelu", "HardSigmoid", "Elu", "ThresholdedRelu"};
   const bool takes_numbers = std::ranges::find(with_numbers, name) != with_numbers.end();
   c.check(takes_numbers || std::ranges::find(plain, name) != plain.end(),
-          "attribute 'activation' is '{}', which is no function that onnxruntime fuses", name);
+          "attribute 'activation' is '{}', which is not a function that onnxruntime fuses", name);
   if (takes_numbers) attribute(attributes, "alpha", 0);
   if (name == "HardSigmoid") attribute(attributes, "beta", 1);
   return c.add(name, {x}, std::move(attributes));

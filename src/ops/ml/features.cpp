@@ -116,7 +116,8 @@ void expand_linear_classifier(ExpandContext& c) {
 
 // ONNX-ML OneHotEncoder 1: for each category, 1 if x is it and else 0.
 void expand_one_hot_encoder(ExpandContext& c) {
-  c.check(c.integer("zeros", 1) != 0, "attribute 'zeros' is 0: to fail for what is no category is not supported");
+  c.check(c.integer("zeros", 1) != 0,
+          "attribute 'zeros' is 0: to fail for a value that is not a category is not supported");
   Value* categories = integers_or_strings(c, "cats_int64s", "cats_strings");
   Value* x = c.in(0);
   if (x->dtype != DType::string) x = c.add("Cast", {x}, {{"to", static_cast<int64_t>(DType::int64)}});

@@ -45,7 +45,7 @@ class Depths {
       bool is_ready = true;
       for (int64_t next : {node.if_true, node.if_false}) {
         if (next < 0) continue;
-        c_.check(known(next) != entered, "its node {} is reached from itself: that is no tree", next);
+        c_.check(known(next) != entered, "its node {} is reached from itself: that is not a tree", next);
         if (known(next) == unknown) {
           path.push_back(next);
           is_ready = false;
@@ -270,7 +270,7 @@ Forest read_listed_trees(const NodeReader& c, const std::string& leaf, const std
   std::vector<LeafWeight> leaves;
   for (size_t i = 0; i < targets.size(); ++i) {
     const int64_t place = at(leaf_trees[i], leaf_ids[i]);
-    c.check(place < 0, "node {} of tree {} has a weight, and is no leaf", leaf_ids[i], leaf_trees[i]);
+    c.check(place < 0, "node {} of tree {} has a weight, and is not a leaf", leaf_ids[i], leaf_trees[i]);
     leaves.push_back({~place, targets[i], weights[i]});
   }
   return forest_of(c, nodes, std::move(roots), leaf_count, target_count, leaves);

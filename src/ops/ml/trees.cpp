@@ -217,7 +217,7 @@ void expand_tree_classifier(ExpandContext& c) {
   const size_t base = base_values(c).size();
   c.check(
       !classes.only || base == 0 || (base == 1 && *classes.only == 0),
-      "attribute 'base_values' has {} values, and of 2 classes leaves add to number {} alone: what that gives is not "
+      "attribute 'base_values' has {} values, and of 2 classes leaves add only to number {}: the result of that is not "
       "defined",
       base, classes.only.value_or(0));
   Value* labels = integers_or_strings(c, "classlabels_int64s", "classlabels_strings");

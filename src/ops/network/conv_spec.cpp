@@ -35,7 +35,7 @@ AutoPad read_auto_pad(const NodeReader& node) {
   if (text == "SAME_UPPER") return AutoPad::same_upper;
   if (text == "SAME_LOWER") return AutoPad::same_lower;
   if (text == "VALID") return AutoPad::valid;
-  node.fail("auto_pad '{}' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", text);
+  node.fail("auto_pad must be one of NOTSET, SAME_UPPER, SAME_LOWER, VALID, found '{}'", text);
 }
 
 // Kernel, stride, dilation and explicit pads of each axis; the pads stay as they are given if auto_pad is not used.

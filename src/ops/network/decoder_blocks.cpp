@@ -53,7 +53,7 @@ void infer_rotary_embedding(InferContext& c) {
     c.check(c.dtype(input) == c.dtype(0), "input {} must have the type of input 0, found {}", input,
             info(c.dtype(input)).name);
     c.check(cache.size() == (has_positions ? 2 : 3), "input {} must be of rank {}{}, found {}", input,
-            has_positions ? 2 : 3, has_positions ? "" : " where no positions are given", to_string(cache));
+            has_positions ? 2 : 3, has_positions ? "" : " if no positions are given", to_string(cache));
     c.same(cache.back(), rotary.pairs, fmt::format("the last dim of input {} and the pairs of a head", input));
     if (has_positions) {
       c.not_empty(cache[0], product(c.shape(3)), "a cache that is indexed must have rows");

@@ -34,7 +34,8 @@ void infer_random_like(InferContext& c) {
   check_parameters(c);
   const DType dtype = drawn_type(c, c.dtype(0), Types::floating);
   c.check(is_floating(dtype),
-          "the input's type, {}, is none that numbers are drawn in; attribute 'dtype' names another", info(dtype).name);
+          "the input's type, {}, is not one that numbers are drawn in; attribute 'dtype' names another",
+          info(dtype).name);
   c.draws_random_numbers();
   c.output(0, dtype, c.shape(0));
 }

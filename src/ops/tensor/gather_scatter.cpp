@@ -179,7 +179,7 @@ StoreKind reduction_of(const NodeReader& c) {
   if (reduction == "mul") return StoreKind::multiply;
   if (reduction == "min") return StoreKind::minimum;
   if (reduction == "max") return StoreKind::maximum;
-  c.fail("reduction '{}' is none of none, add, mul, min, max", reduction);
+  c.fail("reduction must be one of none, add, mul, min, max, found '{}'", reduction);
 }
 
 // The output begins as the data.

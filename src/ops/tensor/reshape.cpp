@@ -77,8 +77,7 @@ Shape with_inferred_dim(InferContext& c, const Shape& from, Shape shape, size_t 
       is_full *= is_set;
     }
   }
-  if (!is_full.is_constant(1))
-    c.at_least(product(shape), 1, "what -1 stands for does not follow where another dim is 0");
+  if (!is_full.is_constant(1)) c.at_least(product(shape), 1, "what -1 stands for does not follow if another dim is 0");
   // `rest` times the dims that were asked for is the input's size: if one of them is 0 the input is empty, and so is
   // the output.
   shape[inferred] = rest ? *rest * is_full : quotient(total, product(shape));

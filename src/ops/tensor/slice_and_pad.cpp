@@ -141,7 +141,7 @@ bool are_axes_of_run(const NodeReader& c) {
 void infer_pad(InferContext& c) {
   std::string mode = c.text("mode", "constant");
   c.check(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
-          "mode '{}' is none of constant, reflect, edge, wrap", mode);
+          "mode must be one of constant, reflect, edge, wrap, found '{}'", mode);
   if (are_axes_of_run(c)) guard_axes(c, *c.integers_from(3, "axes"), c.rank(0));
   Padding padding = padding_of(c);
   Shape shape;

@@ -99,7 +99,7 @@ Scalar comes_before(const Precedes& precedes, const Scalar& a, const Scalar& b, 
 }
 
 SortedLines sort_lines(DefineContext& c, const Operand& x, size_t axis, const Precedes& precedes) {
-  internal_check(x.shape[axis].constant().has_value(), "a line of unknown extent is to be sorted");
+  internal_check(x.shape[axis].constant().has_value(), "a line of unknown extent would be sorted");
   return Runs(c, x, axis, precedes).lines();
 }
 

@@ -21,7 +21,7 @@ struct TfIdfSpec {
 
 TfIdfSpec resolve_tf_idf(const NodeReader& c) {
   const std::string mode = c.text("mode", "");
-  c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "mode '{}' is none of TF, IDF, TFIDF", mode);
+  c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "mode must be one of TF, IDF, TFIDF, found '{}'", mode);
   TfIdfSpec spec{c.integers("pool_int64s"),
                  c.integers("ngram_counts"),
                  c.integers("ngram_indexes"),

@@ -30,7 +30,7 @@ SampleSpec resolve_grid_sample(const NodeReader& c) {
   else if (mode == "cubic" || mode == "bicubic")
     spec.mode = Mode::cubic;
   else
-    c.fail("mode '{}' is none of nearest, linear, cubic", mode);
+    c.fail("mode must be one of nearest, linear, cubic, found '{}'", mode);
   if (padding == "zeros")
     spec.padding = Padding::zeros;
   else if (padding == "border")
@@ -38,7 +38,7 @@ SampleSpec resolve_grid_sample(const NodeReader& c) {
   else if (padding == "reflection")
     spec.padding = Padding::reflection;
   else
-    c.fail("padding_mode '{}' is none of zeros, border, reflection", padding);
+    c.fail("padding_mode must be one of zeros, border, reflection, found '{}'", padding);
   spec.align_corners = c.integer("align_corners", 0) != 0;
   return spec;
 }

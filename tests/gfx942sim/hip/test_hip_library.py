@@ -89,7 +89,7 @@ def test_fault_is_a_launch_failure_with_a_report(
     assert failed.value.code == LAUNCH_FAILURE
     report = capfd.readouterr().err
     assert "kernel stray: writes 4 bytes" in report
-    assert "0 bytes behind the end of a device allocation (40 bytes)" in report
+    assert "0 bytes past the end of a device allocation (40 bytes)" in report
     assert "lane 10" in report
 
 

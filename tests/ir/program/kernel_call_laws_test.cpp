@@ -117,13 +117,13 @@ TEST_F(KernelCallLaws, OperandsOfTheLayoutThatItWasMadeFor) {
 
 TEST_F(KernelCallLaws, OfTheShape) {
   call.inputs[0] = builder.input(DType::float32, {4, 7}).buffer;
-  EXPECT_THAT(fault(), HasSubstr("kernel matrix is given b4 of shape [4, 7], where axis 1 is not shown to be 8"));
+  EXPECT_THAT(fault(), HasSubstr("kernel matrix is given b4 of shape [4, 7], whose axis 1 is not shown to be 8"));
 }
 
 TEST_F(KernelCallLaws, OfWhichEachSizeIsKnownToBeThat) {
   const Expr columns = Symbol::dim("N");
   call.inputs[0] = builder.input(DType::float32, {4, columns}).buffer;
-  EXPECT_THAT(fault(), HasSubstr("b4 of shape [4, N], where axis 1 is not shown to be 8"));
+  EXPECT_THAT(fault(), HasSubstr("b4 of shape [4, N], whose axis 1 is not shown to be 8"));
   builder.program.guards.push_back(
       {.kind = Guard::Kind::equal, .left = columns, .right = 8, .reason = "eight columns"});
   EXPECT_EQ(fault(), "");

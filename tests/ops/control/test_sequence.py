@@ -270,12 +270,12 @@ REFUSED = {
         "(int64 n, float[2] x) => (y) <bool yes = {1}> { e = SequenceConstruct(x) "
         "s = Loop(n, yes, e) <body = b (int64 i, bool k, seq(float[2]) p) => (k, q) { q = SequenceInsert(p, x) }> "
         "y = ConcatFromSequence <axis = 0> (s) }",
-        r"\(Loop\): it carries a sequence through rounds of which only a run knows how many they are",
+        r"\(Loop\): it carries a sequence through rounds whose number only a run knows",
     ),
-    "an output of which only a run knows how many tensors it has": (
+    "an output whose number of tensors only a run knows": (
         "(int64 n, float[2] x) => (seq(float[2]) s) <bool yes = {1}> { e = SequenceEmpty() "
         "s = Loop(n, yes, e) <body = b (int64 i, bool k, seq(float[2]) p) => (k, q) { q = SequenceInsert(p, x) }> }",
-        "the output 's' is a sequence of which only a run knows how many tensors it holds; drop it with --outputs",
+        "the output 's' is a sequence whose number of tensors only a run knows; drop it with --outputs",
     ),
     "branches of several lengths": (
         "(bool c, float[2] x) => (y) { s = If(c) <then_branch = a () => (t) { t = SequenceConstruct(x) }, "
@@ -317,11 +317,11 @@ REFUSED = {
     ),
     "an input that is a sequence": (
         "(seq(float[2]) s) => (y) { y = ConcatFromSequence <axis = 0> (s) }",
-        r"input 's': it is no tensor; make it of tensors in the model \(SequenceConstruct, Optional\)",
+        r"input 's': it is not a tensor; make it of tensors in the model \(SequenceConstruct, Optional\)",
     ),
     "an empty output": (
         "(float[2] x) => (seq(float[2]) s) { s = SequenceEmpty() }",
-        "the model gives empty sequences alone: there is nothing to compute",
+        "the model gives only empty sequences: there is nothing to compute",
     ),
 }
 

@@ -345,7 +345,7 @@ def test_a_variational_autoencoder(tmp_path: Path, options: Sequence[str]) -> No
         (helper.make_node("RandomNormal", [], ["y"], shape=[2, -1]), "attribute 'shape' holds -1"),
         (helper.make_node("RandomNormal", [], ["y"], shape=[2], scale=-1.0), "a standard deviation, is -1"),
         (helper.make_node("RandomUniform", [], ["y"], shape=[2], low=2.0), "attribute 'low' is 2, which is above"),
-        (helper.make_node("RandomUniformLike", ["i"], ["y"]), "int64, is none that numbers are drawn in"),
+        (helper.make_node("RandomUniformLike", ["i"], ["y"]), "int64, is not one that numbers are drawn in"),
         (helper.make_node("Multinomial", ["v"], ["y"]), r"\[rows, classes\] are expected, found \[3\]"),
         (helper.make_node("Dropout", ["v", "one", "yes"], ["y"]), r"a ratio in \[0, 1\) is expected, found 1"),
     ],

@@ -331,7 +331,7 @@ TEST_F(Volume, RefusesWhatItCannotDo) {
   output.dtype = ONNXC_UINT8;
   refuses(ONNXC_WRONG_DTYPE, "dtype 2 cannot hold values");
   output.what = ONNXC_VOLUME_NOTHING;
-  refuses(ONNXC_INVALID_ARGUMENT, "nothing is to be written of any output");
+  refuses(ONNXC_INVALID_ARGUMENT, "nothing would be written of any output");
   output.what = ONNXC_VOLUME_VALUES;
   output.dtype = ONNXC_FLOAT32;
   inputs[0].fixed = &k_value;

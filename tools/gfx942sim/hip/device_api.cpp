@@ -154,7 +154,7 @@ hipError_t hipDeviceCanAccessPeer(int* can_access, int device, int peer) {
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int) {
   return call("hipDeviceEnablePeerAccess", [&](SimulatedDevice& device) {
     require_device(peer);
-    require(peer != current_device, hipErrorInvalidDevice, "a device is no peer of itself");
+    require(peer != current_device, hipErrorInvalidDevice, "a device is not a peer of itself");
     device.allow_peer_access(current_device, peer);
   });
 }

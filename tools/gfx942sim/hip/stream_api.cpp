@@ -72,7 +72,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int
     Stream& waiting = *device.stream_of(stream);
     const Event& found = known(device.events, event, "event");
     require(found.captured_in == nullptr || found.captured_in == &waiting, hipErrorNotSupported,
-            "the simulator captures one stream alone, and this would join another to it");
+            "the simulator captures only one stream, and this would join another to it");
     require(waiting.capture == nullptr || found.captured_in != nullptr, hipErrorStreamCaptureIsolation,
             "a stream that captures would wait for work outside of its graph");
     if (found.captured_in == nullptr && found.work != 0) waiting.before_next.push_back(found.work);

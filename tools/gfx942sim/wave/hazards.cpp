@@ -122,7 +122,7 @@ constexpr NamedRule vector_rules[] = {
      [](const Instruction& e, const Instruction& l) {
        return is_vector(e) && is_vector(l) && l.dpp.kind != DppKind::none && share_vectors(e.writes, l.reads) ? 2 : 0;
      }},
-    {"a vector instruction writes a register of which a lane is read",
+    {"a vector instruction writes a register whose lane is read",
      [](const Instruction& e, const Instruction& l) {
        return is_vector(e) && is_lane_read(l) && share_vectors(e.writes, l.reads) ? 1 : 0;
      }},
@@ -298,7 +298,7 @@ std::optional<std::string> HazardChecker::compare(const IssueHistory& history, c
     if (between >= longest_hazard) break;
     const RequiredWait wait = required_wait(*entry.instruction, instruction);
     if (wait.states > between)
-      return fmt::format("follows '{}' after {} wait states where {} are needed, since {}: an s_nop {} is missing",
+      return fmt::format("follows '{}' after {} wait states, but {} are needed, since {}: an s_nop {} is missing",
                          entry.instruction->text, between, wait.states, wait.rule, wait.states - between - 1);
   }
   return std::nullopt;

@@ -165,7 +165,7 @@ void WorkGroup::run_to_barrier(Wave& wave) {
     const Instruction* instruction = program().find(wave.program_counter);
     try {
       if (!instruction)
-        wave.fail(-1, fmt::format("jumps to {:#x}, where no instruction begins",
+        wave.fail(-1, fmt::format("jumps to {:#x}, at which no instruction begins",
                                   module_.to_file_address(wave.program_counter)));
       if (!instruction->operation) wave.fail(-1, "is not known to the simulator");
       if (executed == instruction_limit_)

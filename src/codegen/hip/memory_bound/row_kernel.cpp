@@ -87,7 +87,7 @@ const char* name(RowMemory place) {
     case RowMemory::cut:
       return "cut";
   }
-  internal_error("where rows lie");
+  internal_error("a memory of rows that has no name");
 }
 
 std::string plan_text(const RowPlan& plan) {

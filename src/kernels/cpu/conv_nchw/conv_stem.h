@@ -21,7 +21,7 @@ template <ConvShape shape, class Input, class Output, class Epilogue>
 class StemConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
-  static_assert(has_whole_blocks(shape, lanes, 1), "a group that is no whole number of output blocks");
+  static_assert(has_whole_blocks(shape, lanes, 1), "a group that is not a whole number of output blocks");
 
   static KernelWork work(const ConvSizes& sizes) { return stem_geometry(packing, sizes).work; }
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
-# What is kept here, and no other file that the folder may have.
+# The files that are kept here, and no other file that the folder may have.
 _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 
 def folder() -> Path | None:
-    """Where compiled models are kept; nothing where they are not."""
+    """The folder of compiled models; nothing if they are not kept."""
     chosen = os.environ.get("ONNXC_MODEL_CACHE")
     if chosen is not None:
         return Path(chosen) if chosen else None
@@ -99,7 +99,7 @@ def describe(file: Path, model: Path | bytes, options: Sequence[str]) -> None:
 
 
 def description(file: Path) -> str:
-    """What describe noted; onnxruntime's provider notes nothing."""
+    """The facts that describe noted; onnxruntime's provider notes nothing."""
     try:
         return _record(file).read_text()
     except OSError:

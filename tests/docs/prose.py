@@ -19,6 +19,7 @@ CPP_TOKEN = re.compile(
 NOT_ENGLISH = re.compile(r"NOLINT|clang-format (?:off|on)|type: ignore|noqa|fmt: (?:off|on|skip)")
 FORMULA = re.compile(r"^\s{2,}.*(?:[\w\])] [-+*/]?= |==)")
 ITEM = re.compile(r"(?:[-*] |\d+\. )")
+ARGUMENT = re.compile(r"[a-z_]\w*(?:, [a-z_]\w*)*: ")
 END_OF_SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)(?<=[.!?])\s+(?=[A-Z0-9`'\"(])")
 
 
@@ -119,14 +120,16 @@ def is_english(line: Line) -> bool:
 
 
 def paragraphs(block: Iterable[Line]) -> Iterator[Paragraph]:
-    """Cut at empty lines, before items of lists, and around tables and formulas, whose lines stand by themselves."""
+    """Cut at empty lines, before items of lists and arguments, and around tables and formulas, line by line."""
     paragraph = Paragraph()
-    hang = 0
+    hang, may_hang_further = 0, False
     for line in block:
         bare = line.text.strip()
         indent = len(line.text) - len(line.text.lstrip())
         item = ITEM.match(bare)
-        continues = bool(bare) and not item and indent == hang and is_english(line)
+        is_argument = bool(ARGUMENT.match(bare)) and (not paragraph.lines or paragraph.text.endswith((".", ":", ";")))
+        is_at_hang = indent == hang or (may_hang_further and indent > hang)
+        continues = bool(bare) and not item and not is_argument and is_at_hang and is_english(line)
         if paragraph.lines and not continues:
             yield paragraph
             paragraph = Paragraph()
@@ -135,6 +138,7 @@ def paragraphs(block: Iterable[Line]) -> Iterator[Paragraph]:
         if not continues:
             is_text = indent <= 1 and "  " not in bare
             hang = indent + (len(item[0]) if item else 0) if is_text or item else -1
+            may_hang_further = is_argument and is_text
     if paragraph.lines:
         yield paragraph
 

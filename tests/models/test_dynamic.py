@@ -32,10 +32,11 @@ Sizes = tuple[int, ...]
 class Network:
     """A dynamic export of one input, its dims, and runs.
 
-    dims: of the input, by name if they are free. sizes: of the free dims in their order, as they follow one another.
-    factor: the exporter's factor of D, H and W in the input's shape. forbidden: sizes that the network cannot take, and
-    the operator whose rule says so. few_voxels: the network divides by the deviation of as few as two voxels if a
-    volume is small, so that its
+    dims: of the input, by name if they are free.
+    sizes: of the free dims in their order, as they follow one another.
+    factor: the exporter's factor of D, H and W in the input's shape.
+    forbidden: sizes that the network cannot take, and the operator whose rule says so.
+    few_voxels: the network divides by the deviation of as few as two voxels if a volume is small, so that its
         error is held to that of onnxruntime, each against float64.
     """
 

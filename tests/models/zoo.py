@@ -45,13 +45,15 @@ InputSpec = Shape | Integers
 class ModelRow:
     """One model under test.
 
-    inputs: shapes of the first run (normally distributed float), or Integers. more_inputs: further runs of a dynamic
-    model, each as `inputs`. dynamic_shapes: as torch.onnx.export takes it; None for a static export. dtype: the type in
-    memory of weights and float inputs. tolerance: largest |difference| over largest |reference|, with its reason if it
-    is not the type's own. onnxruntime: the same bound against onnxruntime; None if it cannot run the model, with its
-    reason. optimized: whether the exporter folds constants; without, a graph holds its shape arithmetic in full.
-    calibrated: whether batch normalizations take their statistics from the first inputs. slow: left to the complete
-    test run.
+    inputs: shapes of the first run (normally distributed float), or Integers.
+    more_inputs: further runs of a dynamic model, each as `inputs`.
+    dynamic_shapes: as torch.onnx.export takes it; None for a static export.
+    dtype: the type in memory of weights and float inputs.
+    tolerance: largest |difference| over largest |reference|, with its reason if it is not the type's own.
+    onnxruntime: the same bound against onnxruntime; None if it cannot run the model, with its reason.
+    optimized: whether the exporter folds constants; without, a graph holds its shape arithmetic in full.
+    calibrated: whether batch normalizations take their statistics from the first inputs.
+    slow: left to the complete test run.
     """
 
     name: str

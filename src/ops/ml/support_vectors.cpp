@@ -103,8 +103,8 @@ struct Pairs {
   }
 };
 
-// [supports, pairs]: what each support vector counts for in each pair. Coefficients are [classes - 1, supports]; row j
-// - 1 of a vector of class i, and row i of one of class j, are for the pair (i, j), as LIBSVM stores them.
+// [supports, pairs]: what each support vector counts for in each pair. Coefficients are [classes - 1, supports], as
+// LIBSVM stores them: row j - 1 of a vector of class i, and row i of one of class j, are for the pair (i, j).
 std::vector<float> pair_weights(const Pairs& pairs, const std::vector<int64_t>& per_class, int64_t vectors,
                                 const std::vector<float>& coefficients) {
   std::vector<float> weights(static_cast<size_t>(vectors * pairs.count));

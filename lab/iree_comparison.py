@@ -9,7 +9,7 @@ Both compilers get the same layer: one convolution with padding and bias, float3
 results are compared with each other. Counts are of all kernels that a run of the layer launches, so that reordering of
 layouts and explicit padding count. Counts come first: the time is the simulator's model.
 
-IREE gets the options with which AMD compiles convolutions by it, and where its blocks are fewer than the compute units
+IREE gets the options with which AMD compiles convolutions by it, and if its blocks are fewer than the compute units
 also a form whose reduction is split; the faster of the two by the model counts.
 """
 
@@ -274,7 +274,7 @@ def read_commands(text: str) -> list[Dispatch | Fill]:
 
 
 def read_buffers(text: str) -> list[int | None]:
-    """Of each buffer that the commands are given: which argument of the function it is, or how many there are for the
+    """For each buffer that the commands are given: which argument of the function it is, or how many there are for the
     result; None for working memory."""
     arguments = {
         name: int(number) for name, number in re.findall(r"(%\w+) = hal\.buffer_view\.buffer<%arg(\d+) :", text)
@@ -309,7 +309,7 @@ IREE_OPTIONS: list[tuple[str, ...]] = [
 
 @dataclass(frozen=True)
 class Form:
-    """Of a layer as IREE compiles it."""
+    """The kernels of a layer as IREE compiles it."""
 
     parts: int  # of the reduction
     options: tuple[str, ...]
@@ -419,7 +419,7 @@ def time_of(launches: list[dict[str, Any]]) -> float:
 
 
 def groups_of(launches: list[dict[str, Any]]) -> int:
-    """Of the kernel that takes longest."""
+    """The kernel that takes longest."""
     return int(np.prod(max(launches, key=lambda launch: float(launch["modelled_us"]))["grid"]))
 
 
@@ -541,7 +541,7 @@ NOTES = "\n## What was too good"
 
 
 def notes_of(document: Path | None) -> str:
-    """What was written by hand at the end of the document."""
+    """The part written by hand at the end of the document."""
     text = document.read_text() if document and document.exists() else ""
     return text[text.index(NOTES) :] if NOTES in text else ""
 

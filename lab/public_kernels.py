@@ -151,17 +151,17 @@ class Globals(ctypes.Structure):
 
 
 def as_bfloat16(array: Floats) -> Floats:
-    """Of values that bfloat16 holds."""
+    """Random values that bfloat16 holds."""
     return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
 # In include/ops/warp/memory/util/util.cuh: the bit of a buffer's descriptor by which the L1 cache deals rows of a power
-# of two to its banks. AMD documents it for indexed accesses alone, and the simulator refuses it; results are the same.
+# of two to its banks. AMD documents it only for indexed accesses, and the simulator refuses it; results are the same.
 SWIZZLE = "stride_field = stride_field | 0x8000;"
 
 
-# What a wavefront read or wrote in LDS is not waited for before some of the barriers, and operands that were just read
-# are used without a wait: right by luck alone, which the simulator refuses.
+# A wavefront's reads and writes of LDS are not waited for before some of the barriers, and operands that were just read
+# are used without a wait: right only by luck, which the simulator refuses.
 BARRIER, WAIT = "__builtin_amdgcn_s_barrier();", 'asm volatile("s_waitcnt lgkmcnt(0)"); '
 
 

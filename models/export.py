@@ -86,7 +86,7 @@ def make_model(row: ModelRow, inputs: tuple[torch.Tensor, ...]) -> nn.Module:
 
 
 def stored(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """In the type of the row, where it is of float32."""
+    """In the type of the row, if it is of float32."""
     return tensor.to(dtype) if tensor.dtype == torch.float32 else tensor
 
 
@@ -153,8 +153,8 @@ def write_export(row: ModelRow, folder: Path, wanted: str) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     export_onnx(row, model, samples[0], temporary / "model.onnx")
-    # Of a 16-bit model what float32 gives with its rounded weights and inputs: exact beside 16 bits, and PyTorch has no
-    # fast convolution of float16 on a CPU.
+    # The reference of a 16-bit model is float32 with its rounded weights and inputs: exact beside 16 bits, and PyTorch
+    # has no fast convolution of float16 on a CPU.
     reference = model.float()
     input_names, output_names = graph_names(temporary / "model.onnx")
     runs = []

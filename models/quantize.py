@@ -9,7 +9,7 @@ from models import tensor_files
 from models.export import export
 from models.zoo import ModelRow
 
-# Of activations and of weights; whether the former have a sign.
+# Types of activations and of weights; whether the former have a sign.
 TYPES = {"u8s8": False, "s8s8": True}
 
 

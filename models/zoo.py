@@ -22,8 +22,9 @@ FLOAT32 = 2e-5
 # whose input was rounded differently moves by as much again; four such layers follow one another in the 16-bit models.
 FLOAT16 = 4 * 2.0**-11
 BFLOAT16 = 4 * 2.0**-8
-# Of networks with dozens of layers: twice what those with instance normalizations, which spread an error, have seen. On
-# inputs far from those that X3D's batch normalizations were calibrated with, onnxruntime too is 50 units from float32.
+# For networks with dozens of layers: twice what those with instance normalizations, which spread an error, have seen.
+# On inputs far from those that X3D's batch normalizations were calibrated with, onnxruntime too is 50 units from
+# float32.
 DEEP_FLOAT16 = 32 * 2.0**-11
 FLOAT16_FAR_FROM_CALIBRATION = {"x3d_s_dynamic": 100 * 2.0**-11}
 
@@ -47,9 +48,9 @@ class ModelRow:
     inputs: shapes of the first run (normally distributed float), or Integers.
     more_inputs: further runs of a dynamic model, each as `inputs`.
     dynamic_shapes: as torch.onnx.export takes it; None for a static export.
-    dtype: what weights and float inputs are stored in.
-    tolerance: largest |difference| over largest |reference|, with its reason where it is not the type's own.
-    onnxruntime: the same bound against onnxruntime; None where it cannot run the model, with its reason.
+    dtype: the type in memory of weights and float inputs.
+    tolerance: largest |difference| over largest |reference|, with its reason if it is not the type's own.
+    onnxruntime: the same bound against onnxruntime; None if it cannot run the model, with its reason.
     optimized: whether the exporter folds constants; without, a graph holds its shape arithmetic in full.
     calibrated: whether batch normalizations take their statistics from the first inputs.
     slow: left to the complete test run.

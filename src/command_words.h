@@ -1,5 +1,5 @@
-// What both commands do with the words of a command line beyond CLI11: options may stand before or after the model, and
-// a word that is almost an option gets a suggestion.
+// The shared part of both commands for the words of a command line beyond CLI11: options may stand before or after the
+// model, and a word that is almost an option gets a suggestion.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,8 +18,8 @@ struct OptionalValue {
   bool takes_number = false;
 };
 
-// An option that has an effect only beside others. What it is with or without is an option ("--volume"), or one with a
-// value, given or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words).
+// An option that has an effect only beside others. Its condition is an option ("--volume"), or one with a value, given
+// or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words).
 struct OptionEffect {
   std::string_view option;
   std::vector<std::string_view> with = {};     // one of these; empty: whatever is given

@@ -115,7 +115,7 @@ std::string reasons_to_stop(const std::string& unsupported, const std::vector<Sh
   return unsupported + "\n" + ShapeFaults::text_of(others);
 }
 
-// Why the shapes of a model could not all be inferred; "" where they were.
+// Why the shapes of a model could not all be inferred; "" if they were.
 struct Inference {
   std::vector<ShapeFaults::Fault> faults;
   std::string stop;
@@ -183,7 +183,7 @@ void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, st
     passes.run("reduce_precision", graph, [&] { reduce_precision(graph, precision_of(options)); });
 }
 
-// Graph to program, and program to program. `report`, where there is one, hears of the choice of kernels.
+// Graph to program, and program to program. `report`, if there is one, hears of the choice of kernels.
 Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target,
                     Report* report) {
   const bool optimizes = options.optimization > 0;
@@ -254,8 +254,7 @@ std::string describe(const Options& options, const std::vector<CpuMachine>& mach
   return text;
 }
 
-// Which file, how large, where it runs and with which sizes: "wrote unet.so: 21.8 MB, cpu x86-64-v4 (of this machine),
-// ...".
+// The file, its size, its target and the legal sizes: "wrote unet.so: 21.8 MB, cpu x86-64-v4 (of this machine), ...".
 std::string result_line(const Options& options, const Program& program, const std::vector<CpuMachine>& machines) {
   std::error_code error;
   const double megabytes = static_cast<double>(std::filesystem::file_size(options.output, error)) / 1e6;

@@ -1,4 +1,4 @@
-// What the command line asks for.
+// The options of the command line.
 #pragma once
 
 #include <filesystem>
@@ -34,7 +34,7 @@ struct Options {
   int jobs = 0;                        // 0: as many as the machine has cores
   std::optional<std::string> report;   // "" is on stdout; else an HTML file
   bool time_passes = false;
-  std::optional<std::string> run_pass;        // one pass alone, on `model`
+  std::optional<std::string> run_pass;        // a single pass, on `model`
   std::optional<std::string> list_operators;  // "table" or "json"; needs no model
   std::vector<std::string> skipped_passes;    // --skip-pass
   bool keep_refused = false;                  // the sources that a compiler refuses

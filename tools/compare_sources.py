@@ -43,11 +43,11 @@ SHOWN_LINES = 40
 class Comparison:
     model: str
     way: str
-    difference: str  # empty where both are equal
+    difference: str  # empty if both are equal
 
 
 def emitted(command: Path, model: Path, way: str, folder: Path) -> dict[str, bytes]:
-    """The files that a compiler writes for a model, with headers by their names alone; its message where it refuses."""
+    """The files that a compiler writes for a model, with headers only by their names; its message if it refuses."""
     folder.mkdir()
     done = subprocess.run(
         [command, model, "-o", folder / "model.cpp", "--emit", "source", *WAYS[way]], capture_output=True, check=False

@@ -1,4 +1,4 @@
-"""What the comparison with IREE reads from IREE's files; IREE itself is not part of the tests."""
+"""The comparison with IREE as far as it reads IREE's files; IREE itself is not part of the tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Three-dimensional networks that others wrote: MONAI's, with its usual settings, narrowed where a test allows.
+"""Three-dimensional networks that others wrote: MONAI's, with its usual settings, narrowed if a test allows.
 
 Each takes [N, C, D, H, W] float32.
 """

@@ -116,7 +116,7 @@ class Pools(nn.Module):
 
 
 class AdaptivePools(nn.Module):
-    """[N, C, 8, 9, 11] float32. Only the older exporter knows them in 3D, where the sizes divide."""
+    """[N, C, 8, 9, 11] float32. Only the older exporter knows them in 3D, if the sizes divide."""
 
     def forward(self, x: torch.Tensor) -> Outputs:
         return (

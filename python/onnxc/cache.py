@@ -21,7 +21,7 @@ from onnxc.errors import ArgumentError
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
-# What is kept here, and no other file that the folder may have.
+# The files that are kept here, and no other file that the folder may have.
 _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 
@@ -110,7 +110,7 @@ def describe(file: Path, model: Path | bytes, options: Sequence[str]) -> None:
 
 
 def description(file: Path) -> str:
-    """What describe noted; onnxruntime's provider notes nothing."""
+    """The facts that describe noted; onnxruntime's provider notes nothing."""
     try:
         return _record(file).read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""What programs written for onnxruntime use beside InferenceSession, with its names and meanings."""
+"""The parts that programs written for onnxruntime use beside InferenceSession, with its names and meanings."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """Of a model.so there is the compiler alone, and in custom_metadata_map what it wrote of the model."""
+    """A model.so only has the compiler, and in custom_metadata_map what it wrote of the model."""
 
     producer_name: str
     custom_metadata_map: dict[str, str]
@@ -143,7 +143,7 @@ class LikeOnnxruntime:
         return [HIP, CPU] if self._device.startswith("hip") else [CPU]
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What is known of the model."""
+        """The known facts of the model."""
         texts = {name: value if isinstance(value, str) else repr(value) for name, value in self.information.items()}
         return ModelMetadata("onnxc", texts)
 
@@ -175,7 +175,7 @@ class LikeOnnxruntime:
 
         threading.Thread(target=work).start()
 
-    # Of the class that derives from this one.
+    # The device of the class that derives from this one.
     _device: str
     information: Any
 

@@ -49,7 +49,7 @@ def without_names(line: str) -> str:
 
 
 def is_same_failure(wanted: str, found: str) -> bool:
-    """Of one kind. Where a message lists nodes, what is left of a model may have fewer of them."""
+    """Whether both are of one kind. If a message lists nodes, the rest of a model may have fewer of them."""
     if wanted.startswith(RUN):
         return found.startswith(RUN)
     first, *details = map(without_names, wanted.splitlines() or [""])
@@ -78,7 +78,7 @@ def differs(result: Array, expected: Array, tolerance: float) -> bool:
 
 
 def failure_of(model: onnx.ModelProto, feeds: Feeds, options: Sequence[str], tolerance: float) -> str | None:
-    """What fails; nothing where all is well. ValueError where onnxruntime would have to say it, and does not run it."""
+    """The failure; nothing if all is well. ValueError if onnxruntime would have to say it, and does not run it."""
     with tempfile.TemporaryDirectory(prefix="onnxc-") as folder:
         file = Path(folder) / "model.onnx"
         onnx.save(model, file)
@@ -112,7 +112,7 @@ def without_file(message: str, file: Path) -> str:
 
 
 def reduce_model(model: onnx.ModelProto, feeds: Feeds, failure: Test) -> tuple[onnx.ModelProto, Feeds, str]:
-    """The least part found that fails as the whole does, its inputs and the failure. ValueError where nothing fails."""
+    """The least part found that fails as the whole does, its inputs and the failure. ValueError if nothing fails."""
     wanted = failure(model, feeds)
     if wanted is None:
         raise ValueError("nothing fails: there is nothing to reduce")
@@ -141,7 +141,7 @@ def random_feeds(model: onnx.ModelProto, seed: int, dims: Mapping[str, int]) -> 
 
 
 def load_model(file: Path) -> onnx.ModelProto:
-    """ValueError, which names the file, where it is none."""
+    """ValueError, which names the file, if it is not a model."""
     try:
         return onnx.load(file)
     except OSError as error:
@@ -151,7 +151,7 @@ def load_model(file: Path) -> onnx.ModelProto:
 
 
 def load_values(texts: Sequence[str], known: Collection[str]) -> Feeds:
-    """Of inputs that are given as NAME=FILE.npy. ValueError, which names what is wrong."""
+    """Inputs given as NAME=FILE.npy. ValueError, which names what is wrong."""
     values = {}
     for text in texts:
         name, _, file = text.partition("=")
@@ -168,7 +168,7 @@ def load_values(texts: Sequence[str], known: Collection[str]) -> Feeds:
 
 
 def sizes_of(texts: Sequence[str]) -> dict[str, int]:
-    """Of dims that are given as NAME=SIZE. ValueError for another form."""
+    """Dims given as NAME=SIZE. ValueError for another form."""
     sizes = {}
     for text in texts:
         name, _, size = text.partition("=")

@@ -20,8 +20,8 @@ Progress = Callable[[int, int], object]
 class SlidingWindow:
     """Runs a model over volumes in windows that overlap, and blends what it gives.
 
-    The semantics are those of monai.inferers.SlidingWindowInferer, number by number: where windows lie, the importance
-    of their voxels, the padding of a volume that is smaller than the window, outputs of another resolution.
+    The semantics are those of monai.inferers.SlidingWindowInferer, number by number: the places of windows, the
+    importance of their voxels, the padding of a volume that is smaller than the window, outputs of another resolution.
 
         window = onnxc.SlidingWindow("segment.so", roi_size=(96, 96, 96), overlap=0.5, mode="gaussian")
         y = window(x)                    # x: [batch, channels, axes...], a numpy array or a torch tensor
@@ -39,10 +39,11 @@ class SlidingWindow:
     mirror_axes: spatial axes along which every window runs mirrored too, in all combinations, averaged.
     fixed: the inputs that are the same for each window, by name.
     slab_axis: the axis along which finished slices leave memory; None and -1: the one that needs least.
-    progress: called with the windows that are done and their number, for each image; True: tqdm's bar, where tqdm is
+    progress: called with the windows that are done and their number, for each image; True: tqdm's bar, if tqdm is
         installed.
     threads: of sessions that are opened here.
-    sw_device: where windows run, which the sessions decide: None, or their device ("cuda" is PyTorch's name of "hip").
+    sw_device: the device of the windows, which the sessions decide: None, or their device ("cuda" is PyTorch's name of
+    "hip").
     device: of the result: None, the input's own, or "cpu".
     cache_roi_weight_map, cpu_thresh, buffer_steps, buffer_dim: MONAI's, without an effect on the result: none here.
     with_coord: False, since a compiled model takes no coordinates of windows.
@@ -107,7 +108,7 @@ class SlidingWindow:
         self.summary: VolumeSummary | None = None  # of the last image
 
     def __call__(self, inputs: Any, network: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """The outputs over a batch of volumes, [batch, channels, axes...]: one array, or a tuple where the model has
+        """The outputs over a batch of volumes, [batch, channels, axes...]: one array, or a tuple if the model has
         several outputs; torch tensors, on the CPU or the input's device, for torch tensors, and MONAI's MetaTensor with
         the input's meta data. The affine of an output of another resolution is that of its own voxels, which MONAI's
         inferer leaves as the input's.
@@ -229,7 +230,7 @@ def _check_sw_device(sw_device: Any, sessions: Sequence[InferenceSession]) -> No
 
 @contextmanager
 def _told(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """What is called after each run of windows of one image."""
+    """The function that is called after each run of windows of one image."""
     if not isinstance(progress, bool) or not progress:
         yield progress or None
         return
@@ -288,7 +289,7 @@ def moved_affine(affine: Any, axes: Sequence[ResultAxis]) -> Any:
 
 
 def _like(values: Any, result: Array, device: Any, axes: Sequence[ResultAxis]) -> Any:
-    """The result as torch and MONAI have it, where `values` is theirs; on the device of `values` if it is None."""
+    """The result as torch and MONAI have it if `values` is theirs; on the device of `values` if it is None."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(values, torch.Tensor):
         return result

@@ -5,7 +5,7 @@
 
 namespace onnxc::machine {
 
-// What has a value here is the same on every CDNA2, 3 and 4: ISA guide of the MI300, 3.6 (registers and waves of a
+// Members with a value here are the same on every CDNA2, 3 and 4: ISA guide of the MI300, 3.6 (registers and waves of a
 // SIMD). Rates of 0 are not known: no tile is chosen for that GPU.
 struct GpuMachine {
   const char* name;  // as clang's --offload-arch and HIP's gcnArchName begin

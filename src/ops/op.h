@@ -31,7 +31,7 @@ enum class StorageRule : uint8_t {
 struct OpRow {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
-  // Sets dtype and shape of every output, and its elements where the rule knows them without the definition.
+  // Sets dtype and shape of every output, and its elements if the rule knows them without the definition.
   void (*infer)(InferContext&) = nullptr;
   // Writes the loop nests that compute the outputs from the inputs.
   void (*define)(DefineContext&) = nullptr;

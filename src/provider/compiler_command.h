@@ -1,5 +1,5 @@
 // The command onnxc, by which the provider compiles: a compile then has its sandbox and its limits, whatever the
-// process is that holds the provider, and this library needs no protobuf, of which that process may have another.
+// process is that holds the provider, and this library needs no protobuf; that process may have another version of it.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,8 @@ struct Refusal {
   std::string reason;
 };
 
-// What was written of a model of this name, which has no compiled one; nothing where there is none, or no cache.
+// The refusal that was written of a model of this name, which has no compiled one; nothing if there is none, or no
+// cache.
 std::optional<Refusal> find_refusal(const std::string& name);
 void keep_refusal(const std::string& name, const Refusal& refusal);
 

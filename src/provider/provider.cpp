@@ -136,7 +136,7 @@ void Provider::take_compiled_parts(const GraphView& view, OrtEpGraphSupportInfo*
   say_what_is_left(view, compiled);
 }
 
-// Of a saved model; what is not compiled there was left to others when it was saved.
+// For a saved model; nodes that are not compiled there were left to others when it was saved.
 bool Provider::take_context_nodes(const GraphView& graph, OrtEpGraphSupportInfo* support) {
   bool has_any = false;
   for (const NodeView& node : graph.nodes()) {
@@ -161,7 +161,7 @@ std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, con
   const GraphView view(api_, graph);
   if (view.nodes().size() == 1 && is_context_node(api_, view.nodes()[0], provider_name)) {
     user_check(settings_.loads_native_code,
-               "the model holds native code, which does what this process may; where you trust its file as a program, "
+               "the model holds native code, which does what this process may; if you trust its file as a program, "
                "give the provider the option load_native_code with the value 1");
     return load_context(api_, view.nodes()[0], place_of(graph).parent_path());
   }

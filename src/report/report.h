@@ -1,4 +1,4 @@
-// What --report shows of a compile, as it becomes known: tables at once, one JSON object at the end (docs/report.md),
+// The data of --report on a compile, as it becomes known: tables at once, one JSON object at the end (docs/report.md),
 // or a page in a file.
 #pragma once
 

@@ -12,8 +12,7 @@ namespace onnxc {
 
 // Sections of the page, each added when it is known.
 
-// What the model takes and gives, the sizes that are legal, and the graph: each node with the shapes that it gives and
-// where it comes from.
+// The model's inputs and outputs, the sizes that are legal, and the graph: each node with its shapes and its source.
 void add_graph(Page& page, const Graph& graph);
 
 // Of each node the kernels that offer to compute it, with their costs. `where`: "the CPU".

@@ -17,7 +17,7 @@ std::string identifier(std::string_view prefix, int64_t index, std::string_view 
 std::string c_string_literal(std::string_view bytes);
 
 // For a comment of C, C++ or assembly: ASCII with all that could end or continue the comment percent-encoded (control
-// characters, \, ?, %, the * of */), at most 60 characters ("..." at the end where it was longer).
+// characters, \, ?, %, the * of */), at most 60 characters ("..." at the end if it was longer).
 std::string comment_text(std::string_view text);
 
 // For a terminal, a log or an error message: control characters, invalid UTF-8 and characters that reorder text become

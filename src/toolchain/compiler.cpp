@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int oldest_clang = 19, newest_clang = 39;
-// What a model.so of zig runs with where nobody asks: RHEL 8, Debian 10 and Ubuntu 18.10 have it.
+// The glibc that a model.so of zig needs by default: RHEL 8, Debian 10 and Ubuntu 18.10 have it.
 constexpr const char* usual_glibc = "2.28";
 
-// "clang++-19" is 19; 0 where the name ends in no number.
+// "clang++-19" is 19; 0 if the name does not end in a number.
 int version_in_name(const std::string& name) {
   const size_t begin = name.find_last_not_of("0123456789") + 1;
   return begin < name.size() && name.size() - begin < 4 ? std::stoi(name.substr(begin)) : 0;
@@ -85,7 +85,7 @@ std::optional<Compiler> find_clang() {
   return std::nullopt;
 }
 
-// Where pip puts the program of the package ziglang under the prefix of a Python.
+// The place under a Python's prefix to which pip installs the program of the package ziglang.
 std::optional<fs::path> zig_under(const fs::path& prefix) {
   std::error_code error;
   for (fs::directory_iterator folder(prefix / "lib", error), end; !error && folder != end; folder.increment(error)) {

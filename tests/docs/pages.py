@@ -9,7 +9,7 @@ from tests.onnxc_commands import REPOSITORY
 
 NUMPY = "import numpy as np\n"
 SESSION = NUMPY + "x = np.load('x.npy')\n"
-# What nnU-Net preprocessed.
+# The output of nnU-Net's preprocessing.
 DATA = NUMPY + "data = np.load('preprocessed.npy')\n"
 SCAN = NUMPY + "scan = np.random.default_rng(0).standard_normal((1, 1, 100, 97, 98)).astype(np.float32)\n"
 

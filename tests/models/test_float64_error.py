@@ -27,7 +27,7 @@ SLOW = (
     *(row.name for row in MORE_MONAI),
 )
 NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
-# Of layers with many channels: float32 in digits where a machine has matrix tiles, which are emulated here.
+# Networks of layers with many channels: float32 in digits if a machine has matrix tiles, which are emulated here.
 SLOW_IN_DIGITS = ("r3d_18", "r2plus1d_18", "unet3d", "c3d", "monai_vit", "monai_swin_unetr")
 IN_DIGITS = [
     "monai_segresnet",

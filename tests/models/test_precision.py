@@ -105,7 +105,7 @@ def onnxc_output(*words: str | Path) -> str:
 
 @pytest.mark.usefixtures("commands")
 def test_report_and_verify_name_what_is_stored_in_16_bits(tmp_path: Path) -> None:
-    """Only the nodes that match a pattern stay float32; --verify says the error behind each step and passes."""
+    """Only the nodes that match a pattern stay float32; --verify says the error after each step and passes."""
     shared_object = tmp_path / "model.so"
     report = onnxc_output(
         "-o", shared_object, "--precision", "bfloat16", "--keep-float32", "node_conv3d_[1-3]", "--report"

@@ -166,7 +166,7 @@ def run_sizes() -> list[dict[str, int]]:
 def case_of(
     free: dict[str, int], type_name: str, index_name: str, combinations: Sequence[Known] = COMBINATIONS
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The inputs of the combinations where unknown dims have these sizes, and what is expected of them."""
+    """The inputs of the combinations if unknown dims have these sizes, and what is expected of them."""
     _, dtype, torch_type = TYPES[type_name]
     feed: dict[str, Array] = {}
     expected: dict[str, Array] = {}
@@ -205,7 +205,7 @@ def test_routing(type_name: str, index_name: str, tmp_path: Path) -> None:
 
 
 def gpu_failures(type_name: str, index_name: str, combinations: Sequence[Known], folder: Path) -> list[str]:
-    """On the simulator, where most tokens of the list would take long."""
+    """On the simulator, on which most tokens of the list would take long."""
     model = save_model(type_name, index_name, folder, combinations)
     shared_object = onnxc_commands.compile_model(model, folder / "model.so", "--target", "hip")
     failures = []

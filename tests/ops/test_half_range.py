@@ -150,7 +150,7 @@ def accumulators(dtype: Any) -> list[Case]:
             opset=OPSET,
             expected=[np.array([[30000 * 4 * 0.125 * 2**-13]], dtype)],
         ),
-        # Scores of 64 * 64 * 64 each and half of that: the greater key alone counts.
+        # Scores of 64 * 64 * 64 each and half of that: only the greater key counts.
         case(
             "Attention",
             np.full((1, 1, 2, 64), 64, dtype),

@@ -65,7 +65,7 @@ def test_describes_inputs_and_outputs(difference: Path) -> None:
 
 
 def test_the_command_is_found_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """sysconfig fails where two threads ask it first: it is asked when the package is imported."""
+    """sysconfig fails if two threads ask it first: it is asked when the package is imported."""
 
     def fail(*_: object) -> None:
         raise AttributeError("userbase")

@@ -1,8 +1,8 @@
 """Random networks: compositions of operators that no table of single operators holds.
 
-A graph begins with one input of rank 2 to 5, of which any subset of dims is free, and grows by drawing operators that
-fit the tensors there are. What nobody reads becomes an output, and now and then a tensor in the middle too. Graphs of
-one operator set stand side by side in a model, so that clang's start is paid once.
+A graph begins with one input of rank 2 to 5, any subset of whose dims is free, and grows by drawing operators that fit
+the tensors there are. A tensor that nobody reads becomes an output, and now and then a tensor in the middle too. Graphs
+of one operator set stand side by side in a model, so that clang's start is paid once.
 """
 
 from collections.abc import Collection, Sequence

@@ -43,7 +43,7 @@ TAGS = ["html", "head", "meta", "meta", "meta", "title", "style", "body", "h1", 
 
 
 def read_page(file: Path) -> list[Section]:
-    """The page's sections; fails where a name of the model became markup, or the page loads anything."""
+    """The page's sections; fails if a name of the model became markup, or the page loads anything."""
     page = _Page()
     page.feed(file.read_text(encoding="utf-8"))
     assert page.tags == TAGS

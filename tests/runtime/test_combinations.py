@@ -1,6 +1,6 @@
-"""What a caller may combine: places of values, graphs, the stream of a run and a capture of it, a second instance that
-runs in between, and poisoned memory. Each combination gives the results of a plain run, or is refused by name and
-leaves all as it was."""
+"""The caller's choices: places of values, graphs, the stream of a run and a capture of it, a second instance that runs
+in between, and poisoned memory. Each combination gives the results of a plain run, or is refused by name and leaves all
+as it was."""
 
 import ctypes
 import itertools
@@ -76,7 +76,7 @@ COMBINATIONS = [
 
 
 def inputs_of(run: int) -> Array:
-    """Of several sizes in turn; the largest first, so that later ones need no more memory."""
+    """Runs with several sizes in turn; the largest first, so that later ones need no more memory."""
     return random((5, 3, 5, 4)[run % 4], 32, seed=run)
 
 

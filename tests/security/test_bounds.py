@@ -27,7 +27,7 @@ KINDS = {"f": np.float32, "i": np.int64, "b": np.bool_, "u": np.uint8}
 
 @dataclass(frozen=True)
 class Free:
-    """An operator on inputs of free dims: of each the letter of its type and its rank, or its dims where some are known
+    """An operator on inputs of free dims: for each the letter of its type and its rank, or its dims if some are known
     (-1: free), or an array that is constant."""
 
     operator: str
@@ -405,7 +405,7 @@ FIXED: dict[str, tuple[str, list[Array], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("is_constant", [False, True], ids=["inputs", "constants"])
 def test_fixed_dims(tmp_path: Path, name: str, is_constant: bool) -> None:
-    """What is known to be wrong is refused when it is compiled, also where the operator could be computed then."""
+    """Values known to be wrong are refused when the model is compiled, even if the operator could be computed then."""
     operator, arrays, attributes = FIXED[name]
     names = [f"x{i}" for i in range(len(arrays))]
     given = 0 if is_constant else 1

@@ -7,7 +7,7 @@ import pytest
 
 from tests.onnxc_commands import REPOSITORY
 
-# What may not be written, where it may (the start of a path under src/), and where to go instead.
+# The forbidden texts, the files that may have them (the start of a path under src/), and the better way.
 RULES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "files": (
         r"\b(?:std::)?(?:[io]?fstream|fopen|freopen|mkstemp|mkdtemp|tmpfile|mmap|unlink)\b\s*[({ ]",

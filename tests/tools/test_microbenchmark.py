@@ -1,4 +1,4 @@
-"""Every CPU kernel has a row among the micro-benchmarks, and where it multiplies one in the check for spills."""
+"""Every CPU kernel has a row among the micro-benchmarks, and one that multiplies has one in the check for spills."""
 
 import re
 from pathlib import Path

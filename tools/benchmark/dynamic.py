@@ -1,4 +1,4 @@
-"""What it costs to leave dims open: one model.so for all sizes beside one that was compiled for the size it runs.
+"""The cost of leaving dims open: one model.so for all sizes beside one that was compiled for the size it runs.
 
 That size is the one of the network's static export.
 """

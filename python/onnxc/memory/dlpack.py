@@ -69,7 +69,7 @@ _pointer_of = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(("P
 
 
 def describe(capsule: Any) -> Description:
-    """What a capsule holds; the memory stays its producer's and lives as long as the capsule."""
+    """The content of a capsule; the memory stays its producer's and lives as long as the capsule."""
     tensor = _Managed.from_address(_pointer_of(capsule, _NAME)).tensor
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else dense_strides(shape)

@@ -129,7 +129,7 @@ class HipEmitter {
     return kernel;
   }
 
-  // Of the loops of the step that is printed, where the sizes of what they read and write are known.
+  // For the loops of the step that is printed, if the sizes of what they read and write are known.
   std::optional<KernelFigures> nest_figures() const {
     const Step& step = program_.steps.at(steps_.size());
     int64_t bytes = 0;

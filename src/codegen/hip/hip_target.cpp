@@ -21,7 +21,7 @@ kernels::Products float32_products(std::string_view name) {
 }
 
 void check_types_for_gpu(const Graph& graph) {
-  constexpr std::string_view advice = "which GPUs have no place for; compile for --target cpu";
+  constexpr std::string_view advice = "which GPUs do not support; compile for --target cpu";
   for (const Value* input : graph.inputs)
     user_check(input->dtype != DType::string, "input {}: it is a tensor of strings, {}", quote(input->name), advice);
   for (const auto& node : graph.nodes())

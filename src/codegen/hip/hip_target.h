@@ -1,4 +1,4 @@
-// The GPU as a target: nCdhw16c where kernels of kernels/hip are used, and loop nests in their default schedule for all
+// The GPU as a target: nCdhw16c if kernels of kernels/hip are used, and loop nests in their default schedule for all
 // other nodes.
 #pragma once
 

@@ -23,8 +23,8 @@ using BinaryFunction = ScalarValue (*)(ScalarValue, ScalarValue);
 using LoadFunction = ScalarValue (*)(const std::byte*);
 using StoreFunction = void (*)(std::byte*, ScalarValue);
 
-// The function that computes a unary or binary operation on operands of this dtype; InternalError where the operation
-// has no meaning on it.
+// The function that computes a unary or binary operation on operands of this dtype; InternalError if the operation has
+// no meaning on it.
 UnaryFunction unary_function(ScalarOp op, DType operand);
 BinaryFunction binary_function(ScalarOp op, DType operand);
 UnaryFunction cast_function(DType to, DType from);

@@ -14,13 +14,13 @@ namespace onnxc {
 // the extents that the kernel was made for, and the epilogue of a kernel that fills its output is of the output's
 // shape. Not proven different is not enough.
 //
-// Limit: the guards of a branch count as if it were taken. What a branch computes may be loaded by a nest that runs
-// always, behind the branch's condition, and the law does not look into selects.
+// Limit: the guards of a branch count as if it were taken. A value that a branch computes may be loaded by a nest that
+// runs always, under the branch's condition, and the law does not look into selects.
 class OperandLaw {
  public:
   OperandLaw(const Program& program, const StepFacts& facts) : program_(program), facts_(facts) {}
 
-  // What breaks the law at the step, as text; nothing where nothing does.
+  // The violation of the law at the step, as text; nothing if there is none.
   std::optional<std::string> fault(size_t step) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 // 1 / (1 + e^-x): e^-x may become infinite, which gives the limit 0.
 Scalar sigmoid_of(const Scalar& x) { return number(x, 1) / (number(x, 1) + exponential(-x)); }
 
-// log(1 + y) for y >= 0, accurate where 1 + y rounds y away (W. Kahan): the error of u = 1 + y cancels in y / (u - 1).
+// log(1 + y) for y >= 0, accurate if 1 + y rounds y away (W. Kahan): the error of u = 1 + y cancels in y / (u - 1).
 Scalar log_one_plus(const Scalar& y) {
   Scalar one = number(y, 1);
   Scalar u = one + y;
@@ -60,7 +60,7 @@ Scalar selu(const NodeReader& node, const Scalar& x) {
   return number(x, gamma) * scalar::select(less(number(x, 0), x), x, exponential_below_zero(x, alpha));
 }
 
-// max(0, x) + min(0, alpha (e^(x / alpha) - 1)); with an alpha of 0 that is no number but below zero.
+// max(0, x) + min(0, alpha (e^(x / alpha) - 1)); with an alpha of 0 that is NaN but below zero.
 Scalar celu(const NodeReader& node, const Scalar& x) {
   float alpha = node.real("alpha", 1);
   if (alpha == 0) return scalar::select(less(x, number(x, 0)), number(x, 0), number(x, NAN));

@@ -119,8 +119,8 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------- two operands
 
-// The base's type is the result's; the exponent may have another (ONNX Pow 12). Where either is not a float32 or half,
-// the power is taken in float64, as onnxruntime does.
+// The base's type is the result's; the exponent may have another (ONNX Pow 12). If either is not a float32 or half, the
+// power is taken in float64, as onnxruntime does.
 void infer_power(InferContext& c) {
   expect_type(c, 0, Types::numeric);
   expect_type(c, 1, Types::numeric);
@@ -185,8 +185,8 @@ void infer_variadic(InferContext& c) {
   c.output(0, c.dtype(0), broadcast_inputs(c));
 }
 
-// finish(the inputs joined by `op`, in their order). Of many inputs a few at a time, in a temporary: an expression of
-// any depth would need a stack of any depth, here and in clang.
+// finish(the inputs joined by `op`, in their order). Many inputs are joined a few at a time, in a temporary: an
+// expression of any depth would need a stack of any depth, here and in clang.
 void define_folded(DefineContext& c, ScalarOp op, const std::function<Scalar(const Scalar& folded)>& finish) {
   constexpr size_t at_a_time = 32;
   const size_t count = c.input_count();
@@ -224,7 +224,7 @@ void define_mean(DefineContext& c) {
 
 // ---------------------------------------------------------------------------------------------------------- Clip
 
-// The bounds are attributes until version 10 and optional scalar inputs since; an absent one does not bind. Where the
+// The bounds are attributes until version 10 and optional scalar inputs since; an absent one does not bind. If the
 // lower is above the upper, the upper holds.
 void infer_clip(InferContext& c) {
   infer_like_input<Types::numeric>(c);

@@ -111,7 +111,7 @@ void infer_lp_normalization(InferContext& c) {
   c.output(0, c.dtype(0), c.shape(0));
 }
 
-// Divided by the norm, or 0 where the norm is 0.
+// Divided by the norm, or 0 if the norm is 0.
 void define_lp_normalization(DefineContext& c) {
   Operand x = c.in(0);
   FoldedAxes axes = norm_axis(c);
@@ -138,8 +138,8 @@ void infer_local_response(InferContext& c) {
   c.output(0, c.dtype(0), c.shape(0));
 }
 
-// x / (bias + alpha / size * sum of squares of the `size` channels around)^beta; where size is even, the window has one
-// more channel behind than before.
+// x / (bias + alpha / size * sum of squares of the `size` channels around)^beta; if size is even, the window has one
+// more channel after than before.
 void define_local_response(DefineContext& c) {
   Operand x = c.in(0), y = c.out(0);
   int64_t size = c.integer("size");

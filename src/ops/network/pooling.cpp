@@ -18,7 +18,7 @@ void infer_pool(InferContext& c) {
   c.output(1, DType::int64, shape);
 }
 
-// The window of one output element: where it reads, and whether that is inside the input.
+// The window of one output element: the place that it reads, and whether that is inside the input.
 struct Window {
   std::vector<Expr> index;  // of the input
   Scalar inside;            // empty when always
@@ -63,8 +63,8 @@ Expr flat_position(const NodeReader& c, const Shape& shape, const std::vector<Ex
   return flat;
 }
 
-// The window's element inside the input that is nearest to a tap: where all of a window is the lowest value there is,
-// so are the taps in the padding, and the first of them stands for the first element.
+// The window's element inside the input that is nearest to a tap: if a whole window has the lowest possible value, so
+// have the taps in the padding, and the first of them stands for the first element.
 std::vector<Expr> nearest_inside(const ConvSpec& spec, const std::vector<Expr>& out, const std::vector<Expr>& taps) {
   std::vector<Expr> index{out[0], out[1]};
   for (size_t i = 0; i < spec.axes.size(); ++i) {

@@ -47,7 +47,7 @@ struct Moments {
   Operand mean, residue, mean_square;
 
   Scalar centered(const Scalar& x, const Indices& kept) const { return (x - mean(kept)) - residue(kept); }
-  // The residue is next to nothing, so nothing cancels. Of values near 1e30 both squares overflow, and so must the
+  // The residue is next to nothing, so nothing cancels. For values near 1e30 both squares overflow, and so must the
   // variance: infinity less infinity would be NaN.
   Scalar variance(const Indices& kept) const {
     const Scalar square = residue(kept) * residue(kept);

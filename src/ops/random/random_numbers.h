@@ -13,14 +13,14 @@ namespace onnxc {
 
 class RandomNumbers {
  public:
-  // Of a node whose rule has called InferContext::draws_random_numbers.
+  // For a node whose rule has called InferContext::draws_random_numbers.
   explicit RandomNumbers(const NodeReader& node);
 
   // In [0, 1), of a type that arithmetic is done in: a multiple of 2^-digits. `place` counts the node's numbers.
   Scalar uniform(DType dtype, const Expr& place, int digits) const;
   // With as many digits as the type has.
   Scalar uniform(DType dtype, const Expr& place) const;
-  // Of mean 0 and variance 1, of float32 or float64.
+  // Normal with mean 0 and variance 1, in float32 or float64.
   Scalar normal(DType dtype, const Expr& place) const;
 
  private:

@@ -17,7 +17,7 @@
 namespace onnxc {
 namespace {
 
-// The real and the imaginary parts of a number whose axis may have the real one alone.
+// The real and the imaginary parts of a number whose axis may have only the real one.
 struct Complex {
   Scalar real, imaginary;
 };
@@ -53,7 +53,7 @@ class Angles {
     c.emit(std::move(nest));
   }
 
-  // x times e to the power of 2 pi i * turns / length, or with a minus sign where `forwards`.
+  // x times e to the power of 2 pi i * turns / length, or with a minus sign if `forwards`.
   Complex turned(const Complex& x, const Expr& turns, bool forwards) const {
     const Expr m = mod(turns, length_);
     const Scalar cosine = (*cosines_)({m}), sine = (*sines_)({m});
@@ -239,7 +239,7 @@ void define_dft(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
-// What a transform is as a matrix; nothing where it is none, or too large.
+// The transform as a matrix; nothing if it is not one, or too large.
 std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& spec) {
   const std::optional<int64_t> length = spec.length.constant(), parts = c.shape(0).back().constant();
   const std::optional<int64_t> used = spec.used().constant(), bins = spec.output_extent().constant();
@@ -378,7 +378,7 @@ void define_frames(DefineContext& c) {
   });
 }
 
-// What the transform of a frame is as a matrix, its window included; nothing where it is none, or too large.
+// The transform of a frame as a matrix, its window included; nothing if it is not one, or too large.
 std::optional<TransformMatrix> stft_matrix(const NodeReader& c) {
   if (c.dtype(0) != DType::float32 || !is_number(c, 1) || !is_number(c, 3) || c.rank(0) != 3) return std::nullopt;
   if (c.has_input(2) && (c.constant(2) == nullptr || c.dtype(2) != DType::float32)) return std::nullopt;
@@ -421,7 +421,7 @@ void infer_mel_weight_matrix(InferContext& c) {
            {floor_div(length, 2) + 1, bins});
 }
 
-// Column i is a triangle over the bins of the spectrum: 0 at corner i, 1 at corner i + 1, 0 at corner i + 2, where the
+// Column i is a triangle over the bins of the spectrum: 0 at corner i, 1 at corner i + 1, 0 at corner i + 2; the
 // corners are equally far apart in mel(f) = 2595 log10(1 + f / 700).
 void define_mel_weight_matrix(DefineContext& c) {
   const Operand y = c.out(0);

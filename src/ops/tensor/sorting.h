@@ -7,16 +7,16 @@
 
 namespace onnxc {
 
-// Whether a stands before b in the order; neither before the other where they are equal.
+// Whether a stands before b in the order; neither before the other if they are equal.
 using Precedes = std::function<Scalar(const Scalar& a, const Scalar& b)>;
 
 // a before b in ascending order, false before true, NaN last; strings in the order of their bytes.
 Scalar ascending(const Scalar& a, const Scalar& b);
 
-// Whether a comes before b in the order where equal elements keep theirs; `stands_earlier`: whether a stands before b.
+// Whether a comes before b in an order that keeps equal elements in place; `stands_earlier`: whether a stands before b.
 Scalar comes_before(const Precedes& precedes, const Scalar& a, const Scalar& b, const Scalar& stands_earlier);
 
-// The lines of x in order, and where each element stood; of x's shape. Equal elements keep their order.
+// The lines of x in order, and the former place of each element; of x's shape. Equal elements keep their order.
 struct SortedLines {
   Operand values;
   Operand positions;  // int64, along the axis

@@ -74,7 +74,7 @@ class PrecisionReduction {
     }
   }
 
-  // Reads the input through a Cast where it is stored in the other type.
+  // Reads the input through a Cast if it is stored in the other type.
   void convert_input(Node& node, size_t index, DType wanted) {
     Value* const input = node.inputs[index];
     if (input == nullptr || !input->shape) return;

@@ -43,7 +43,7 @@ class Chooser {
   }
 
   // Backwards: what a node's kernels read, its input shall have. An operator that follows any layout passes on what the
-  // readers of its outputs want. One reader that wants blocks decides for all: otherwise it alone would need a copy.
+  // readers of its outputs want. One reader that wants blocks decides for all: otherwise only it would need a copy.
   void pass_on_demands(const Node& node) {
     const LayoutDemand own = reads(find(node));
     LayoutDemand demand = own;

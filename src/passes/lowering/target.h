@@ -16,18 +16,18 @@
 
 namespace onnxc {
 
-// One kernel for a chain of calls, each of which alone reads what the one before computes.
+// One kernel for a chain of calls; each is the only reader of the one before.
 struct Fusion {
   std::string_view name;
   size_t calls;  // of the chain
-  // Nothing where the target has no kernel for this chain. It may add buffers to the program.
+  // Nothing if the target has no kernel for this chain. It may add buffers to the program.
   std::function<std::optional<KernelCall>(Program&, std::span<const KernelCall* const> chain)> fuse;
 };
 
 // A kernel that computes what a loop nest does.
 struct NestKernel {
   std::string_view name;
-  // Nothing where it does not compute this nest.
+  // Nothing if it does not compute this nest.
   std::function<std::optional<KernelCall>(const Program&, const LoopNest&)> take;
 };
 

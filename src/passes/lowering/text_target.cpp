@@ -7,7 +7,7 @@ namespace {
 
 bool is(const KernelCall& call, std::string_view title) { return call.spec->describe().starts_with(title); }
 
-// One kernel that reads what the first does, and others, and stores where the last does.
+// One kernel that reads the operands of the first, and others, and stores to the output of the last.
 KernelCall joined(std::string title, const KernelCall& first, const KernelCall& last,
                   const std::vector<KernelOperand>& others = {}) {
   KernelCall call = last;

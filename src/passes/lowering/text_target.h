@@ -1,4 +1,4 @@
-// The target of programs that were read from text, whose kernels are known by their titles alone.
+// The target of programs that were read from text, whose kernels are known only by their titles.
 #pragma once
 
 #include "passes/lowering/target.h"

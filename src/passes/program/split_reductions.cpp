@@ -98,7 +98,7 @@ const Axis* axis_to_cut(const LoopNest& nest, int64_t enough_results) {
   return is_long && results * 8 < static_cast<double>(enough_results) ? long_axis : nullptr;
 }
 
-// What does not change the fold where it is folded in for places behind the end. The others may see the last element
+// The value that leaves the fold unchanged, folded in for places past the end. The others may see the last element
 // again, at its own position.
 std::optional<Scalar> padding(const Accumulator& accumulator) {
   if (accumulator.kind == ReduceKind::sum) return scalar::constant(accumulator.element.dtype(), 0);
@@ -129,7 +129,7 @@ LoopNest cut(Program& program, LoopNest& nest, const Axis& given) {
           scalar::select(scalar::binary(ScalarOp::less, scalar::index(position), scalar::index(whole.extent)),
                          of_chunk.element, *outside);
     const bool finds_positions = is_argument(accumulator);
-    // The chunk's extreme is found again where it stands.
+    // The chunk's extreme is searched again at its position.
     if (finds_positions) of_chunk.position = last;
     const BufferId buffer = add_parts(program, fmt::format("{}.{}", parts.name, i), accumulator.dtype, parts.axes);
     const Scalar found = scalar::load(accumulator.dtype, buffer, part);

@@ -1,5 +1,5 @@
-// Which kernel takes a node, and how it is followed up: the steps of lowered programs. That the kernels compute what
-// the definitions mean is tested in kernels/ and, compiled, by tests/ops.
+// Which kernel takes a node, and how it is followed up: the steps of lowered programs. Tests in kernels/ and, compiled,
+// in tests/ops show that the kernels compute what the definitions mean.
 #include "codegen/cpu/cpu_target.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// What the steps of a graph are after lowering and fusion, the kernels' by their descriptions.
+// The steps of a graph after lowering and fusion, the kernels' by their descriptions.
 std::vector<std::string> steps(const std::string& graph) {
   const Target target = cpu_target(*find_cpu_machine("x86-64-v3"));
   Program program = lower_for(*read_shaped_graph(graph), target);
@@ -127,7 +127,7 @@ TEST(CpuTarget, LargeWindowsBetweenConvolutionsStayInBlocks) {
               testing::Contains(testing::StartsWith("pool_separable maximum 1x5x5")));
 }
 
-// Windows that do not overlap and of which the convolution's tiles are made, whatever lies between.
+// Windows that do not overlap and that make up the convolution's tiles, whatever lies between.
 TEST(CpuTarget, AMaxPoolIsPartOfItsConvolution) {
   EXPECT_THAT(steps(R"((float[1, 3, 9, 40, 41] x) => (y)
       <float[64, 3, 3, 3, 3] wa, float[64, 64, 3, 3, 3] wb, float[64, 64, 3, 3, 3] wc> {
@@ -172,7 +172,7 @@ TEST(CpuTarget, APoolStaysApart) {
               testing::Contains(testing::StartsWith("pool average")));
 }
 
-// What stands between few channels on both sides stays in rows.
+// Steps between few channels on both sides stay in rows.
 TEST(CpuTarget, FewChannelsStayInRows) {
   EXPECT_THAT(steps(R"((float[1, 32, 6, 6, 6] x) => (y)
       <float[32, 3, 3, 3, 3] wa, float[3] scale, float[3] bias, float[3, 1, 1, 1] slope, float[3, 3, 3, 3, 3] wb> {
@@ -256,7 +256,7 @@ TEST(CpuTarget, ABiasMayBeComputedBesideConstantWeights) {
               ElementsAre("conv_planar 1x3x3 3->4"));
 }
 
-// Of so many weights, float32 does not tell the places apart; of others the number is not known.
+// With so many weights float32 does not tell the places apart; of others the number is not known.
 TEST(CpuTarget, ComputedWeightsThatCannotBePackedLeaveANodeToItsDefinition) {
   EXPECT_THAT(steps("(float[1, 4096, 3, 3] x, float[4096, 4096, 1, 1] w) => (y) { y = Conv(x, w) }"),
               ElementsAre("conv"));

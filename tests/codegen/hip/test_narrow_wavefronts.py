@@ -1,9 +1,9 @@
 """The kernels as a GPU without MFMA and with wavefronts of 32 lanes has them, such as gfx1100, on the simulator.
 
-The simulator runs gfx942's instructions alone. So the row of gfx1100 (machine/gpu_machine.h), from which its wavefronts
-and its products follow, is put into code for gfx942, two of its wavefronts to one of that machine. What they exchange
-stays within 32 lanes and means the same there, except that v_readlane counts the lanes of the whole: it becomes a
-shuffle. What is not shown is what clang makes of the same text for gfx1100.
+The simulator runs only gfx942's instructions. So the row of gfx1100 (machine/gpu_machine.h), from which its wavefronts
+and its products follow, is put into code for gfx942, two of its wavefronts to one of that machine. Their exchanges stay
+within 32 lanes and mean the same there, except that v_readlane counts the lanes of the whole: it becomes a shuffle. The
+tests do not show what clang makes of the same text for gfx1100.
 """
 
 import re
@@ -77,7 +77,7 @@ def use_narrow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_attention_stays_on_the_matrix_unit(tmp_path: Path) -> None:
-    """It is chosen where all GPUs have one."""
+    """It is chosen if all GPUs have one."""
     network = export(ROWS["transformer_layer"]).model
     for gpus, is_one_kernel in (("gfx942", True), ("gfx942,gfx90a", True), ("gfx90a,gfx1100", False)):
         onnxc_commands.compile_model(

@@ -57,7 +57,7 @@ def test_on_the_second_of_two_devices(network: str, tmp_path: Path, monkeypatch:
 
 
 def test_onnxc_run_names_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--device hip:1 where there are two, and where there is one."""
+    """--device hip:1 if there are two, and if there is one."""
     exported = export(ROWS["convolutions"])
     file = onnxc_commands.compile_model(exported.model, tmp_path / "model.so", "--target", "hip")
     run, results = exported.runs[0], []

@@ -1,4 +1,4 @@
-"""Scatters on the simulator, where updates of one element meet: their order counts for none, and for nothing else."""
+"""Scatters on the simulator whose updates meet in one element: order counts for the reduction "none" only."""
 
 from pathlib import Path
 

@@ -208,7 +208,7 @@ def grouped_input_gradient() -> list[Case]:
             expected=(expected,),
             tolerance=0.0,
         ),
-        # The channels of the report, where each element counts its products.
+        # The channels of the report; each element counts its products.
         case(
             "ConvTranspose",
             np.ones((1, 384, 2, 6), np.float32),

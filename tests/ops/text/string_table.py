@@ -32,7 +32,7 @@ def _changed(one: Case, way: str) -> Case:
 
 
 def _in_bytes(array: Array) -> Array:
-    """Strings as a file has them: also those that are no text."""
+    """Strings as a file has them: also those that are not text."""
     if array.dtype.kind != "O":
         return array
     encoded = [element.encode("utf-8", "surrogateescape") for element in array.ravel()]

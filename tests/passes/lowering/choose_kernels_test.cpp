@@ -16,8 +16,8 @@ Offer offer(std::string kernel, LayoutDemand reads, LayoutDemand gives, double c
   return {.kernel = std::move(kernel), .reads = reads, .gives = gives, .cost = cost, .lower = [](LoweringContext&) {}};
 }
 
-// A Conv has two kernels to blocks and, with 3 output channels, one to rows. A MaxPool has one for blocks alone.
-// Copying a vector of four channels to rows costs 10.
+// A Conv has two kernels to blocks and, with 3 output channels, one to rows. A MaxPool has only one for blocks. Copying
+// a vector of four channels to rows costs 10.
 Target target_with(double cost_to_rows) {
   Target target = text_target();
   target.copy_to_rows_cost = 10;

@@ -23,7 +23,7 @@ class Drawn:
 
 
 def random_arithmetic(seed: int, opset: int) -> Drawn:
-    """Drawn again where onnxruntime refuses the whole, though it has run each node."""
+    """Drawn again if onnxruntime refuses the whole, though it has run each node."""
     for attempt in range(50):
         builder = Consumers(seed, opset, attempt)
         builder.begin()

@@ -30,7 +30,7 @@ struct OutputSize {
 };
 OutputSize output_size(const KernelConvolution& convolution, const Graph& graph);
 
-// Nothing where no kernel supports the node.
+// Nothing if no kernel supports the node.
 std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const Graph& graph);
 
 // Whether a convolution has so few input channels that its kernel reads NCHW: a block of them would be mostly padding.
@@ -54,9 +54,9 @@ int64_t output_vectors(const kernels::ConvShape& shape, int lanes);
 double direct_cost(const ConvolutionProblem& problem, const CpuMachine& machine);
 double stem_cost(const ConvolutionProblem& problem, const CpuMachine& machine);
 
-// The fraction of the cost without a transform that a transform must stay below. Where the size is a hint, or the
-// packed weights are many, it must win clearly: its weights are certainly two to five times as many, and its gain is
-// uncertain or small.
+// The fraction of the cost without a transform that a transform must stay below. If the size is a hint, or the packed
+// weights are many, it must win clearly: its weights are certainly two to five times as many, and its gain is uncertain
+// or small.
 double required_gain(const ConvolutionProblem& problem, const CpuMachine& machine, int64_t weight_bytes = 0);
 
 }  // namespace onnxc

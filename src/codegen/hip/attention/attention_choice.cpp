@@ -15,7 +15,7 @@ GpuEstimate estimate_attention(const FlashAttentionPlan& plan, const kernels::Fl
       (plan.scores_change_lanes ? 1000 : 700) + 64 * static_cast<double>(plan.column_tiles()) + 40 * fetched;
   // Products of float32 and the vector unit exclude each other.
   const double step = kernels::is_half(plan.products) ? std::max(products, vector) : products + vector;
-  // A step of a block that is alone on its unit, and what begins and ends a block.
+  // A step of a block that has its unit to itself, and what begins and ends a block.
   const double alone = products + vector + 200 + 15 * fetched;
   constexpr double block_cycles = 3000;
   const auto steps = static_cast<double>(kernels::divide_up(sizes.keys, FlashAttentionPlan::tile));

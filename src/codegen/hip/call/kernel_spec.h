@@ -54,7 +54,7 @@ class HipKernelSpec : public KernelSpec {
   // The same for an inner epilogue, which the function takes before the other one.
   virtual std::vector<std::string> inner_coordinates(size_t rank) const { return coordinates(rank); }
   virtual KernelFigures figures() const = 0;
-  // Whether the compiler shall plan registers for two wavefronts on a SIMD unit, even where fewer registers would do.
+  // Whether the compiler shall plan registers for two wavefronts on a SIMD unit, even if fewer registers would do.
   virtual bool wants_registers() const { return false; }
 };
 

@@ -17,7 +17,7 @@ constexpr int64_t most_loads = 512;
 // elements again, of 16 bits, costs less than what a launch more does.
 constexpr int64_t few_steps = 4, most_elements = int64_t{1} << 24;
 
-// What both forms have in common.
+// The common parts of both forms.
 class NormalizedProductSpec : public HipKernelSpec {
  public:
   NormalizedProductSpec(const KernelCall& product, std::shared_ptr<const HipKernelSpec> rows)
@@ -36,7 +36,7 @@ class NormalizedProductSpec : public HipKernelSpec {
   }
 
  protected:
-  // The calls that it is made of; the product stores where `stored` says, and rows are read where `read` does.
+  // The calls that it is made of; the product stores to `stored`, and rows are read from `read`.
   virtual BufferId stored(const KernelCall& call) const = 0;
   virtual BufferId read(const KernelCall& call) const { return stored(call); }
   KernelCall product_of(const KernelCall& call) const {
@@ -85,7 +85,7 @@ class NormalizedPartsSpec : public NormalizedProductSpec {
   BufferId stored(const KernelCall& call) const override { return *call.workspace; }
 };
 
-// The result of the product lies where it is normalised, its moments in the workspace.
+// The result of the product lies in the place of the normalised one, its moments in the workspace.
 class ProductMomentsSpec : public NormalizedProductSpec {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
@@ -107,7 +107,7 @@ class ProductMomentsSpec : public NormalizedProductSpec {
   BufferId stored(const KernelCall& call) const override { return call.output; }
 };
 
-// The parts lie in the workspace, with the moments behind them; their sum lies where it is normalised.
+// The parts lie in the workspace, followed by the moments; their sum lies in the place of the normalised result.
 class MomentsOfPartsSpec : public NormalizedProductSpec {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
@@ -160,7 +160,7 @@ bool may_have_moments(const kernels::GemmPlan& plan, int64_t elements) {
   return plan.shape.groups == 1 && !plan.transposed && !plan.matrix_product;
 }
 
-// What the two calls compute, by a kernel that is not known yet.
+// The computation of the two calls, by a kernel that is not known yet.
 KernelCall joined(const KernelCall& product, const KernelCall& rows) {
   KernelCall call;
   call.inputs = product.inputs;

@@ -33,7 +33,7 @@ std::array<Expr, 3> three(const std::array<WindowAxis, 3>& axes, Expr WindowAxis
   return {axes[0].*member, axes[1].*member, axes[2].*member};
 }
 
-// Batch, channel, and up to three spatial axes, the last of which is w.
+// Batch, channel, and up to three spatial axes that end with w.
 GemmAxes axes_of(size_t rank) {
   GemmAxes axes{.channel = 1, .batch = 0, .group = {}, .d = {}, .h = {}, .w = rank - 1};
   if (rank >= 4) axes.h = rank - 2;

@@ -120,7 +120,7 @@ class GemmSpec : public HipKernelSpec {
   std::string view(const KernelText& text, BufferId id, const GemmAxes& axes, int64_t lanes,
                    int64_t group_channels) const {
     const Program& program = text.program;
-    // Where channels are read one by one the kernel itself counts them through all groups.
+    // If channels are read one by one the kernel itself counts them through all groups.
     const bool counts_channels = plan().input_order != kernels::InputOrder::blocks || group_channels == 0;
     const Expr group = axes.group        ? axis_stride(program, id, axes.group)
                        : counts_channels ? Expr(0)
@@ -166,7 +166,7 @@ KernelOperand gemm_operand(const GemmOperation& operation, const GemmAxes& axes,
   return operand;
 }
 
-// The other factor, where it is not packed.
+// The other factor, if it is not packed.
 KernelOperand matrix_operand(const GemmOperation& operation, const GemmOperation::Matrix& axes) {
   const ConvShape& shape = operation.plan.shape;
   KernelOperand operand;
@@ -314,7 +314,7 @@ BufferId pack_computed_weights(
     const GemmPlan& plan, DType dtype, const Origin& origin, Program& program,
     const std::function<Scalar(const Expr& group, const Expr& column, const Expr& tap, const Expr& channel)>& weight) {
   internal_check(plan.products != Products::bf16x3, "products whose weights are packed as they are");
-  // Where an element of a step comes from: channel * taps + tap, or -1 for padding.
+  // The source of an element of a step: channel * taps + tap, or -1 for padding.
   Tensor places = Tensor::zeros(DType::int64, {plan.steps(), plan.depth()});
   for (int64_t step = 0; step < plan.steps(); ++step)
     for (int64_t k = 0; k < plan.depth(); ++k) {

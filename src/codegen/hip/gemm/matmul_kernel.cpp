@@ -17,7 +17,7 @@ using kernels::GemmPlan;
 using kernels::InputOrder;
 using kernels::WeightOrder;
 
-constexpr int64_t usual_depth = 256;  // of a reduction of which nothing is known
+constexpr int64_t usual_depth = 256;  // of a reduction without known facts
 
 // A product of two operands as both nodes have it: which logical axes are what.
 struct MatrixProduct {
@@ -32,7 +32,7 @@ struct MatrixProduct {
 
 bool is_static(const Expr& extent) { return extent.constant().has_value() && *extent.constant() > 0; }
 
-// A static reduction that is not empty, or one of which only a run knows the length.
+// A static reduction that is not empty, or one whose length only a run knows.
 bool may_be_reduced(const Expr& extent) { return is_static(extent) || !extent.constant(); }
 
 // Axes in front of the matrix, from the right: h, d, then the batch.

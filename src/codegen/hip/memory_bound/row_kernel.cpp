@@ -92,7 +92,7 @@ const char* name(RowMemory place) {
     case RowMemory::cut:
       return "cut";
   }
-  internal_error("where rows lie");
+  internal_error("a memory of rows that has no name");
 }
 
 std::string plan_text(const RowPlan& plan) {
@@ -131,7 +131,7 @@ class RowSpecBase : public HipKernelSpec {
                    fmt::format("{}.launch({}){}", plan_text(plan_), sizes(text), parts_), view(text, call.inputs[0]),
                    view(text, call.output)});
   }
-  // A thread loads one element at a time where the next one may lie elsewhere.
+  // A thread loads one element at a time if the next one may lie elsewhere.
   RowPlan plan_of(const KernelCall& call, const Program& program) const {
     RowPlan plan = plan_;
     plan.input = place(program, call.inputs[0]);
@@ -215,7 +215,7 @@ class RowSpec : public RowSpecBase {
     return rows_.kind == RowKind::softmax && rows_.row_axes == 1 &&
            static_cast<size_t>(rows_.outer_axes) + 1 == rows_.extents.size();
   }
-  // With a block for each row of channels in blocks; null where it does not hold one.
+  // With a block for each row of channels in blocks; null if it does not hold one.
   std::shared_ptr<RowSpec> with_row_a_block() const {
     if (!rows_.is_blocked || rows_.kind != RowKind::moments || plan_.columns == 0) return nullptr;
     auto result = std::make_shared<RowSpec>(*this);
@@ -332,7 +332,7 @@ void emit_rows(const Node& node, Rows rows, const Layout& layout, Epilogue epilo
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
-// Of a row-major tensor, the axes from `first` to `end` being normalised together.
+// For a row-major tensor, the axes from `first` to `end` being normalised together.
 Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) {
   Rows rows{.kind = kind,
             .extents = shape,
@@ -353,7 +353,7 @@ void lower_softmax(const Node& node, const SoftmaxSpec& spec, LoweringContext& c
 
 // ------------------------------------------------------------------------------------------- over the last axes
 
-// The accumulator times the scale, and plus the shift where there is one.
+// The accumulator times the scale, and plus the shift if there is one.
 Epilogue scaled_epilogue(const Node& node, LoweringContext& context,
                          const std::function<std::vector<Expr>(const Operand&, const std::vector<Expr>&)>& place) {
   Epilogue epilogue = plain_epilogue(*node.outputs[0]);

@@ -54,7 +54,7 @@ int64_t choose_point_threads(const DeviceSchedule& schedule) {
   return threads;
 }
 
-// Inner loops of a few known iterations are a thread's own, where the others share out evenly.
+// Inner loops of a few known iterations are a thread's own, if the others share out evenly.
 size_t choose_own_loops(const DeviceSchedule& schedule) {
   constexpr int64_t most_own = 64;
   if (depends_on_order(schedule.nest)) return 0;  // whose elements are numbered
@@ -84,7 +84,7 @@ bool loads_along(const FlatLoop& loop, const FlatNest& nest) {
   return found;
 }
 
-// The running fold of the one ordered loop, where it is long enough for a block.
+// The running fold of the one ordered loop, if it is long enough for a block.
 std::optional<RunningFold> find_scan(const DeviceSchedule& schedule) {
   const FlatNest& nest = schedule.nest;
   if (schedule.ordered.size() != 1 || !schedule.reduce.empty() || !schedule.ragged.empty() || !nest.lets.empty() ||
@@ -159,7 +159,7 @@ bool loads_anything(const Scalar& scalar) {
   return result;
 }
 
-// The two loops to exchange, where that makes more loads run along memory than it makes run across it.
+// The two loops to exchange, if that makes more loads run along memory than it makes run across it.
 std::optional<TransposeTile> find_tile(const DeviceSchedule& schedule, const FlatNest& nest) {
   if (nest.stores.size() != 1 || !nest.accumulators.empty() || !nest.lets.empty() || !schedule.ordered.empty() ||
       !schedule.reduce.empty())

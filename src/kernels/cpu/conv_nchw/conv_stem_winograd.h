@@ -232,8 +232,8 @@ class StemWinogradConvolution {
         }
   }
 
-  // One output by the definition. In a Winograd tile a NaN or infinity reaches all outputs, where a direct sum gives it
-  // only to those that read it, and values near FLT_MAX overflow in the transforms.
+  // One output by the definition. In a Winograd tile a NaN or infinity reaches all outputs; a direct sum gives it only
+  // to those that read it, and values near FLT_MAX overflow in the transforms.
   [[gnu::noinline, gnu::cold]] static vec sum_directly(const Arguments& arguments, const Position& at) {
     const ConvSizes& sizes = arguments.sizes;
     const BlockedView& view = arguments.input_view;

@@ -25,7 +25,7 @@ struct PoolArguments {
   BlockedView output_view;
 };
 
-// What each kernel for pools needs: how elements are folded, and the outputs that follow.
+// The shared needs of the kernels for pools: how elements are folded, and the outputs that follow.
 template <PoolShape shape, class Input, class Output, class Epilogue>
 class PoolBase {
  public:

@@ -101,8 +101,8 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     }
   }
 
-  // The fold of the last `kernel` rows, of which `row` comes in this step: steps of a block replace those of the block
-  // before, of which the suffixes are still there. `stride` lies between the slots of a sequence.
+  // The fold of the last `kernel` rows; `row` comes in this step: steps of a block replace those of the block before,
+  // whose suffixes are still there. `stride` lies between the slots of a sequence.
   template <int64_t kernel>
   [[gnu::always_inline]] static const Vector* push(const Vector* row, int64_t width, int64_t step, bool is_wanted,
                                                    Vector* slots, int64_t stride, Vector* prefix, Vector* folded,
@@ -153,7 +153,7 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
                   });
   }
 
-  // Of the input's plane d, which is one step along the depth.
+  // Folds the input's plane d, which is one step along the depth.
   static void run_plane(const Tile& tile, int64_t d, int64_t step_of_planes, int64_t output_d) {
     const PoolSizes& sizes = tile.arguments.sizes;
     const Scratch& scratch = tile.scratch;

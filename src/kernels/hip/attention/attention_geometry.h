@@ -1,4 +1,4 @@
-// What the compiler, the host and the attention kernel of the GPU must agree on. Pure functions.
+// The contract of the compiler, the host and the attention kernel of the GPU. Pure functions.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"
@@ -86,7 +86,7 @@ struct FlashAttentionArguments {
   Divisor query_tiles, groups;
 };
 
-// No launch is possible where strides do not fit.
+// No launch is possible if strides do not fit.
 template <class T, class Output>
 constexpr int64_t attention_blocks(const FlashAttentionArguments<T, Output>& arguments) {
   return arguments.key_view.fits() && arguments.value_view.fits() ? arguments.sizes.blocks() : INT64_MAX;

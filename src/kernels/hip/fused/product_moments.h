@@ -1,10 +1,10 @@
-// A convolution and the normalisation of its result by channel or group of channels, where a block does not hold a
+// A convolution and the normalisation of its result by channel or group of channels, if a block does not hold a
 // channel's voxels: two launches in place of three (three if the parts are folded), and one read of the result less.
 //
-// Method: a block of the first kernel has a tile of voxels in registers when its reduction is done. It stores them
-// where the normalised ones will be, and of each channel the mean and the sum of the squares of the differences from
-// it: a part of the statistics, as normalized_chunks.h has them. The kernels after it are those there, in place. A
-// tile is a part, so that large images have thousands of them, which are folded first.
+// Method: a block of the first kernel has a tile of voxels in registers when its reduction is done. It stores them in
+// the place of the normalised ones, and for each channel the mean and the sum of the squares of the differences from
+// it: a part of the statistics, as normalized_chunks.h has them. The kernels after it are those there, in place. A tile
+// is a part, so that large images have thousands of them, which are folded first.
 //
 // Limits: a convolution in one part and one group of channels, channels in blocks; rows of whole chunks, so that no
 // thread of the second kernel reads what another one stores.

@@ -1,5 +1,5 @@
-// What the compiler, the host and the implicit-GEMM kernel must agree on: how products are made, tiles, the order of
-// the reduction, how weights are packed, how many blocks are launched. Pure functions.
+// The contract of the compiler, the host and the implicit-GEMM kernel: how products are made, tiles, the order of the
+// reduction, how weights are packed, how many blocks are launched. Pure functions.
 //
 // Convolution activations are nCdhw16c: blocks of 16 channels, 64 bytes of float a voxel and block, aligned and padded
 // with zeros whatever the number of channels, with the voxels of a row contiguous. A row-major matrix whose columns are
@@ -12,8 +12,8 @@
 
 namespace onnxc::kernels {
 
-// How the matrix unit multiplies, by its instructions; where there is none the vector unit makes the same products of
-// the same operands. Sums are always float32.
+// How the matrix unit multiplies, by its instructions; without one the vector unit makes the same products of the same
+// operands. Sums are always float32.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
   xf32,      // v_mfma_f32_32x32x4_xf32: operands rounded to 10 bits of mantissa
@@ -88,8 +88,8 @@ struct WeightView {
   int64_t batch, group, k, column;
 };
 
-// What a block needs to find its tile: the number of tiles, the number of parts that each tile's reduction is split
-// into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
+// The numbers by which a block finds its tile: the number of tiles, the number of parts that each tile's reduction is
+// split into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
 struct GemmLaunch {
   uint32_t tiles, parts, rows;
   Divisor row_tiles, width, height, batch;
@@ -123,7 +123,7 @@ struct GemmPlan {
   bool matrix_product = false;
   bool is_split = false;                  // may cut the reduction into parts
   int64_t output_lanes = block_channels;  // of a block of the output; 1: each channel has a stride of its own
-  // Of a matrix product whose operands are read element by element: only a run knows how long the reduction is. The
+  // For a matrix product whose operands are read element by element: only a run knows how long the reduction is. The
   // shape's input channels are a guess then, by which tiles and parts are chosen.
   bool has_run_time_depth = false;
 
@@ -181,7 +181,7 @@ struct GemmPlan {
     const uint32_t segment = static_cast<uint32_t>(step) * static_cast<uint32_t>(segments()) + part;
     return {static_cast<int32_t>(segment % tap_count), static_cast<int32_t>(segment / tap_count * 16 + lane)};
   }
-  // Elements of a step and those behind it that are no padding.
+  // Elements of a step and those after it that are not padding.
   constexpr int64_t rest(int64_t step) const {
     if (input_order == InputOrder::blocks) return (steps() - step) * depth();
     return taps() * shape.group_input_channels() - step * depth();
@@ -228,8 +228,8 @@ struct GemmPlan {
     return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
            extents.product() < most;
   }
-  // The tiles of the output; none where the sizes do not fit. Column tiles run fastest, so that blocks that run
-  // together share their input; then row tiles, residues, groups, images.
+  // The tiles of the output; none if the sizes do not fit. Column tiles run fastest, so that blocks that run together
+  // share their input; then row tiles, residues, groups, images.
   constexpr int64_t tiles(const ConvSizes& sizes) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
     return sizes.batch * shape.groups * residues() * divide_up(grid(sizes.output).product(), tile.rows) *

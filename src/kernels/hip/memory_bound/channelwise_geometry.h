@@ -1,4 +1,4 @@
-// What the compiler, the host and the channelwise convolution kernel must agree on. Pure functions.
+// The contract of the compiler, the host and the channelwise convolution kernel. Pure functions.
 #pragma once
 
 #include "kernels/hip/wave/divisor.h"
@@ -7,7 +7,7 @@
 
 namespace onnxc::kernels {
 
-// What a block needs to find its outputs.
+// The numbers by which a block finds its outputs.
 struct ChannelwiseLaunch {
   int64_t rounds;
   Divisor blocks_a_channel, channel_blocks, width, height;  // the last two of the grid
@@ -27,7 +27,7 @@ struct ChannelwisePlan {
   constexpr int64_t taps() const { return shape.kernel.product(); }
 
   // A thread computes adjacent outputs along one axis, so that an element it loads serves several of them: along the
-  // height, where there is one, since its neighbours along the width belong to neighbouring threads.
+  // height, if there is one, since its neighbours along the width belong to neighbouring threads.
   constexpr int slide() const { return shape.kernel.h > 1 ? 1 : 2; }
   constexpr int64_t outputs() const { return 4; }
   // Elements of the input that they need along that axis, without gaps.

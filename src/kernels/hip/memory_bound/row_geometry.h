@@ -1,4 +1,4 @@
-// What the compiler, the host and the kernels of normalised rows must agree on. Pure functions.
+// The contract of the compiler, the host and the kernels of normalised rows. Pure functions.
 #pragma once
 
 #include "kernels/hip/wave/divisor.h"
@@ -14,7 +14,7 @@ enum class RowKind : uint8_t { softmax, log_softmax, moments, mean_square };
 // found by all strides.
 enum class RowMemory : uint8_t { whole, part, cut };
 
-// The axes of a tensor in the order that they have in memory; those missing behind are 1.
+// The axes of a tensor in the order that they have in memory; those missing at the end are 1.
 struct RowSizes {
   static constexpr int most_axes = 6;
 
@@ -56,7 +56,7 @@ struct MomentFolds {
   int64_t parts;  // of a fold but the last; 0: the parts stay as they are
 };
 
-// A row runs along the axes that are normalised together; the outer axes in front of these and the inner ones behind
+// A row runs along the axes that are normalised together; the outer axes in front of these and the inner ones after
 // them count rows. A block of 256 threads has `lanes` adjacent rows along the inner axes, times as many along the outer
 // axes as leave `threads` for each row. The template argument of the kernels.
 struct RowPlan {
@@ -135,7 +135,7 @@ struct RowPlan {
            count < most && (count == 0 || chunks(sizes) < most / 16 / count);
   }
   constexpr bool is_empty(const RowSizes& sizes) const { return product(sizes, 0, RowSizes::most_axes) == 0; }
-  // None possible where the sizes do not fit.
+  // Not possible if the sizes do not fit.
   constexpr int64_t blocks(const RowSizes& sizes) const {
     if (is_empty(sizes)) return 0;
     return fits(sizes) ? tiles(sizes) : INT64_MAX;
@@ -150,7 +150,7 @@ struct RowPlan {
     return fits(sizes) ? tiles(sizes) * chunks(sizes) : INT64_MAX;
   }
 
-  // Of the last kernel, of rows whose parts were folded or not, and of the one that folds them.
+  // For the last kernel, with rows whose parts were folded or not, and for the one that folds them.
   template <class Chunks>
   constexpr int64_t chunk_blocks(const Chunks& chunks, bool are_folded) const {
     return are_folded == (chunks.folds.parts > 0) ? chunk_blocks(chunks.rows.sizes) : 0;
@@ -160,7 +160,7 @@ struct RowPlan {
     return chunks.folds.parts > 0 ? blocks(chunks.rows.sizes) * chunks.folds.count.divisor : 0;
   }
 
-  // Of an element in the statistics of so many rows.
+  // The share of an element in the statistics of so many rows.
   constexpr double share(const RowSizes& sizes, int64_t rows) const {
     return 1.0 / static_cast<double>(larger(rows * row_columns(sizes), 1));
   }
@@ -189,7 +189,7 @@ struct RowArguments {
   RowView input_view, output_view;
 };
 
-// Of rows in chunks.
+// For rows in chunks.
 template <class Input, class Output>
 struct ChunkArguments {
   RowArguments<Input, Output> rows;

@@ -30,7 +30,7 @@ struct Sizes {
   bool is_transposed = false;  // a: its columns are contiguous
 };
 
-// Rows of both matrices have gaps of NaN behind them, which nobody may read for a number or write.
+// Rows of both matrices have gaps of NaN after them, which nobody may read for a number or write.
 constexpr int64_t gap = 3;
 constexpr float untouched = std::numeric_limits<float>::quiet_NaN();
 

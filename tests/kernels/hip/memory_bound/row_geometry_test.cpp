@@ -25,7 +25,7 @@ RowSizes volume(int64_t images, int64_t channels, int64_t edge) {
   return {{images, kernels::divide_up(channels, 16), edge, edge, edge, 16}, channels};
 }
 
-// Of a convolution's tiles of so many voxels.
+// For a convolution's tiles of so many voxels.
 MomentFolds folds_of_tiles(int64_t channels, int64_t edge, int64_t tile, int64_t rows = 1) {
   return blocked.moment_folds(volume(1, channels, edge), kernels::divide_up(edge * edge * edge, tile), rows);
 }
@@ -37,7 +37,7 @@ TEST(RowGeometry, FoldsTheMomentsOfManyTiles) {
   EXPECT_GT(folds_of_tiles(64, 128, 256).parts, 0);
   // 32^3: of 128 blocks each reads 256, which takes less than a launch.
   EXPECT_EQ(folds_of_tiles(32, 32, 128).parts, 0);
-  // The same tiles where 32 channels have common statistics.
+  // The same tiles if 32 channels have common statistics.
   EXPECT_GT(folds_of_tiles(32, 32, 128, 32).parts, 0);
 }
 

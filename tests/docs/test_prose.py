@@ -1,0 +1,137 @@
+"""Comments, docstrings and pages are in plain English: each room's count of marks may only fall."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.docs.prose import END_OF_SENTENCE, file_paragraphs
+from tests.docs.prose_marks import marks
+from tests.onnxc_commands import REPOSITORY
+
+# The sentences with a mark in each room, pages together. Rooms that are not named have none.
+MARKED: dict[str, int] = {
+    "pages": 220,
+    "python/onnxc": 11,
+    "src": 9,
+    "src/codegen": 14,
+    "src/kernels": 9,
+    "src/ops": 6,
+    "src/passes": 8,
+    "src/provider": 6,
+    "src/report": 8,
+    "tools/onnxc_run": 1,
+}  # fmt: skip
+MOST_MARKED = 0.02
+
+
+def room(file: PurePosixPath) -> str:
+    return "pages" if file.suffix == ".md" else "/".join(file.parts[:-1][:2])
+
+
+def prose() -> Iterator[tuple[str, PurePosixPath, int, str]]:
+    """Room, file, line and text of each sentence."""
+    listing = ["git", "ls-files", "*.h", "*.cpp", "*.py", "*.md"]
+    tracked = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    for file in map(PurePosixPath, tracked.split()):
+        if file.name != "CHANGELOG.md" and not file.match("tests/docs/*prose*"):
+            for paragraph in file_paragraphs(REPOSITORY / file):
+                for sentence in END_OF_SENTENCE.split(paragraph.text):
+                    yield room(file), file, paragraph.lines[0].number + 1, sentence
+
+
+def test_the_count_of_marks_only_falls() -> None:
+    counts: Counter[str] = Counter()
+    listed: dict[str, list[str]] = {}
+    for place, file, line, sentence in prose():
+        if found := marks(sentence):
+            counts[place] += 1
+            listed.setdefault(place, []).append(f"{file}:{line}: {', '.join(found)}: {sentence}")
+    more = [text for place in counts if counts[place] > MARKED.get(place, 0) for text in listed[place]]
+    assert not more, "write these plainly (CONTRIBUTING.md, Rules):\n" + "\n".join(more)
+    fewer = {place: counts[place] for place in MARKED if counts[place] < MARKED[place]}
+    assert not fewer, f"the prose became plainer: lower MARKED to {fewer}"
+
+
+def test_sentences_are_found_in_each_kind_of_file(tmp_path: Path) -> None:
+    texts = {
+        "a.cpp": """// One. Two
+// goes on.
+int a = 1'000;  // Three.
+auto s = "// no";
+/* Four:
+ * five. */
+// - six
+// NOLINT
+""",
+        "a.py": '''"""One. Two
+goes on."""
+
+A = "# no"  # Three.
+
+
+def f() -> None:
+    """Four: five."""
+    # - six
+    # fmt: off
+''',
+        "a.md": """# no
+One. Two
+goes on.
+```sh
+no
+```
+Three.
+
+Four: five.
+- six
+""",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        found = [s for p in file_paragraphs(tmp_path / name) for s in END_OF_SENTENCE.split(p.text)]
+        assert sorted(found) == sorted(["One.", "Two goes on.", "Three.", "Four: five.", "- six"]), name
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Of the loops the last one runs.",
+        "What bounds it: memory.",
+        "Where a row is short, it is copied.",
+        "UserError where the file is missing.",
+        "Empty, and where nothing is known null.",
+        "It is no number.",
+        "An axis that is none.",
+        "It is none of ours.",
+        "Sizes alone say it.",
+        "The element behind the last.",
+        "That a tensor is dense is shown above.",
+        "Rows of which only one is read.",
+    ],
+)
+def test_marks_are_found(sentence: str) -> None:
+    assert marks(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "What does it cost?",
+        "Where are the rows?",
+        "Ends at the place where the row begins.",
+        "It knows where the data is.",
+        "There is no number of rows.",
+        "It is no longer needed.",
+        "If, `where` and the others.",
+        "The others are left alone.",
+        "No file is left behind.",
+        "That is why it is read twice.",
+        "Rows whose length is known.",
+        "Often the last of the rows is read.",
+    ],
+)
+def test_good_english_has_no_mark(sentence: str) -> None:
+    assert not marks(sentence)

@@ -47,11 +47,11 @@ PAGES = [
     Page("docs/guides/debug-export.md", page_files.failing, fast=True),
     Page("docs/guides/deploy.md", marked=3),
     Page("docs/guides/gpu-pytorch.md", marked=1),
-    Page("docs/guides/monai.md", given=SCAN, packages=True),
+    Page("docs/guides/monai.md", page_files.monai, SCAN, packages=True),
     Page("docs/guides/nnunet.md", page_files.nnunet, DATA, packages=True),
     Page("docs/guides/onnxruntime.md", given=SESSION, fast=True, packages=True),
     Page("docs/reference/environment.md", page_files.drawing, fast=True),
     Page("docs/reference/onnxc.md"),
     Page("docs/reference/onnxc-run.md"),
-    Page("docs/reference/python.md", page_files.nnunet, SESSION + SCAN + DATA, marked=1, packages=True),
+    Page("docs/reference/python.md", page_files.python, SESSION + SCAN + DATA, marked=1, packages=True),
 ]

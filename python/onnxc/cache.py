@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from onnxc.errors import ArgumentError
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
@@ -31,6 +32,30 @@ def folder() -> Path | None:
         return Path(chosen) if chosen else None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(home) / "onnxc" / "models"
+
+
+def most_bytes() -> int:
+    """How much is kept. Raises ArgumentError for a value that is not a number of bytes."""
+    text = os.environ.get("ONNXC_MODEL_CACHE_BYTES", "")
+    if text and not re.fullmatch("[0-9]+", text):
+        raise ArgumentError(f"ONNXC_MODEL_CACHE_BYTES is {text!r}; give it a number of bytes, such as {USUAL_BYTES}")
+    return int(text or USUAL_BYTES)
+
+
+def ready_folder() -> Path | None:
+    """The folder, made if it was not there; nothing if the usual one cannot be made. Raises ArgumentError for variables
+    of the environment that have no meaning."""
+    where = folder()
+    if where is None:
+        return None
+    most_bytes()
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if "ONNXC_MODEL_CACHE" in os.environ:
+            raise ArgumentError(f"ONNXC_MODEL_CACHE is {str(where)!r}: {error.strerror}") from error
+        return None
+    return where
 
 
 def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) -> str | None:
@@ -77,7 +102,7 @@ def find(name: str) -> Path | None:
 
 def make_room(where: Path) -> None:
     """Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size."""
-    most = int(os.environ.get("ONNXC_MODEL_CACHE_BYTES") or USUAL_BYTES)
+    most = most_bytes()
     files = _files(where)
     total = sum(size for _, size, _ in files)
     for _, size, file in files[:-1]:

@@ -189,5 +189,5 @@ def test_needs_a_model_and_four_axes(folds: dict[int, list[Path]]) -> None:
     with pytest.raises(onnxc.OnnxcError, match="the predictor has no model yet"):
         onnxc.nnunet.Predictor().predict_logits_from_preprocessed_data(np.zeros((1, 8, 8, 8), np.float32))
     ours, _ = predictors(Setting(SIZE), folds)
-    with pytest.raises(onnxc.OnnxcError, match=r"the data must be .channels, x, y, z., found \(2, 8, 8\)"):
+    with pytest.raises(onnxc.OnnxcError, match=r"data has the shape \(2, 8, 8\), expected .channels, x, y, z."):
         ours.predict_logits_from_preprocessed_data(np.zeros((2, 8, 8), np.float32))

@@ -127,7 +127,10 @@ def test_reads_a_trained_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     again = onnxc.nnunet.Predictor()
     again.initialize_from_trained_model_folder(str(tmp_path / "trained"), [1, 0])
     assert [model.stat().st_mtime_ns for model in models] == times
-    for folds, text in (([7], "cannot read the checkpoint .*fold_7"), ([], "use_folds is an empty list; None takes all folds")):
+    for folds, text in (
+        ([7], "cannot read the checkpoint .*fold_7"),
+        ([], "use_folds is an empty list; None takes all folds"),
+    ):
         with pytest.raises(onnxc.OnnxcError, match=text):
             again.initialize_from_trained_model_folder(tmp_path / "trained", folds)
     with pytest.raises(onnxc.OnnxcError, match=r"cannot read .*plans\.json"):

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onnxc import abi, arguments, command, dtypes, library, strings, tensor_run
+from onnxc import abi, arguments, command, dtypes, library, strings
 from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of, threads_of
 from onnxc.errors import ArgumentError, OnnxcError, RunError
+from onnxc.memory import tensor_run
 
 Array = NDArray[Any]
 

@@ -68,6 +68,25 @@ def test_a_missing_file_is_found() -> None:
     assert {path for path in named(text) if not exists(path)} == {"ir/dtype.nope.h", "conv_lost.h", "kernels/cpu/none/"}
 
 
+def missing_commands(text: str) -> set[str]:
+    """Targets of make, and modules of Python, that are not in the tree."""
+    targets = set(re.findall(r"^([\w-]+):", (REPOSITORY / "Makefile").read_text(), re.M))
+    used = set(re.findall(r"(?:`|^ {4}|&& )make ([a-z][\w-]*)", text, re.M))
+    modules = set(re.findall(r"python -m ((?:tools|lab|tests|onnxc)[\w.]*\w)", text))
+    paths = {module: module.replace(".", "/") for module in modules}
+    return (used - targets) | {name for name, path in paths.items() if not exists(f"{path}.py") and not exists(path)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_that_a_page_names_are_there(page: Path) -> None:
+    assert missing_commands(page.read_text()) == set()
+
+
+def test_a_missing_command_is_found() -> None:
+    text = "`make build` and `make biuld`, `python -m onnxc.cache`, `python -m tools.nothing --all`\n\n    make tset\n"
+    assert missing_commands(text) == {"biuld", "tset", "tools.nothing"}
+
+
 def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -3,6 +3,7 @@
 import itertools
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,15 @@ def test_commands_that_a_page_names_are_there(page: Path) -> None:
 def test_a_missing_command_is_found() -> None:
     text = "`make build` and `make biuld`, `python -m onnxc.cache`, `python -m tools.nothing --all`\n\n    make tset\n"
     assert missing_commands(text) == {"biuld", "tset", "tools.nothing"}
+
+
+def test_each_trial_of_the_reliability_page_is_listed_once() -> None:
+    """Its table is merged line by line, so that a row which two branches change would be there twice."""
+    page = (REPOSITORY / "docs" / "reliability.md").read_text()
+    table = page.partition("| what is tried")[2].partition("\n\n")[0]
+    trials = re.findall(r"^\| (.+?) \| `", table, re.M)
+    assert len(trials) > 30
+    assert [trial for trial, count in Counter(trials).items() if count > 1] == []
 
 
 def anchors(page: Path) -> set[str]:

@@ -9,6 +9,9 @@ class DefineContext;
 class NodeReader;
 struct Node;
 
+// Longer ones are refused: kernels compute with several times the length.
+inline constexpr int64_t longest_transform = int64_t{1} << 40;
+
 // Where only a run knows the axis, so are the dims of the output and the extent along it.
 struct DftSpec {
   Shape input;

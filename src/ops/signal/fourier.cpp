@@ -140,6 +140,7 @@ void infer_dft(InferContext& c) {
   });
   check_parts(c, 0);
   c.at_least(spec.length, 1, "the length of the transform");
+  c.at_least(longest_transform, spec.length, "the length of the transform");
   if (spec.one_sided && !spec.inverse && c.integer("takes_complex", 0) == 0)
     c.same(c.shape(0).back(), 1, "a one-sided transform takes real signals, without imaginary parts");
   Shape shape = c.shape(0);

@@ -105,6 +105,18 @@ void check(const FourierSizes& sizes, Direction direction, double bound) {
     ASSERT_NEAR(static_cast<double>(got[i]), wanted[i], bound * norm) << "at " << i;
 }
 
+TEST(ISA_SUITE(Fourier), LengthsOfPasses) {
+  for (int64_t length = 1; length <= 3000; ++length) {
+    int64_t wanted = length;
+    if (!has_fast_passes(length))
+      for (wanted = 2 * length - 1; !has_fast_passes(wanted);) ++wanted;
+    EXPECT_EQ(passes_length(length), wanted) << length;
+  }
+  constexpr int64_t longest = int64_t{1} << 40;
+  EXPECT_GE(passes_length(longest - 1), 2 * longest - 3);
+  EXPECT_EQ(fourier_geometry(8, {0, 4, 1, 1, longest, 4}).work.tasks, 0);
+}
+
 constexpr double double_bound = 4e-15, float_bound = 4e-7;
 
 TEST(ISA_SUITE(Fourier), EveryLength) {

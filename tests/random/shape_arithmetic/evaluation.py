@@ -45,8 +45,8 @@ EXACT_FOR_INTEGERS = {
 FUSES_PRODUCTS = {"Add", "Sub", "Sum", "Mean"}
 # In float16 results that are not stored may stay in float32, so that even one operation has an error.
 ROUNDINGS = {np.dtype(np.float16): 2, np.dtype(np.float32): 16, np.dtype(np.float64): 64}
-# onnxruntime computes these in float32, also of doubles.
-IN_FLOAT32 = {"Shrink"}
+# onnxruntime computes these in float32, also of doubles; of the normalizations ONNX's stash_type says so.
+IN_FLOAT32 = {"GroupNormalization", "LayerNormalization", "RMSNormalization", "Shrink"}
 # Beyond it nothing is said by a comparison.
 LARGEST_ERROR = {np.dtype(np.float16): 2e-2, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-3}
 # How many times its error an input is moved: what stays as it is so far from it is determined.

@@ -1,8 +1,8 @@
 """Comments, docstrings, texts and pages are in plain English: each room's count of marks may only fall."""
 
 import subprocess
-from collections import Counter
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -15,7 +15,7 @@ from tests.onnxc_commands import REPOSITORY
 MARKED: dict[str, int] = {
     "pages": 220,
     "python/onnxc": 11,
-    "src": 15,
+    "src": 9,
     "src/codegen": 14,
     "src/kernels": 9,
     "src/ops": 6,
@@ -23,6 +23,25 @@ MARKED: dict[str, int] = {
     "src/provider": 6,
     "src/report": 8,
     "tools/onnxc_run": 1,
+}  # fmt: skip
+# The sentences of more than MOST_WORDS words: the rule says 25, and that some lists and formulas need more.
+MOST_WORDS = 40
+LONG: dict[str, int] = {
+    "pages": 138,
+    "python/onnxc": 2,
+    "runtime/host": 1,
+    "runtime/include": 1,
+    "src/frontend": 1,
+    "src/kernels": 8,
+    "src/machine": 2,
+    "src/ops": 2,
+    "src/passes": 1,
+    "src/report": 1,
+    "src/toolchain": 1,
+    "tests/fuzz": 2,
+    "tests/ops": 2,
+    "tools/benchmark": 3,
+    "tools/onnxc_run": 3,
 }  # fmt: skip
 
 
@@ -44,17 +63,21 @@ def prose() -> Iterator[tuple[str, PurePosixPath, int, str]]:
                     yield room(file), file, line + 1, sentence
 
 
-def test_the_count_of_marks_only_falls() -> None:
-    counts: Counter[str] = Counter()
-    listed: dict[str, list[str]] = {}
+def too_long(sentence: str) -> list[str]:
+    words = len(sentence.split())
+    return [f"{words} words"] if words > MOST_WORDS else []
+
+
+@pytest.mark.parametrize(("name", "table", "fault"), [("MARKED", MARKED, marks), ("LONG", LONG, too_long)])
+def test_the_counts_only_fall(name: str, table: dict[str, int], fault: Callable[[str], list[str]]) -> None:
+    listed: dict[str, list[str]] = defaultdict(list)
     for place, file, line, sentence in prose():
-        if found := marks(sentence):
-            counts[place] += 1
-            listed.setdefault(place, []).append(f"{file}:{line}: {', '.join(found)}: {sentence}")
-    more = [text for place in counts if counts[place] > MARKED.get(place, 0) for text in listed[place]]
+        if found := fault(sentence):
+            listed[place].append(f"{file}:{line}: {', '.join(found)}: {sentence}")
+    more = [text for place in listed if len(listed[place]) > table.get(place, 0) for text in listed[place]]
     assert not more, "write these plainly (CONTRIBUTING.md, Rules):\n" + "\n".join(more)
-    fewer = {place: counts[place] for place in MARKED if counts[place] < MARKED[place]}
-    assert not fewer, f"the prose became plainer: lower MARKED to {fewer}"
+    fewer = {place: len(listed[place]) for place in table if len(listed[place]) < table[place]}
+    assert not fewer, f"the prose became plainer: lower {name} to {fewer}"
 
 
 def test_sentences_are_found_in_each_kind_of_file(tmp_path: Path) -> None:

@@ -52,6 +52,18 @@ const CLI::Validator not_negative(
     },
     "");
 
+// Of CLI11's own, which names all of its units where a text is no size.
+const CLI::Validator size_in_bytes(
+    [](std::string& text) -> std::string {
+      const std::string given = text;
+      try {
+        if (CLI::AsSizeValue(false)(text).empty()) return {};
+      } catch (const CLI::Error&) {  // which the message below tells
+      }
+      return "a size such as 8GB or 512MB is expected, found " + quote(given);
+    },
+    "");
+
 std::vector<std::string> gpu_names() {
   std::vector<std::string> names;
   for (const machine::GpuMachine& gpu : machine::gpu_machines) names.emplace_back(gpu.name);
@@ -142,7 +154,7 @@ struct Words {
         ->check(one_of({"float32", "bfloat16", "float16"}))
         ->option_text("TYPE");
     app.add_option("--keep-float32", options.keep_float32,
-                   "with --precision: nodes that stay float32, by name or pattern ('/encoder/*'); may be repeated")
+                   "with --precision: nodes that stay float32, as --node names them ('*up*'); may be repeated")
         ->option_text("PATTERN");
     app.add_option(
            "--march", options.marches,
@@ -183,7 +195,7 @@ struct Words {
                  "keep the generated source if clang rejects it, and print its path");
     app.add_option("--max-memory", options.limits.max_memory,
                    "limit on the memory of the compile, such as 8GB; a model that needs more is refused")
-        ->transform(CLI::AsSizeValue(false))
+        ->transform(size_in_bytes)
         ->check(not_negative)
         ->option_text("SIZE");
     app.add_option("--max-seconds", options.limits.max_seconds, "limit on the seconds of the compile (default: 3600)")

@@ -36,7 +36,4 @@ CLI::Validator one_of(std::vector<std::string> words);
 // the nearest one; throws CLI::Success for --help and --version, as CLI11 does.
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values);
 
-// The known word that is nearest to `word` by edit distance (Levenshtein 1966); empty where none is near.
-std::string nearest_word(std::string_view word, std::span<const std::string> known);
-
 }  // namespace onnxc

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <new>
@@ -15,11 +14,12 @@
 #include "codegen/hip/emit.h"
 #include "codegen/hip/hip_target.h"
 #include "frontend/import.h"
-#include "ops/op.h"
+#include "ir/node_pattern.h"
 #include "pass_runner.h"
 #include "pass_table.h"
 #include "passes/graph/reduce_precision.h"
 #include "passes/lowering/lower.h"
+#include "report/graph_warnings.h"
 #include "report/nodes.h"
 #include "report/report.h"
 #include "report/shape_difference.h"
@@ -151,29 +151,20 @@ void dump_difference(const CompileRequest& request, PassRunner& passes, const Im
   dump(request, difference, difference_table, difference_json);
 }
 
-// A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
-void warn_of_empty_windows(const Graph& graph, const MessageSink& messages) {
-  const auto is_empty = [](const Expr& dim) { return dim.is_constant(0); };
-  std::vector<std::string> warnings;
-  for (const auto& node : graph.nodes()) {
-    const bool has_window = std::ranges::any_of(std::array{"Conv", "MaxPool", "AveragePool", "LpPool"},
-                                                [&](const char* name) { return is_operator(node.get(), name); });
-    if (!has_window || node->inputs.empty() || node->outputs.empty() || node->outputs[0] == nullptr) continue;
-    const Shape &input = *node->inputs[0]->shape, &output = *node->outputs[0]->shape;
-    if (std::ranges::any_of(output, is_empty) && std::ranges::none_of(input, is_empty))
-      warnings.push_back(
-          fmt::format("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
-                      node->describe(), to_string(output), to_string(input)));
-  }
-  warn(messages, warnings);
-}
-
 StoragePrecision precision_of(const Options& options) {
   return {*parse_dtype(options.precision), options.keep_float32};
 }
 
-PassConditions conditions_of(const Options& options, bool for_gpu) {
-  return {options.optimization > 0, for_gpu, precision_of(options).dtype != DType::float32};
+// What the model is compiled for: the CPUs, the least capable first, then the GPU.
+std::vector<Target> targets_of(const Options& options, const std::vector<CpuMachine>& machines) {
+  std::vector<Target> targets;
+  if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
+  if (options.for_gpu()) targets.push_back(hip_target(float32_products(options.fp32), options.gpus));
+  return targets;
+}
+
+PassConditions conditions_of(const Options& options, std::span<const Target> targets) {
+  return {options.optimization > 0, precision_of(options).dtype != DType::float32, targets};
 }
 
 template <class Pass>
@@ -182,9 +173,9 @@ bool runs(const Pass& pass, const PassConditions& conditions, const Options& opt
          std::ranges::find(options.skipped_passes, pass.name) == options.skipped_passes.end();
 }
 
-// Graph to graph.
-void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
-  const PassConditions conditions = conditions_of(options, options.for_gpu());
+// Graph to graph, for all targets.
+void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, std::span<const Target> targets) {
+  const PassConditions conditions = conditions_of(options, targets);
   for (const GraphPass& pass : graph_passes())
     if (runs(pass, conditions, options)) passes.run(pass, graph);
   // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
@@ -199,19 +190,32 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
   if (report != nullptr) report->add_offers(target.name, graph, choices);
   Program program = passes.lower([&] { return lower(graph, choices); });
-  const PassConditions conditions = conditions_of(options, target.name == "hip");
+  const PassConditions conditions = conditions_of(options, {&target, 1});
   for (const ProgramPass& pass : program_passes())
     if (runs(pass, conditions, options)) passes.run(pass, program, target);
   return program;
 }
 
-// The programs for the CPUs after the first.
-std::vector<CpuLevel> lower_for_further(const Options& options, PassRunner& passes, const Graph& graph,
-                                        const std::vector<CpuMachine>& machines) {
-  std::vector<CpuLevel> levels;
-  for (size_t i = 1; i < machines.size(); ++i)
-    levels.push_back({machines[i], lower_graph(options, passes, graph, cpu_target(machines[i]), nullptr)});
-  return levels;
+// A program for each target, from the same graph.
+struct Programs {
+  std::optional<Program> cpu, gpu;
+  std::vector<CpuLevel> further;  // for the CPUs after the first
+};
+
+Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
+                       Report& report) {
+  Programs programs;
+  for (const Target& target : targets) {
+    auto lowered = [&](Report* hears) { return lower_graph(options, passes, graph, target, hears); };
+    const auto* cpu = std::get_if<CpuMachine>(&target.machine);
+    if (cpu != nullptr && programs.cpu)
+      programs.further.push_back({*cpu, lowered(nullptr)});
+    else if (cpu != nullptr)
+      programs.cpu = lowered(&report);
+    else if (options.emit != Emit::ir || !programs.cpu)
+      programs.gpu = lowered(&report);
+  }
+  return programs;
 }
 
 // Returns what the compilers said.
@@ -269,23 +273,6 @@ std::string result_line(const Options& options, const Program& program, const st
   return line;
 }
 
-// Sizes that an export wrote down as numbers hold for one size of the inputs alone, which is seen in production.
-void warn_of_baked_sizes(const Graph& graph, const MessageSink& messages) {
-  std::vector<std::string> warnings;
-  for (const Guard& guard : graph.guards) {
-    // Equal to 0 are the rules that sizes must be multiples, or equal to each other.
-    const bool is_fixed = guard.kind == Guard::Kind::equal && guard.condition.is_constant(1) &&
-                          !guard.left.is_constant(0) && !guard.right.is_constant(0) &&
-                          guard.left.constant().has_value() != guard.right.constant().has_value();
-    if (!is_fixed) continue;
-    warnings.push_back(
-        fmt::format("a size is baked into the model: {} must be {} ({}). Export it with dynamic shapes, or give the "
-                    "inputs' dims their values with --dim",
-                    printable(guard.left.to_string()), printable(guard.right.to_string()), printable(guard.reason)));
-  }
-  warn(messages, warnings);
-}
-
 NarrowProducts narrow_products(const Options& options, const Graph& graph) {
   NarrowProducts products{.bfloat16 = precision_of(options).dtype == DType::bfloat16};
   for (const auto& value : graph.values()) {
@@ -304,23 +291,19 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   // Everything after asks for shapes.
   infer_and_dump_shapes(request, passes, model);
   report.add_graph(graph);
-  warn_of_empty_windows(graph, request.messages);
-  warn_of_baked_sizes(graph, request.messages);
+  warn(request.messages, empty_windows(graph));
+  warn(request.messages, baked_sizes(graph));
   if (only_shows_shapes(options)) return;
-  check_kept_nodes(graph, precision_of(options));
+  check_patterns("--keep-float32", options.keep_float32, graph);
   const std::vector<CpuMachine> machines =
       resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
   const CpuMachine& architecture = machines.front();
-  optimize_graph(options, passes, graph);
+  const std::vector<Target> targets = targets_of(options, machines);
+  optimize_graph(options, passes, graph, targets);
   if (options.for_gpu()) check_types_for_gpu(graph);
 
-  // A program for each target, from the same graph, which is not looked at beyond this point.
-  std::optional<Program> cpu_program, device_program;
-  if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture), &report);
-  if (options.for_gpu() && (options.emit != Emit::ir || !options.for_cpu()))
-    device_program =
-        lower_graph(options, passes, graph, hip_target(float32_products(options.fp32), options.gpus), &report);
-  const std::vector<CpuLevel> further = lower_for_further(options, passes, graph, machines);
+  // The graph is not looked at beyond this point.
+  const auto [cpu_program, device_program, further] = lower_for_all(options, passes, graph, targets, report);
   passes.check_dump();
   // What the runtime binds before it asks for a target.
   const Program& program = cpu_program ? *cpu_program : *device_program;

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 FLOATING = (
     np.float16,

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.models import tensor_files
-from tests.models.tensor_files import Array
+from models import tensor_files
+from models.tensor_files import Array
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BINARIES = Path(os.environ.get("ONNXC_BIN", REPOSITORY / "build" / "bin"))

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import onnx
 
-from tests.models.export import export
-from tests.models.zoo import ROWS
+from models.export import export
+from models.zoo import ROWS
 from tests.ops.case import Case, build_model
 from tests.ops.families import FAMILIES
 from tests.ops.oracle import expected_outputs

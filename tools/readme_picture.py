@@ -17,8 +17,8 @@ import torch
 from rich.console import Console
 from rich.text import Text
 
-from tests.models import weights
-from tests.models.networks.unet3d import unet3d
+from models import weights
+from models.networks.unet3d import unet3d
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PICTURE = REPOSITORY / "docs" / "images" / "terminal.svg"

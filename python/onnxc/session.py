@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onnxc import abi, command, dtypes, library, strings, tensor_run
 from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of
-from onnxc.errors import OnnxcError, RunError
+from onnxc.errors import ArgumentError, OnnxcError, RunError
 
 Array = NDArray[Any]
 
@@ -99,6 +99,8 @@ class InferenceSession(LikeOnnxruntime):
             device_index=index,
         )
         status = self._api.create(ctypes.byref(options), ctypes.byref(instance), error, abi.ERROR_SIZE)
+        if status == abi.INVALID_ARGUMENT:
+            raise ArgumentError(error.value.decode(errors="replace"))
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
         self._instance = instance

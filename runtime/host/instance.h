@@ -57,7 +57,8 @@ class Instance {
   onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
 
  private:
-  static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
+  static constexpr const char* nothing_bound =
+      "no sizes are known, since nothing has run yet or the last inputs were refused: run first";
 
   friend class VolumeRun;  // which runs the model many times in one call
   class Call;

@@ -85,7 +85,8 @@ onnxc_status check_type(const ValuePlace& place, const onnxc_value& value, bool 
   }
   if (value.device != ONNXC_CPU && !(on_gpu && value.device == ONNXC_HIP)) {
     append_place(error, place);
-    error.append("its data is on device %d, and this instance runs on %s", value.device, on_gpu ? "a GPU" : "the CPU");
+    error.append("its data is on %s, and the model is to run on %s",
+                 value.device == ONNXC_HIP ? "a GPU" : "a device that is not known", on_gpu ? "a GPU" : "the CPU");
     return ONNXC_UNSUPPORTED_DEVICE;
   }
   if (value.extension != nullptr) {

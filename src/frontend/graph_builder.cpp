@@ -62,6 +62,7 @@ void GraphBuilder::add_inputs() {
     Value* value = graph_->add_value(input.name());
     value->dtype = read_input_dtype(input);
     value->shape = read_input_shape(input, symbols_, options_.limits, warnings_);
+    value->declared_shape = value->shape;  // a rule of its sizes may narrow the other
     graph_->inputs.push_back(value);
     main_.values[input.name()] = value;
   }

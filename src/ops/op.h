@@ -18,6 +18,16 @@ enum class LayoutRule : uint8_t {
   follows,    // any layout: the outputs take the layout of the first blocked input (elementwise, pooling, norms)
 };
 
+// What --precision makes of an operator whose inputs are stored in 16 bits.
+enum class StorageRule : uint8_t {
+  unsaid,     // only of rows with an expansion: the operators of the expansion say it
+  unchanged,  // reads float32, and its outputs keep their types
+  product,    // begins storage in 16 bits
+  computes,   // goes on with it; reads operands of any floating types
+  moves,      // goes on with it; its operands have one type
+  reduces,    // reads operands of any floating types, and gives float32
+};
+
 struct OpRow {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
@@ -25,6 +35,7 @@ struct OpRow {
   void (*infer)(InferContext&) = nullptr;
   // Writes the loop nests that compute the outputs from the inputs.
   void (*define)(DefineContext&) = nullptr;
+  StorageRule storage = StorageRule::unsaid;
   LayoutRule layout = LayoutRule::row_major;
   // The versions of the operator set for which this row holds.
   int first_version = 1;

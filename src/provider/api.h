@@ -80,14 +80,14 @@ inline constexpr Entry<void(OrtValue*)> ReleaseValue{96};
 inline constexpr Entry<void(OrtTensorTypeAndShapeInfo*)> ReleaseTensorTypeAndShapeInfo{99};
 inline constexpr Entry<OrtStatus*(const char*, const void*, int, AttributeType, OrtOpAttr**)> CreateOpAttr{211};
 inline constexpr Entry<void(OrtOpAttr*)> ReleaseOpAttr{212};
-inline constexpr Entry<OrtStatus*(const OrtSessionOptions*, const char*, int*)> HasSessionConfigEntry{237};
-inline constexpr Entry<OrtStatus*(const OrtSessionOptions*, const char*, char*, size_t*)> GetSessionConfigEntry{238};
 inline constexpr Entry<OrtStatus*(const OrtLogger*, LogLevel, const char*, const char*, int, const char*)> Logger_LogMessage{247};
 inline constexpr Entry<OrtStatus*(const OrtOpAttr*, AttributeType, void*, size_t, size_t*)> ReadOpAttr{272};
 inline constexpr Entry<OrtStatus*(const OrtKernelContext*, void (*)(void*, size_t), size_t, size_t, void*)> KernelContext_ParallelFor{274};
 inline constexpr Entry<OrtStatus*(const OrtValueInfo*, const char**)> GetValueInfoName{289};
 inline constexpr Entry<OrtStatus*(const OrtValueInfo*, const OrtTypeInfo**)> GetValueInfoTypeInfo{290};
 inline constexpr Entry<Functions()> GetModelEditorApi{291};
+inline constexpr Entry<void(const OrtKeyValuePairs*, const char* const**, const char* const**, size_t*)> GetKeyValuePairs{298};
+inline constexpr Entry<void(OrtKeyValuePairs*)> ReleaseKeyValuePairs{300};
 inline constexpr Entry<DeviceType(const OrtHardwareDevice*)> HardwareDevice_Type{307};
 inline constexpr Entry<Functions()> GetEpApi{317};
 inline constexpr Entry<OrtStatus*(const OrtValue*, size_t*)> GetTensorSizeInBytes{318};
@@ -124,6 +124,7 @@ inline constexpr Entry<OrtStatus*(const OrtOpAttr*, const char**)> OpAttr_GetNam
 inline constexpr Entry<OrtStatus*(const OrtNode*, size_t*)> Node_GetNumSubgraphs{365};
 inline constexpr Entry<OrtStatus*(const OrtNode*, const OrtGraph**, size_t, const char**)> Node_GetSubgraphs{366};
 inline constexpr Entry<OrtStatus*(const OrtValue*, const void**)> GetTensorData{378};
+inline constexpr Entry<OrtStatus*(const OrtSessionOptions*, OrtKeyValuePairs**)> GetSessionOptionsConfigEntries{379};
 inline constexpr Entry<bool(const OrtTensorTypeAndShapeInfo*)> TensorTypeAndShape_HasShape{390};
 }  // namespace entry
 // clang-format on

@@ -34,7 +34,7 @@ class Report {
   // Once shapes are inferred.
   void add_graph(const Graph& graph);
   // Of the graph that is lowered.
-  void add_offers(std::string_view target, const Graph& graph, const KernelChoices& choices);
+  void add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices);
   void add_cpu(const Program& program);
   void add_gpu(const std::string& architecture, const Program& program);
   // Without resources, where nothing was compiled, only what was planned.

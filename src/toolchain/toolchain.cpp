@@ -312,13 +312,18 @@ CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(), {compiler.cpu_option(march), "-dM", "-E", "-x", "c++", "/dev/null"});
   const ProcessResult result = run_process(command);
-  user_check(result.succeeded(), "--march {}: clang does not know this CPU: {}", quote(march),
+  if (result.errors.find("unknown") != std::string::npos)  // behind which stand the names of all CPUs
+    throw UsageError(
+        fmt::format("--march {}: {} does not know this CPU; native, x86-64-v3, x86-64-v4 and znver4 are such names",
+                    quote(march), command.front()));
+  user_check(result.succeeded(), "--march {}: {} failed: {}", quote(march), command.front(),
              printable_message(result.errors));
   auto defines = [&](std::string_view macro) {
     return result.output.find(fmt::format("#define {} ", macro)) != std::string::npos;
   };
-  user_check(defines("__AVX2__") && defines("__FMA__") && defines("__F16C__"),
-             "--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march));
+  if (!defines("__AVX2__") || !defines("__FMA__") || !defines("__F16C__"))
+    throw UsageError(
+        fmt::format("--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march)));
   const auto defined = [&](std::span<const Feature> known) {
     std::vector<std::string> names;
     for (const Feature& feature : known)

@@ -9,8 +9,8 @@ import onnx
 import torch
 from onnx import numpy_helper
 
+from models.networks import unet3d
 from tests import onnxc_commands, onnxruntime_sessions
-from tests.models.networks import unet3d
 from tests.python.volumes import nnunet_folder
 
 # A U-Net of one level.

@@ -96,7 +96,8 @@ def test_with_the_clone(page: Page, files: Path, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the programs of an environment into which only the wheel was installed, as README says."""
-    subprocess.run(["make", "-s", "wheel"], cwd=REPOSITORY, check=True, capture_output=True)
+    made = subprocess.run(["make", "-s", "wheel"], cwd=REPOSITORY, check=False, capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout[-1500:] + made.stderr[-1500:]
     [wheel] = (REPOSITORY / "dist").glob("onnxc-*.whl")
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 # Winograd's transforms round once more each: about twice a direct sum's error, and networks differ.
 MOST_OVER_ONNXRUNTIME = 4.0

@@ -14,14 +14,14 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from models.export import export
+from models.tensor_files import Array
+from models.zoo import FLOAT32, ROWS
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.export import export
 from tests.models.float64_bound import allowed_error
-from tests.models.tensor_files import Array
-from tests.models.zoo import FLOAT32, ROWS
 from tests.onnxruntime_sessions import open_session
 from tools.benchmark.float64 import run_float64
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from models import tensor_files
+from models.export import export
+from models.zoo import MORE_MONAI, ROWS
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import export
 from tests.models.float64_bound import allowed_error, error
-from tests.models.zoo import MORE_MONAI, ROWS
 from tests.onnxruntime_sessions import open_session
 from tools.benchmark.float64 import run_exported
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from models.export import export
+from models.zoo import ROWS, SMALL, ModelRow
 from tests import onnxc_commands
 from tests.models import access_alignment, code_object
 from tests.models.argument_layouts import Layout, device_layouts, differences, host_layouts, layouts
 from tests.models.code_object import Kernel
-from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
-from tests.models.zoo import ROWS, SMALL, ModelRow
 
 # For networks whose convolutions sum up thousands of products: the GPU has one chain of float32 for each output, as the
 # plain definition has (-O0), which on the CPU is as far from PyTorch: 2.2e-5 for unet3d_narrow, the GPU 2.9e-5.

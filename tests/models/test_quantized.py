@@ -9,12 +9,12 @@ import pytest
 import torch
 from onnxruntime.quantization import QuantFormat
 
+from models import tensor_files
+from models.export import Run, export
+from models.quantize import TYPES, quantize
+from models.tensor_files import Array
+from models.zoo import ROWS
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import Run, export
-from tests.models.quantize import TYPES, quantize
-from tests.models.tensor_files import Array
-from tests.models.zoo import ROWS
 from tests.onnxruntime_sessions import open_session
 
 LAYERS = ("convolutions", "lower_ranks")

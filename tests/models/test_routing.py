@@ -18,10 +18,10 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+from models.export import to_array
+from models.tensor_files import Array
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.export import to_array
-from tests.models.tensor_files import Array
 
 TOKENS = (1, 2, 3, 31, 32, 33, 63, 64, 65, 100, 4096, 5, 0)
 CHOSEN = (2, 3, 4, 1)

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 
+from models import tensor_files
+from models.export import Run, export
+from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import Run, export
-from tests.models.zoo import ROWS, ModelRow
 from tests.onnxruntime_sessions import open_session
 
 # Models whose tensors, all kept, take much memory and time, besides those whose export already does.

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 DEFAULT_OPSET = 20
 

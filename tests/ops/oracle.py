@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.ops.case import Case, build_model
 

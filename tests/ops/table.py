@@ -16,9 +16,9 @@ import numpy as np
 import onnx
 import pytest
 
+from models import tensor_files
+from models.tensor_files import Array
 from tests import compare, onnxc_commands
-from tests.models import tensor_files
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case_prefix
 from tests.ops.oracle import expected_outputs
 

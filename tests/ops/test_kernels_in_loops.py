@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.control.test_control_flow import number, parse, truth
 from tests.ops.test_run_time_dims import LEVELS, Feeds, check_runs
 

@@ -14,11 +14,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from models.tensor_files import Array
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 OPSET = 20

@@ -10,10 +10,10 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 pytestmark = pytest.mark.usefixtures("commands")

@@ -198,17 +198,6 @@ def test_a_machine_without_a_compiler_is_told_so_and_the_cpu_provider_runs(
     compare(session, model, {"x": random_array(3, 1, 3, 4, 8, 8)})
 
 
-def test_a_missing_command_is_told_and_the_cpu_provider_runs(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    register()
-    monkeypatch.setenv("ONNXC_BIN", str(tmp_path))
-    model = residual_network()
-    session = open_with_onnxc(model)
-    assert f"the command '{tmp_path}/onnxc' is missing; install onnxc again, or set ONNXC_BIN" in capfd.readouterr().err
-    compare(session, model, {"x": random_array(3, 1, 3, 4, 8, 8)})
-
-
 @pytest.mark.parametrize(
     ("operators", "inputs"),
     [

@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxc
+from models.tensor_files import Array
 from onnxc.memory import dlpack
 from tests.gfx942sim.hip_host import Hip
-from tests.models.tensor_files import Array
 from tests.onnxc_commands import SIMULATOR
 from tests.python.test_session import save_model
 

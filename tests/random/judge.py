@@ -9,8 +9,8 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from models.tensor_files import Array
 from onnxc import InferenceSession, RunError
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.drawing import RUNS, Tensor
 from tests.random.random_graphs import DOUBLE, FLOAT, RandomGraph, build_model, feed

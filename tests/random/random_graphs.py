@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import KINDS, RUNS, Dim, Drawing, Kind, Tensor, as_tensor, fixed
 from tests.random.layers import Layers
 from tests.random.movement import Movement

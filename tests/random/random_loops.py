@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 T = TypeVar("T")
 OPSET = 20

@@ -15,10 +15,10 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from onnxc import InferenceSession
 from onnxc import compile as compile_model
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.random import judge
 from tests.random.batches import FIRST, WHOLE, random_batched
 from tests.random.drawing import RUNS

@@ -11,10 +11,10 @@ import onnx
 import onnxruntime
 import pytest
 
+from models.tensor_files import Array
 from onnxc import CompileError, InferenceSession, RunError
 from onnxc import compile as compile_model
 from tests import compare, onnxc_commands
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.random_loops import RandomLoops, build_model, feeds, random_loops
 

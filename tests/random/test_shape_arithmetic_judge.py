@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import RUNS
 from tests.random.shape_arithmetic import judge as judge_module
 from tests.random.shape_arithmetic.builder import INTEGER, ShapeDrawing

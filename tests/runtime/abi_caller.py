@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from models.tensor_files import Array
 from onnxc import abi, dtypes, library
 from tests.gfx942sim.hip_host import DEVICE_TO_HOST, HOST_TO_DEVICE, Hip
-from tests.models.tensor_files import Array
 
 CPU, HIP = 0, 1
 PAGE = mmap.PAGESIZE

@@ -11,11 +11,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from onnxc import dtypes
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import Hip
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.runtime.abi_caller import CPU, HIP, PLACES, AbiError, Model, Value
 

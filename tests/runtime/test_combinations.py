@@ -13,12 +13,12 @@ import onnx
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from onnxc import abi
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import model
 from tests.gfx942sim.hip_host import Hip
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.runtime.abi_caller import CPU, HIP, AbiError, Model, Value
 

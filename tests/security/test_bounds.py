@@ -15,9 +15,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 pytestmark = pytest.mark.usefixtures("commands")

@@ -25,6 +25,21 @@ RULES: dict[str, tuple[str, tuple[str, ...], str]] = {
         "frontend/file/tensor_data.h",
     ),
     "protobuf": (r'#include [<"](?:onnx/|google/protobuf)', ("frontend/",), "frontend/import.h"),
+    # Passes ask the target what follows from its machine.
+    "machines": (
+        r'#include "machine/|get(?:_if)?<(?:CpuMachine|machine::GpuMachine)>|target\.name ==',
+        (
+            "machine/",
+            "codegen/",
+            "toolchain/",
+            "passes/lowering/target.h",
+            "compile",
+            "command",
+            "options.h",
+            "pipeline/",
+        ),
+        "passes/lowering/target.h",
+    ),
     "escapes for C": (r"\\\\%03o|\\\\\{:03o\}|std::quoted", ("support/text.cpp",), "support/text.h"),
 }
 

@@ -237,7 +237,7 @@ def test_memory_of_given_dims() -> None:
         ([], 2, "input 'x' has no value: give --input x=FILE.npy, or --random SEED"),
         (["--input", "w=a.npy"], 2, "--input w=a.npy: expected NAME=FILE with one of the names"),
         (["--input", "x=missing.npy"], 1, "missing.npy"),
-        (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for device 1"),
+        (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for a GPU"),
         (
             ["--random", "1", "--dim", "N=3", "--device", "hip:one"],
             2,
@@ -254,6 +254,21 @@ def test_mistakes(arguments: list[str], code: int, message: str, tmp_path: Path)
     done = run(*arguments, code=code)
     assert message in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("ONNXC_THREADS", "x", "a number of threads from 1 to 1024 is expected"),
+        ("ONNXC_SEED", "x", "an integer is expected"),
+    ],
+)
+def test_a_variable_with_an_impossible_value(
+    variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    message = run("--random", "1", "--dim", "N=3", code=2).stderr
+    assert f"the environment variable {variable} is '{value}'; {expected}" in message
 
 
 def test_debians_hip_finds_no_gpu() -> None:

@@ -24,8 +24,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.models.export import export
-from tests.models.zoo import MORE_MONAI, ROWS
+from models.export import export
+from models.zoo import MORE_MONAI, ROWS
 from tools.benchmark import dynamic, record, report, volumes
 from tools.benchmark.engine import ENGINES
 from tools.benchmark.layers import Profile, profile_model
@@ -56,7 +56,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="*", help="names of tests/models/zoo.py; default: those of the groups")
+    parser.add_argument("models", nargs="*", help="names of models/zoo.py; default: those of the groups")
     parser.add_argument("--group", action="append", choices=[*GROUPS, VOLUMES], help="default: all but volumes")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, help="default: those that have the precision")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32", help="see above; default %(default)s")
@@ -79,7 +79,7 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     unknown = [name for name in arguments.models if name not in ROWS]
     if unknown:
-        parser.error(f"no such model: {', '.join(unknown)}; tests/models/zoo.py has {', '.join(ROWS)}")
+        parser.error(f"no such model: {', '.join(unknown)}; models/zoo.py has {', '.join(ROWS)}")
     if arguments.precision != "float32" and {"dynamic", VOLUMES} & set(arguments.group or ()):
         parser.error("the groups dynamic and volumes are measured in float32")
     return arguments

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnxc
-from tests.models.zoo import ROWS
+from models.zoo import ROWS
 from tools.benchmark.engine import random_feeds
 from tools.benchmark.measurement import Compiled, compile_model
 from tools.benchmark.turns import Contestant, Plan, Result, take_turns

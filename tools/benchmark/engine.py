@@ -116,9 +116,9 @@ def load_pytorch(task: Task) -> Run:
     """The network the model was exported from, as PyTorch runs it, in the faster of its two memory formats."""
     import torch
 
-    from tests.models import weights
-    from tests.models.export import SEED
-    from tests.models.zoo import ROWS
+    from models import weights
+    from models.export import SEED
+    from models.zoo import ROWS
 
     torch.set_num_threads(task.threads)
     network = weights.initialize(ROWS[task.folder.name].build(), SEED)

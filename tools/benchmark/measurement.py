@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.models.quantize import quantize
-from tests.models.zoo import ROWS
+from models.quantize import quantize
+from models.zoo import ROWS
 from tools.benchmark.turns import Contestant, Plan, Result, last_line, take_turns
 
 BINARIES = Path(os.environ.get("ONNXC_BIN", "build/bin"))

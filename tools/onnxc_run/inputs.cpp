@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "command_words.h"
 #include "ir/dtype_visit.h"
 #include "ir/expr/parser.h"
 #include "onnxc_run/files/tensor_files.h"

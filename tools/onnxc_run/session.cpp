@@ -161,8 +161,10 @@ Session::Session(const ModelLibrary& library, int threads, const Device& device,
   options.device_index = device.index;
   if (hip_graph) options.flags |= ONNXC_HIP_GRAPH;
   char error[ONNXC_ERROR_SIZE] = "";
-  if (api().create(&options, &instance_, error, sizeof error) != ONNXC_OK)
-    user_error("{}: {}", quote(library.path().string()), error);
+  const onnxc_status status = api().create(&options, &instance_, error, sizeof error);
+  // An option, or an environment variable.
+  if (status == ONNXC_INVALID_ARGUMENT) throw UsageError(error);
+  user_check(status == ONNXC_OK, "{}: {}", quote(library.path().string()), error);
 }
 
 Session::~Session() { api().destroy(instance_); }

@@ -34,6 +34,9 @@ void check_types_for_gpu(const Graph& graph) {
 
 namespace {
 
+// A quarter of the wavefronts that a compute unit holds, with few of their lanes at work.
+constexpr int64_t results_a_unit = 16;
+
 Offers gather_offers(const Node& node, kernels::Products products) {
   HipProblem problem{.node = &node, .products = products};
   if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node))
@@ -73,8 +76,10 @@ Target hip_target(kernels::Products products, const std::vector<std::string>& gp
   fusions.push_back({"normalized_product", 2, [](Program& program, std::span<const KernelCall* const> chain) {
                        return normalized_product_call(program, *chain[0], *chain[1]);
                      }});
-  return {.name = "hip",
+  return {.name = "the GPU",
+          .machine = machine::target_gpu,
           .block_channels = kernels::block_channels,
+          .parallel_results = results_a_unit * machine::target_gpu.compute_units,
           .offers = [products](const Node& node, const Graph&) { return gather_offers(node, products); },
           .fits_epilogue = fits_epilogue,
           .fusions = std::move(fusions),

@@ -140,7 +140,7 @@ void define_det(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "Det", infer_det, define_det},
+    {"", "Det", infer_det, define_det, StorageRule::unchanged},
 };
 
 }  // namespace

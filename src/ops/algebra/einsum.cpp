@@ -146,7 +146,8 @@ void define_einsum(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
-constexpr OpRow rows[] = {{"", "Einsum", infer_einsum, define_einsum, LayoutRule::row_major, 12}};
+constexpr OpRow rows[] = {
+    {"", "Einsum", infer_einsum, define_einsum, StorageRule::unchanged, LayoutRule::row_major, 12}};
 
 }  // namespace
 

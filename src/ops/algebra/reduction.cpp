@@ -278,20 +278,21 @@ void define_running(DefineContext& c) {
 using enum ReduceKind;
 
 constexpr OpRow rows[] = {
-    {"", "ReduceSum", infer_reduction<Types::numeric>, define_reduction<sum_formula>},
-    {"", "ReduceMean", infer_reduction<Types::numeric>, define_reduction<mean_formula>},
-    {"", "ReduceProd", infer_reduction<Types::numeric>, define_reduction<product_formula>},
-    {"", "ReduceL1", infer_reduction<Types::numeric>, define_reduction<l1_formula>},
-    {"", "ReduceL2", infer_reduction<Types::numeric>, define_reduction<l2_formula>},
-    {"", "ReduceLogSum", infer_reduction<Types::numeric>, define_reduction<log_sum_formula>},
-    {"", "ReduceLogSumExp", infer_reduction<Types::numeric>, define_log_sum_exp},
-    {"", "ReduceSumSquare", infer_reduction<Types::numeric>, define_reduction<sum_square_formula>},
-    {"", "ReduceMax", infer_extreme, define_extreme<ReduceKind::maximum, any>},
-    {"", "ReduceMin", infer_extreme, define_extreme<ReduceKind::minimum, all>},
-    {"", "ArgMax", infer_argument, define_argument<argument_maximum, last_argument_maximum>},
-    {"", "ArgMin", infer_argument, define_argument<argument_minimum, last_argument_minimum>},
-    {"", "CumSum", infer_running, define_running<ScalarOp::add>},
-    {"", "CumProd", infer_running, define_running<ScalarOp::multiply>},
+    {"", "ReduceSum", infer_reduction<Types::numeric>, define_reduction<sum_formula>, StorageRule::reduces},
+    {"", "ReduceMean", infer_reduction<Types::numeric>, define_reduction<mean_formula>, StorageRule::reduces},
+    {"", "ReduceProd", infer_reduction<Types::numeric>, define_reduction<product_formula>, StorageRule::unchanged},
+    {"", "ReduceL1", infer_reduction<Types::numeric>, define_reduction<l1_formula>, StorageRule::unchanged},
+    {"", "ReduceL2", infer_reduction<Types::numeric>, define_reduction<l2_formula>, StorageRule::unchanged},
+    {"", "ReduceLogSum", infer_reduction<Types::numeric>, define_reduction<log_sum_formula>, StorageRule::unchanged},
+    {"", "ReduceLogSumExp", infer_reduction<Types::numeric>, define_log_sum_exp, StorageRule::unchanged},
+    {"", "ReduceSumSquare", infer_reduction<Types::numeric>, define_reduction<sum_square_formula>,
+     StorageRule::unchanged},
+    {"", "ReduceMax", infer_extreme, define_extreme<ReduceKind::maximum, any>, StorageRule::reduces},
+    {"", "ReduceMin", infer_extreme, define_extreme<ReduceKind::minimum, all>, StorageRule::unchanged},
+    {"", "ArgMax", infer_argument, define_argument<argument_maximum, last_argument_maximum>, StorageRule::unchanged},
+    {"", "ArgMin", infer_argument, define_argument<argument_minimum, last_argument_minimum>, StorageRule::unchanged},
+    {"", "CumSum", infer_running, define_running<ScalarOp::add>, StorageRule::unchanged},
+    {"", "CumProd", infer_running, define_running<ScalarOp::multiply>, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -341,10 +341,12 @@ void define_loop_end(DefineContext& c) {
   }
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "If", infer_if, define_if},
-    {control_flow_domain, "LoopBegin", infer_loop_begin, define_loop_begin},
-    {control_flow_domain, "LoopEnd", infer_loop_end, define_loop_end},
+    {"", "If", infer_if, define_if, unchanged},
+    {control_flow_domain, "LoopBegin", infer_loop_begin, define_loop_begin, unchanged},
+    {control_flow_domain, "LoopEnd", infer_loop_end, define_loop_end, unchanged},
 };
 
 }  // namespace

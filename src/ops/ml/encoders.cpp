@@ -168,7 +168,7 @@ constexpr OpRow rows[] = {
     {.domain = ml, .name = "LabelEncoder", .last_version = 1, .expand = expand_early_label_encoder},
     {.domain = ml, .name = "LabelEncoder", .first_version = 2, .expand = expand_label_encoder},
     {.domain = ml, .name = "CategoryMapper", .expand = expand_category_mapper},
-    {internal_domain, "Lookup", infer_lookup, define_lookup},
+    {internal_domain, "Lookup", infer_lookup, define_lookup, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -126,7 +126,8 @@ void expand_one_hot_encoder(ExpandContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, LayoutRule::follows},
+    {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, StorageRule::unchanged,
+     LayoutRule::follows},
     {.domain = ml, .name = "ArrayFeatureExtractor", .expand = expand_array_feature_extractor},
     {.domain = ml, .name = "FeatureVectorizer", .expand = expand_feature_vectorizer},
     {.domain = ml, .name = "Scaler", .expand = expand_scaler},

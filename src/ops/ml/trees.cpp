@@ -245,18 +245,22 @@ void expand_tree_classifier(ExpandContext& c) {
 
 constexpr const char* ml = "ai.onnx.ml";
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
     {.domain = ml,
      .name = "TreeEnsemble",
      .infer = infer_trees<tree_ensemble>,
      .define = define_trees<tree_ensemble>,
+     .storage = unchanged,
      .first_version = 5},
     {.domain = ml,
      .name = "TreeEnsembleRegressor",
      .infer = infer_trees<tree_regressor>,
-     .define = define_trees<tree_regressor>},
+     .define = define_trees<tree_regressor>,
+     .storage = unchanged},
     {.domain = ml, .name = "TreeEnsembleClassifier", .expand = expand_tree_classifier},
-    {internal_domain, "ClassSums", infer_trees<tree_classifier>, define_trees<tree_classifier>},
+    {internal_domain, "ClassSums", infer_trees<tree_classifier>, define_trees<tree_classifier>, unchanged},
 };
 
 }  // namespace

@@ -145,10 +145,12 @@ void define_conv_transpose(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "Conv", infer_conv, define_conv, LayoutRule::follows},
-    {"", "ConvInteger", infer_conv_integer, define_conv_integer},
-    {"", "ConvTranspose", infer_conv_transpose, define_conv_transpose, LayoutRule::follows},
+    {"", "Conv", infer_conv, define_conv, product, LayoutRule::follows},
+    {"", "ConvInteger", infer_conv_integer, define_conv_integer, unchanged},
+    {"", "ConvTranspose", infer_conv_transpose, define_conv_transpose, product, LayoutRule::follows},
 };
 
 }  // namespace

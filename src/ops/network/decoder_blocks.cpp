@@ -137,7 +137,7 @@ void expand_causal_conv(ExpandContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "RotaryEmbedding", infer_rotary_embedding, define_rotary_embedding},
+    {"", "RotaryEmbedding", infer_rotary_embedding, define_rotary_embedding, StorageRule::unchanged},
     {.domain = "", .name = "CausalConvWithState", .expand = expand_causal_conv},
 };
 

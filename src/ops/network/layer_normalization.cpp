@@ -156,13 +156,14 @@ void define_local_response(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "LayerNormalization", infer_layer_normalization, define_layer_normalization},
-    {"", "RMSNormalization", infer_rms_normalization, define_rms_normalization},
-    {"", "MeanVarianceNormalization", infer_mean_variance, define_mean_variance, follows},
-    {"", "LpNormalization", infer_lp_normalization, define_lp_normalization, follows},
-    {"", "LRN", infer_local_response, define_local_response, follows},
+    {"", "LayerNormalization", infer_layer_normalization, define_layer_normalization, computes},
+    {"", "RMSNormalization", infer_rms_normalization, define_rms_normalization, computes},
+    {"", "MeanVarianceNormalization", infer_mean_variance, define_mean_variance, unchanged, follows},
+    {"", "LpNormalization", infer_lp_normalization, define_lp_normalization, unchanged, follows},
+    {"", "LRN", infer_local_response, define_local_response, unchanged, follows},
 };
 
 }  // namespace

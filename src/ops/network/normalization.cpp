@@ -170,11 +170,12 @@ void expand_image_scaler(ExpandContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "BatchNormalization", infer_batch_normalization, define_batch_normalization, follows},
-    {"", "InstanceNormalization", infer_instance_normalization, define_instance_normalization, follows},
-    {"", "GroupNormalization", infer_group_normalization, define_group_normalization, follows},
+    {"", "BatchNormalization", infer_batch_normalization, define_batch_normalization, computes, follows},
+    {"", "InstanceNormalization", infer_instance_normalization, define_instance_normalization, computes, follows},
+    {"", "GroupNormalization", infer_group_normalization, define_group_normalization, computes, follows},
     {.domain = "", .name = "ImageScaler", .expand = expand_image_scaler},
 };
 

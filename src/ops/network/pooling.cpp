@@ -189,14 +189,15 @@ void define_global_lp_pool(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "MaxPool", infer_pool, define_max_pool, follows},
-    {"", "AveragePool", infer_pool, define_average_pool, follows},
-    {"", "LpPool", infer_pool, define_lp_pool, follows},
-    {"", "GlobalAveragePool", infer_global_pool, define_global_average_pool, follows},
-    {"", "GlobalMaxPool", infer_global_pool, define_global_max_pool, follows},
-    {"", "GlobalLpPool", infer_global_pool, define_global_lp_pool, follows},
+    {"", "MaxPool", infer_pool, define_max_pool, computes, follows},
+    {"", "AveragePool", infer_pool, define_average_pool, computes, follows},
+    {"", "LpPool", infer_pool, define_lp_pool, unchanged, follows},
+    {"", "GlobalAveragePool", infer_global_pool, define_global_average_pool, reduces, follows},
+    {"", "GlobalMaxPool", infer_global_pool, define_global_max_pool, reduces, follows},
+    {"", "GlobalLpPool", infer_global_pool, define_global_lp_pool, unchanged, follows},
 };
 
 }  // namespace

@@ -292,10 +292,11 @@ void define_resize(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Resize", infer_resize, define_resize, follows, 10},
-    {"", "Upsample", infer_resize, define_resize, follows},
+    {"", "Resize", infer_resize, define_resize, computes, follows, 10},
+    {"", "Upsample", infer_resize, define_resize, computes, follows},
 };
 
 }  // namespace

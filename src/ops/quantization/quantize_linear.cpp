@@ -123,12 +123,13 @@ void define_dequantize(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "QuantizeLinear", infer_quantize, define_quantize, follows},
-    {"", "DequantizeLinear", infer_dequantize, define_dequantize, follows},
-    {microsoft, "QuantizeLinear", infer_quantize, define_quantize, follows},
-    {microsoft, "DequantizeLinear", infer_dequantize, define_dequantize, follows},
+    {"", "QuantizeLinear", infer_quantize, define_quantize, unchanged, follows},
+    {"", "DequantizeLinear", infer_dequantize, define_dequantize, unchanged, follows},
+    {microsoft, "QuantizeLinear", infer_quantize, define_quantize, unchanged, follows},
+    {microsoft, "DequantizeLinear", infer_dequantize, define_dequantize, unchanged, follows},
 };
 
 }  // namespace

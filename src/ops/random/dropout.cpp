@@ -65,7 +65,7 @@ void define_dropout(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "Dropout", infer_dropout, define_dropout, LayoutRule::follows},
+    {"", "Dropout", infer_dropout, define_dropout, StorageRule::unchanged, LayoutRule::follows},
 };
 
 }  // namespace

@@ -130,15 +130,16 @@ void define_draw_classes(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "RandomNormal", infer_random, define_normal},
-    {"", "RandomUniform", infer_random, define_uniform},
-    {"", "RandomNormalLike", infer_random_like, define_normal, follows},
-    {"", "RandomUniformLike", infer_random_like, define_uniform, follows},
-    {"", "Bernoulli", infer_bernoulli, define_bernoulli, follows},
+    {"", "RandomNormal", infer_random, define_normal, unchanged},
+    {"", "RandomUniform", infer_random, define_uniform, unchanged},
+    {"", "RandomNormalLike", infer_random_like, define_normal, unchanged, follows},
+    {"", "RandomUniformLike", infer_random_like, define_uniform, unchanged, follows},
+    {"", "Bernoulli", infer_bernoulli, define_bernoulli, unchanged, follows},
     {.domain = "", .name = "Multinomial", .expand = expand_multinomial},
-    {internal_domain, "DrawClasses", infer_draw_classes, define_draw_classes},
+    {internal_domain, "DrawClasses", infer_draw_classes, define_draw_classes, unchanged},
 };
 
 }  // namespace

@@ -450,13 +450,15 @@ void define_mel_weight_matrix(DefineContext& c) {
   });
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
     {.domain = "", .name = "DFT", .expand = expand_dft},
-    {internal_domain, "DFT", infer_dft, define_dft},
+    {internal_domain, "DFT", infer_dft, define_dft, unchanged},
     {.domain = "", .name = "STFT", .expand = expand_stft},
-    {internal_domain, "STFT", infer_stft, define_stft},
-    {internal_domain, "Frames", infer_frames, define_frames},
-    {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix},
+    {internal_domain, "STFT", infer_stft, define_stft, unchanged},
+    {internal_domain, "Frames", infer_frames, define_frames, unchanged},
+    {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix, unchanged},
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ void define_argsort(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
-constexpr OpRow rows[] = {{internal_domain, "ArgSort", infer_argsort, define_argsort}};
+constexpr OpRow rows[] = {{internal_domain, "ArgSort", infer_argsort, define_argsort, StorageRule::unchanged}};
 
 }  // namespace
 

@@ -251,16 +251,17 @@ void define_space_to_depth(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Transpose", infer_transpose, define_transpose},
-    {"", "Concat", infer_concat, define_concat, follows},
-    {"", "Split", infer_split, define_split, follows},
-    {"", "Expand", infer_expand, define_expand, follows},
-    {"", "Tile", infer_tile, define_tile, follows},
-    {"", "Trilu", infer_trilu, define_trilu},
-    {"", "DepthToSpace", infer_depth_to_space, define_depth_to_space},
-    {"", "SpaceToDepth", infer_space_to_depth, define_space_to_depth},
+    {"", "Transpose", infer_transpose, define_transpose, moves},
+    {"", "Concat", infer_concat, define_concat, moves, follows},
+    {"", "Split", infer_split, define_split, moves, follows},
+    {"", "Expand", infer_expand, define_expand, moves, follows},
+    {"", "Tile", infer_tile, define_tile, moves, follows},
+    {"", "Trilu", infer_trilu, define_trilu, unchanged},
+    {"", "DepthToSpace", infer_depth_to_space, define_depth_to_space, moves},
+    {"", "SpaceToDepth", infer_space_to_depth, define_space_to_depth, moves},
 };
 
 }  // namespace

@@ -339,17 +339,18 @@ void define_one_hot(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Gather", infer_gather, define_gather},
-    {"", "GatherElements", infer_gather_elements, define_gather_elements},
-    {"", "GatherND", infer_gather_nd, define_gather_nd},
-    {"", "ReverseSequence", infer_reverse_sequence, define_reverse_sequence},
-    {"", "Scatter", infer_scatter_elements, define_scatter_elements},
-    {"", "ScatterElements", infer_scatter_elements, define_scatter_elements},
-    {"", "ScatterND", infer_scatter_nd, define_scatter_nd},
-    {"", "TensorScatter", infer_tensor_scatter, define_tensor_scatter},
-    {"", "OneHot", infer_one_hot, define_one_hot},
+    {"", "Gather", infer_gather, define_gather, unchanged},
+    {"", "GatherElements", infer_gather_elements, define_gather_elements, unchanged},
+    {"", "GatherND", infer_gather_nd, define_gather_nd, unchanged},
+    {"", "ReverseSequence", infer_reverse_sequence, define_reverse_sequence, unchanged},
+    {"", "Scatter", infer_scatter_elements, define_scatter_elements, unchanged},
+    {"", "ScatterElements", infer_scatter_elements, define_scatter_elements, unchanged},
+    {"", "ScatterND", infer_scatter_nd, define_scatter_nd, unchanged},
+    {"", "TensorScatter", infer_tensor_scatter, define_tensor_scatter, unchanged},
+    {"", "OneHot", infer_one_hot, define_one_hot, unchanged},
 };
 
 }  // namespace

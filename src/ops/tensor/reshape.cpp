@@ -217,11 +217,13 @@ void infer_unsqueeze(InferContext& c) {
   c.output(0, c.dtype(0), shape);
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "Reshape", infer_reshape, define_reshape_to},
-    {"", "Flatten", infer_flatten, define_reshape},
-    {"", "Squeeze", infer_squeeze, define_squeeze},
-    {"", "Unsqueeze", infer_unsqueeze, define_unsqueeze},
+    {"", "Reshape", infer_reshape, define_reshape_to, moves},
+    {"", "Flatten", infer_flatten, define_reshape, moves},
+    {"", "Squeeze", infer_squeeze, define_squeeze, moves},
+    {"", "Unsqueeze", infer_unsqueeze, define_unsqueeze, moves},
 };
 
 }  // namespace

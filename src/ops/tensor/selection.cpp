@@ -338,12 +338,14 @@ void expand_top_k(ExpandContext& c) {
   c.give(1, order);
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "NonZero", infer_non_zero, define_non_zero},
-    {"", "Compress", infer_compress, define_compress},
+    {"", "NonZero", infer_non_zero, define_non_zero, unchanged},
+    {"", "Compress", infer_compress, define_compress, unchanged},
     {.domain = "", .name = "Unique", .expand = expand_unique},
-    {internal_domain, "Unique", infer_unique, define_unique_slices},
-    {internal_domain, "UniqueElements", infer_unique, define_unique_elements},
+    {internal_domain, "Unique", infer_unique, define_unique_slices, unchanged},
+    {internal_domain, "UniqueElements", infer_unique, define_unique_elements, unchanged},
     {.domain = "", .name = "TopK", .expand = expand_top_k},
 };
 

@@ -158,12 +158,14 @@ void define_eye_like(DefineContext& c) {
   });
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "Shape", infer_shape, define_shape},
-    {"", "Size", infer_size, define_size},
-    {"", "ConstantOfShape", infer_constant_of_shape, define_constant_of_shape},
-    {"", "Range", infer_range, define_range},
-    {"", "EyeLike", infer_eye_like, define_eye_like},
+    {"", "Shape", infer_shape, define_shape, unchanged},
+    {"", "Size", infer_size, define_size, unchanged},
+    {"", "ConstantOfShape", infer_constant_of_shape, define_constant_of_shape, unchanged},
+    {"", "Range", infer_range, define_range, unchanged},
+    {"", "EyeLike", infer_eye_like, define_eye_like, unchanged},
 };
 
 }  // namespace

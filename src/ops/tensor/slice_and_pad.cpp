@@ -204,10 +204,11 @@ void define_pad(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Slice", infer_slice, define_slice, follows},
-    {"", "Pad", infer_pad, define_pad, follows},
+    {"", "Slice", infer_slice, define_slice, moves, follows},
+    {"", "Pad", infer_pad, define_pad, moves, follows},
 };
 
 }  // namespace

@@ -144,7 +144,7 @@ void expand_tf_idf(ExpandContext& c) {
 
 constexpr OpRow rows[] = {
     {.domain = "", .name = "TfIdfVectorizer", .expand = expand_tf_idf},
-    {internal_domain, "CountGrams", infer_tf_idf, define_tf_idf},
+    {internal_domain, "CountGrams", infer_tf_idf, define_tf_idf, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -141,14 +141,16 @@ void define_handles(DefineContext& c) {
   c.elementwise([&](const std::vector<Expr>& i) { return scalar::cast(DType::int64, x(i)); });
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {internal_domain, "Handles", infer_handles, define_handles},
-    {"", "StringConcat", infer_string_concat, define_string_concat},
+    {internal_domain, "Handles", infer_handles, define_handles, unchanged},
+    {"", "StringConcat", infer_string_concat, define_string_concat, unchanged},
     {.domain = "", .name = "StringSplit", .expand = expand_string_split},
     {.domain = "", .name = "StringNormalizer", .expand = expand_string_normalizer},
-    {internal_domain, "SplitString", infer_split_string, define_split_string},
-    {internal_domain, "ToLower", infer_text_function, define_text_function<StringFunction::to_lower>},
-    {internal_domain, "ToUpper", infer_text_function, define_text_function<StringFunction::to_upper>},
+    {internal_domain, "SplitString", infer_split_string, define_split_string, unchanged},
+    {internal_domain, "ToLower", infer_text_function, define_text_function<StringFunction::to_lower>, unchanged},
+    {internal_domain, "ToUpper", infer_text_function, define_text_function<StringFunction::to_upper>, unchanged},
 };
 
 }  // namespace

@@ -113,10 +113,12 @@ std::vector<Scalar> momentum(const Element& e) {
 
 constexpr std::string_view domain = "ai.onnx.preview.training";
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {domain, "Adagrad", infer_optimizer<1>, define_optimizer<1, adagrad>},
-    {domain, "Adam", infer_optimizer<2>, define_optimizer<2, adam>},
-    {domain, "Momentum", infer_optimizer<1>, define_optimizer<1, momentum>},
+    {domain, "Adagrad", infer_optimizer<1>, define_optimizer<1, adagrad>, unchanged},
+    {domain, "Adam", infer_optimizer<2>, define_optimizer<2, adam>, unchanged},
+    {domain, "Momentum", infer_optimizer<1>, define_optimizer<1, momentum>, unchanged},
 };
 
 }  // namespace

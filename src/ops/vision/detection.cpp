@@ -247,10 +247,12 @@ void expand_non_max_suppression(ExpandContext& c) {
   c.give(0, c.add("Concat", {of_class, box}, {{"axis", int64_t{1}}}));
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "RoiAlign", infer_roi_align, define_roi_align},
-    {internal_domain, "BoxCorners", infer_box_corners, define_box_corners},
-    {internal_domain, "ChosenBoxes", infer_chosen_boxes, define_chosen_boxes},
+    {"", "RoiAlign", infer_roi_align, define_roi_align, unchanged},
+    {internal_domain, "BoxCorners", infer_box_corners, define_box_corners, unchanged},
+    {internal_domain, "ChosenBoxes", infer_chosen_boxes, define_chosen_boxes, unchanged},
     {.domain = "", .name = "NonMaxSuppression", .expand = expand_non_max_suppression},
 };
 

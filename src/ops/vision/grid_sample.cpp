@@ -190,10 +190,11 @@ void define_affine_grid(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "GridSample", infer_grid_sample, define_grid_sample, follows},
-    {"", "AffineGrid", infer_affine_grid, define_affine_grid},
+    {"", "GridSample", infer_grid_sample, define_grid_sample, unchanged, follows},
+    {"", "AffineGrid", infer_affine_grid, define_affine_grid, unchanged},
 };
 
 }  // namespace

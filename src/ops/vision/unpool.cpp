@@ -132,10 +132,11 @@ void define_col2im(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "MaxUnpool", infer_max_unpool, define_max_unpool},
-    {"", "Col2Im", infer_col2im, define_col2im},
+    {"", "MaxUnpool", infer_max_unpool, define_max_unpool, unchanged},
+    {"", "Col2Im", infer_col2im, define_col2im, unchanged},
 };
 
 }  // namespace

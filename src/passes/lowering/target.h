@@ -1,5 +1,6 @@
-// A target as the passes see it: data. Its kernels offer to compute nodes, its fusions replace chains of kernel calls,
-// and its kernels for nests take loop nests.
+// A target as the passes see it: data. It owns the machine that it is for; passes ask what follows from the machine.
+// Its kernels offer to compute nodes, its fusions replace chains of kernel calls, and its kernels for nests take loop
+// nests.
 #pragma once
 
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "ir/graph.h"
 #include "ir/program/program.h"
+#include "machine/machine.h"
 #include "passes/lowering/offer.h"
 
 namespace onnxc {
@@ -30,8 +32,13 @@ struct NestKernel {
 };
 
 struct Target {
-  std::string name;
+  std::string name;  // in reports: "the CPU"
+  Machine machine;
   int64_t block_channels;  // of NCHWc
+  // Whether kernels multiply integers and sum them.
+  bool multiplies_integers = false;
+  // So many results, a thread for each, keep the machine busy; 0: its few threads compute many results each.
+  int64_t parallel_results = 0;
   // The cost of copying one vector of a tensor from blocks to rows, on the scale of Offer::cost.
   double copy_to_rows_cost = 0;
   // What the kernels offer for a node, each kernel asked once; empty where its definition is to be used.

@@ -46,7 +46,9 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
 
 Target text_target() {
   return {.name = "text",
+          .machine = {},
           .block_channels = 4,
+          .parallel_results = 4864,
           .offers = [](const Node&, const Graph&) { return Offers(); },
           .fits_epilogue = fits_epilogue,
           .fusions = {{"pooled_convolution", 2, pooled_convolution}, {"attention", 3, attention}},

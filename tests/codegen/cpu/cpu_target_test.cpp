@@ -101,11 +101,23 @@ TEST(CpuTarget, LargeWindowsAreFoldedAxisByAxis) {
                 ElementsAre("copy", "pool_separable maximum 5x5x5 stride 1x1x2", "copy"));
     EXPECT_THAT(pool("AveragePool <kernel_shape = [5, 5, 5]>"),
                 ElementsAre("copy", "pool_separable average 5x5x5 stride 1x1x1", "copy"));
-    EXPECT_THAT(pool("MaxPool <kernel_shape = [3, 3, 3], strides = [2, 2, 2]>"), ElementsAre("max_pool"));
   }
 }
 
-// In blocks if its input is.
+// Small windows, or with strides, on what is in rows: no max pool without indices is a loop.
+TEST(CpuTarget, SmallMaximaInRowsStayThere) {
+  for (const char* size : {"4, 48, 48, 48", "4, d, h, w", "c, 9, 9, 9"})
+    for (const char* type : {"float", "float16", "int8"})
+      for (const char* window :
+           {"kernel_shape = [3, 3, 3], strides = [2, 2, 2]", "kernel_shape = [2, 2, 2], dilations = [1, 2, 3]",
+            "kernel_shape = [5, 1, 1], strides = [3, 1, 1], ceil_mode = 1"})
+        EXPECT_THAT(steps(fmt::format("({}[1, {}] x) => ({}[1, n, a, b, c] y) {{ y = MaxPool <{}> (x) }}", type, size,
+                                      type, window)),
+                    ElementsAre(testing::StartsWith("pool in rows maximum")))
+            << size << type << window;
+}
+
+// In blocks where its input is.
 TEST(CpuTarget, LargeWindowsBetweenConvolutionsStayInBlocks) {
   EXPECT_THAT(steps(R"((float[1, 3, 20, 20] x) => (y) <float[32, 3, 3, 3] wa, float[8, 32, 1, 1] wb> {
     a = Conv(x, wa)
@@ -217,9 +229,9 @@ TEST(CpuTarget, RowsOfAConvolutionMustBeLong) {
               ElementsAre("conv_direct 1x3x3 3->4", "copy", "conv_direct 1x3x3 4->20", "copy"));
 }
 
-TEST(CpuTarget, PoolsOfRowMajorTensorsAreLeftToTheirDefinition) {
-  EXPECT_THAT(steps("(float[1, 3, 9, 9] x) => (y) { y = MaxPool <kernel_shape = [2, 2]> (x) }"),
-              ElementsAre("max_pool"));
+TEST(CpuTarget, AveragesOfRowMajorTensorsAreLeftToTheirDefinition) {
+  EXPECT_THAT(steps("(float[1, 3, 9, 9] x) => (y) { y = AveragePool <kernel_shape = [2, 2]> (x) }"),
+              ElementsAre("average_pool"));
 }
 
 // A run moves them to where the kernel reads them. It does not transform them: this is Winograd's with constants.

@@ -12,8 +12,8 @@ import pytest
 import torch
 from onnx import helper
 
+from models.tensor_files import Array
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, Dims, expect, model
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.ops.table import TOLERANCES
 

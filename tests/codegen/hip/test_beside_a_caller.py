@@ -15,12 +15,12 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
+from models.tensor_files import Array
 from onnxc import abi, library
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import HIP_OPTIONS, REPOSITORY, Hip, compile_kernels
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 
 MODEL = """<ir_version: 9, opset_import: ["" : 18]>

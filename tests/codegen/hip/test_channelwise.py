@@ -17,9 +17,9 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.codegen.hip.any_size import compile_for_any_size, run
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, NodeText, build_model, graph_case, random, small_integers
 from tests.ops.network import convolution_reference
 

@@ -15,8 +15,8 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, Node, build_model, case, constant, random, small_integers, with_unknown_dims
 from tests.ops.network.convolution_cases import conv_case
 

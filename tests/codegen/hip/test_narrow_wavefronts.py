@@ -16,12 +16,12 @@ import onnxruntime
 import pytest
 from onnx import helper
 
+from models.export import export
+from models.zoo import ROWS
 from tests import compare, onnxc_commands
 from tests.codegen.hip.gpu_model import model as model_of
 from tests.kernels.hip.mutations.test_mutations import COMPILE
-from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
-from tests.models.zoo import ROWS
 from tests.test_install import device_libraries
 
 pytestmark = pytest.mark.usefixtures("commands")

@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests.kernels.hip.mutations.test_mutations import (
     WRONG_RESULT,
     Change,
@@ -14,7 +15,6 @@ from tests.kernels.hip.mutations.test_mutations import (
     check_unchanged,
     make_model,
 )
-from tests.models.tensor_files import Array
 from tests.test_install import device_libraries
 
 pytestmark = pytest.mark.usefixtures("commands")

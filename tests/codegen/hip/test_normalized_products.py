@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, expect, model
 from tests.codegen.hip.test_rows import group_normalized, parameters
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.ops.network import convolution_reference
 from tests.ops.table import TOLERANCES

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models import tensor_files
+from models.export import export
+from models.zoo import ROWS
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
-from tests.models.zoo import ROWS
 
 pytestmark = pytest.mark.usefixtures("commands")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from onnx.parser import parse_model
 
+from models.tensor_files import Array
 from tests.codegen.hip.gpu_model import Compiled, expect
-from tests.models.tensor_files import Array
 
 pytestmark = pytest.mark.usefixtures("commands")
 

@@ -8,9 +8,9 @@ import onnxruntime
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from models.tensor_files import Array
 from tests.codegen.hip.gpu_model import expect
 from tests.codegen.hip.serial_table import MOST_STEPS, MOST_TIMES, ROWS, Row, measure
-from tests.models.tensor_files import Array
 from tests.onnxc_commands import ENVIRONMENT
 
 pytestmark = pytest.mark.usefixtures("commands")

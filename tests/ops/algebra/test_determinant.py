@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, case, random, small_integers, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 

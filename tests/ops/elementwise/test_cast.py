@@ -8,7 +8,7 @@ import numpy as np
 from onnx import helper
 from onnx.reference.ops.op_cast import cast_to
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import FLOATS, REAL, Case, NodeText, case, graph_case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 

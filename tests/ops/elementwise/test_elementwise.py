@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import FLOATS, REAL, SIGNED, Case, Constant, case, constant, random, small_integers, type_id
 from tests.ops.table import EVERYWHERE, table_test
 

@@ -7,10 +7,10 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case, random, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 from tests.ops.text import string_table

@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case
 from tests.ops.ml.test_trees import DOMAIN, Forest, rows
 from tests.ops.table import EVERYWHERE, table_test

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 
 def split_pads(

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, graph_case, small_integers
 from tests.ops.network import convolution_reference
 from tests.ops.network.convolution_cases import conv_case

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, graph_case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 

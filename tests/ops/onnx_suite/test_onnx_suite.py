@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Node
 from tests.ops.table import table_test
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)

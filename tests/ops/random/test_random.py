@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.random.philox import bits_of_float, key_of, normal, philox, uniform
 from tests.ops.test_run_time_dims import LEVELS, Inputs, node, numbers, on_the_simulator
 

@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, constant, random, with_unknown_dims
 from tests.ops.table import table_test
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import onnxc
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, build_model, case_prefix, with_unknown_dims
 from tests.ops.oracle import expected_outputs
 

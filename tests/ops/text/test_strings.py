@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, graph_case, ints
 from tests.ops.text.string_table import table_test, texts
 

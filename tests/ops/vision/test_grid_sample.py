@@ -12,7 +12,7 @@ import torch
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case, ints, random, type_id, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 

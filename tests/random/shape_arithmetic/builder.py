@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import KINDS, RUNS, Dim, Drawing, fixed
 from tests.random.shape_arithmetic.evaluation import Unfit, Value, evaluate
 from tests.random.shape_arithmetic.operators import (

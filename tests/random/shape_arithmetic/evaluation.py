@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from models.tensor_files import Array
 from onnxc.graphs.subgraphs import names_read
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.drawing import RUNS
 from tests.random.shape_arithmetic.not_drawn import (

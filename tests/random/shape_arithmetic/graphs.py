@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.drawing import RUNS, is_fixed
 from tests.random.shape_arithmetic.builder import ShapeGraph

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from models.tensor_files import Array
 from onnxc import CompileError, InferenceSession, RunError
 from onnxc import compile as compile_model
-from tests.models.tensor_files import Array
 from tests.random.shape_arithmetic.evaluation import Value
 from tests.random.shape_arithmetic.graphs import FREE, Drawn, Form, build_model, feeds, runs_of
 

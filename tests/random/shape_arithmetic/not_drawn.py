@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 LARGEST_INTEGER = 30_000  # so that products of two stay within int32
 LARGEST_FLOAT = 1e6

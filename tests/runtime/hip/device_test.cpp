@@ -160,7 +160,7 @@ TEST_F(Device, GraphsAreAskedForAndForAGpu) {
   options.flags = ONNXC_HIP_GRAPH;
   char text[ONNXC_ERROR_SIZE] = "";
   EXPECT_EQ(model->create(&options, &instance, text, sizeof text), ONNXC_INVALID_ARGUMENT);
-  EXPECT_STREQ(text, "onnxc_options.flags has ONNXC_HIP_GRAPH, and this instance is to run on the CPU");
+  EXPECT_STREQ(text, "a HIP graph is asked for, and the model is to run on the CPU");
   EXPECT_EQ(model->captured_graphs(nullptr), 0);
 }
 
@@ -546,7 +546,7 @@ TEST_F(Device, TakesTheCodeOfItsArchitecture) {
 TEST_F(Device, RefusesAGpuThatIsNotThere) {
   hip.reset(-1);
   EXPECT_EQ(create(0, 3), ONNXC_UNSUPPORTED_DEVICE);
-  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; choose another device_index; the model also runs on the CPU");
+  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; choose another number; the model also runs on the CPU");
 }
 
 // Sizes that a run binds, an If and a loop, in which the host decides by what it reads from the GPU.

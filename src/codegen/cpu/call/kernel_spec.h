@@ -43,8 +43,4 @@ class CpuKernelSpec : public KernelSpec {
   virtual Expr operations() const = 0;
 };
 
-// How reports call a kernel of either target: its description, and on the CPU, if an operand is stored in 16 bits, that
-// type and the products': "conv_direct 3x3x3 64->64, bfloat16 in float32". (A GPU's description has its products.)
-std::string kernel_title(const Program& program, const KernelCall& call);
-
 }  // namespace onnxc

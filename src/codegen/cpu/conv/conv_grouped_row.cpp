@@ -52,14 +52,13 @@ void offer_conv_grouped(const CpuProblem& problem, const CpuMachine& machine, Of
   const bool is_transposed = problem.convolution->is_transposed();
   if (!is_transposed && kernels::depthwise_supports(shape, machine.lanes())) return;
   offers.push_back(
-      {.kernel = "conv_grouped",
+      {.kernel = is_transposed ? "conv_grouped transposed" : "conv_grouped",
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
        .cost = cost_of(*problem.convolution, machine),
        .lower = [problem, is_transposed, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
-         ConvolutionTemplate chosen{is_transposed ? "conv_grouped transposed" : "conv_grouped",
-                                    "kernels/cpu/conv_grouped/conv_grouped.h", "GroupedConvolution",
+         ConvolutionTemplate chosen{"kernels/cpu/conv_grouped/conv_grouped.h", "GroupedConvolution",
                                     is_transposed ? ", true" : ", false"};
          lower_convolution(
              *problem.node, convolution, std::move(chosen), lanes, blocked_input(*problem.node, lanes),

@@ -49,14 +49,13 @@ void offer_conv_planar_winograd(const CpuProblem& problem, const CpuMachine& mac
        .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          const int64_t width = convolution.axes[2].output.constant().value_or(0);
-         lower_convolution(
-             *problem.node, convolution,
-             {"conv_planar_winograd", "kernels/cpu/conv_nchw/conv_planar_winograd.h", "PlanarWinogradConvolution",
-              fmt::format(", {}, {}", convolution.spec.axes.size(), width), EpilogueForm::rows},
-             lanes, row_major_input(*problem.node),
-             as_tensor(pack_stem_winograd_weights(kernels::planar_winograd_packing(convolution.shape, lanes),
-                                                  weights_of(*problem.node))),
-             context);
+         lower_convolution(*problem.node, convolution,
+                           {"kernels/cpu/conv_nchw/conv_planar_winograd.h", "PlanarWinogradConvolution",
+                            fmt::format(", {}, {}", convolution.spec.axes.size(), width), EpilogueForm::rows},
+                           lanes, row_major_input(*problem.node),
+                           as_tensor(pack_stem_winograd_weights(
+                               kernels::planar_winograd_packing(convolution.shape, lanes), weights_of(*problem.node))),
+                           context);
        }});
 }
 

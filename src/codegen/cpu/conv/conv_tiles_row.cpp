@@ -45,7 +45,7 @@ double tiles_cost(const TilesPacking& packing, const kernels::Axes& output, cons
 }
 
 ConvolutionTemplate tiles_template(const char* arithmetic, const char* arguments) {
-  ConvolutionTemplate result{"conv_tiles", "kernels/cpu/conv_tiles/conv_tiles.h", "TilesConvolution", arguments};
+  ConvolutionTemplate result{"kernels/cpu/conv_tiles/conv_tiles.h", "TilesConvolution", arguments};
   result.arithmetic = arithmetic;
   result.uses_tiles = true;
   return result;

@@ -33,8 +33,7 @@ void offer_conv_to_rows(const CpuProblem& problem, const CpuMachine& machine, Of
                     .lower = [problem, packing, lanes = machine.lanes()](LoweringContext& context) {
                       const KernelConvolution& call = problem.convolution->convolution;
                       lower_convolution(*problem.node, call,
-                                        {packing.is_transposed ? "conv_transpose to rows" : "conv to rows",
-                                         "kernels/cpu/conv_nchw/conv_to_rows.h", "ConvolutionToRows",
+                                        {"kernels/cpu/conv_nchw/conv_to_rows.h", "ConvolutionToRows",
                                          fmt::format(", {}, {}", packing.is_transposed, call.spec.axes.size()),
                                          EpilogueForm::rows, true},
                                         lanes, blocked_input(*problem.node, lanes),

@@ -16,9 +16,9 @@ bool has_dense_space(const Program& program, BufferId id) {
 
 class ConvolutionSpec : public CpuKernelSpec {
  public:
-  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen, Layout input_layout, Layout output_layout,
-                  bool has_constant_weights)
-      : convolution_(std::move(convolution)), template_(std::move(chosen)) {
+  ConvolutionSpec(std::string name, KernelConvolution convolution, ConvolutionTemplate chosen, Layout input_layout,
+                  Layout output_layout, bool has_constant_weights)
+      : name_(std::move(name)), convolution_(std::move(convolution)), template_(std::move(chosen)) {
     const ConvSpec& spec = convolution_.spec;
     operands_.inputs = {window_operand(spec, spec.input_channels, &WindowAxis::input, {std::move(input_layout)}),
                         {.is_packed = has_constant_weights}};
@@ -32,8 +32,8 @@ class ConvolutionSpec : public CpuKernelSpec {
 
   std::string describe() const override {
     const kernels::ConvShape& shape = convolution_.shape;
-    std::string text = fmt::format("{} {} {}->{}", template_.title, onnxc::describe(shape.kernel), shape.input_channels,
-                                   shape.output_channels);
+    std::string text =
+        fmt::format("{} {} {}->{}", name_, onnxc::describe(shape.kernel), shape.input_channels, shape.output_channels);
     if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + onnxc::describe(shape.stride);
     if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + onnxc::describe(shape.dilation);
     if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
@@ -135,6 +135,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return flat;
   }
 
+  std::string name_;
   KernelConvolution convolution_;
   ConvolutionTemplate template_;
   KernelOperands operands_;
@@ -182,7 +183,8 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
   const size_t rank = output.shape->size();
   const Layout layout =
       chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);
-  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen), input_layout, layout, are_constant);
+  call.spec = std::make_shared<ConvolutionSpec>(context.kernel(), convolution, std::move(chosen), input_layout, layout,
+                                                are_constant);
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 

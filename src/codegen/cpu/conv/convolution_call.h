@@ -11,7 +11,6 @@ namespace onnxc {
 
 // A class template over <ConvShape, input type, output type, epilogue> and further arguments of the kernel.
 struct ConvolutionTemplate {
-  std::string title;           // in reports: "conv_direct"
   std::string header;          // as it is included
   std::string type;            // "DirectConvolution"
   std::string arguments = {};  // further template arguments, each after a comma

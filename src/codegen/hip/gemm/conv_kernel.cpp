@@ -101,17 +101,16 @@ void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
     plan.input_order = InputOrder::elements;
   }
   const Layout blocked = Layout::channel_blocked(rank, kernels::block_channels);
-  const GemmOperation operation{
-      .title = convolution_title(convolution.spec.transposed ? "conv_transpose" : "conv", convolution),
-      .plan = plan,
-      .batch = convolution.spec.batch,
-      .input = three(convolution.axes, &WindowAxis::input),
-      .output = three(convolution.axes, &WindowAxis::output),
-      .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
-      .input_axes = axes_of(rank),
-      .output_axes = axes_of(rank),
-      .weight_axes = {},
-      .depth = {}};
+  const GemmOperation operation{.title = convolution_title(context.kernel(), convolution),
+                                .plan = plan,
+                                .batch = convolution.spec.batch,
+                                .input = three(convolution.axes, &WindowAxis::input),
+                                .output = three(convolution.axes, &WindowAxis::output),
+                                .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
+                                .input_axes = axes_of(rank),
+                                .output_axes = axes_of(rank),
+                                .weight_axes = {},
+                                .depth = {}};
   const BufferId x = is_planar ? own : context.buffer_as(input, blocked, node.origin);
   auto weights = [&](const GemmPlan& chosen) {
     if (!node.inputs[1]->constant) return pack_computed(chosen, node, context);
@@ -138,7 +137,7 @@ bool is_for_implicit_gemm(const KernelConvolution& convolution) {
 // Convolutions and transposed convolutions on MFMA.
 void offer_implicit_gemm(const HipProblem& problem, Offers& offers) {
   if (!problem.convolution || !is_for_implicit_gemm(*problem.convolution)) return;
-  offers.push_back({.kernel = "implicit_gemm",
+  offers.push_back({.kernel = problem.convolution->spec.transposed ? "conv_transpose" : "conv",
                     .gives = LayoutDemand::blocks,
                     .lower = [problem](LoweringContext& context) { lower_implicit_gemm(problem, context); }});
 }

@@ -91,10 +91,13 @@ class GemmSpec : public HipKernelSpec {
 
   const GemmOperation& operation() const { return operation_; }
   const GemmPlan& plan() const { return choice_.plan; }
+  double planned_microseconds() const { return choice_.estimate.microseconds; }
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
 
   KernelFigures figures() const override {
-    return {choice_.lds_bytes, plan().waves(), choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)};
+    if (!choice_.are_sizes_known) return {choice_.lds_bytes, plan().waves()};
+    return {choice_.lds_bytes, plan().waves(),
+            Expected{choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)}};
   }
 
  private:
@@ -229,6 +232,10 @@ std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t
 const GemmOperation* find_gemm(const KernelCall& call) {
   const auto* spec = dynamic_cast<const GemmSpec*>(call.spec.get());
   return spec == nullptr ? nullptr : &spec->operation();
+}
+
+double planned_microseconds(const KernelCall& call) {
+  return dynamic_cast<const GemmSpec&>(*call.spec).planned_microseconds();
 }
 
 const GemmPlan& chosen_plan(const KernelCall& call) { return dynamic_cast<const GemmSpec&>(*call.spec).plan(); }

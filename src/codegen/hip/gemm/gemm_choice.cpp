@@ -104,7 +104,7 @@ GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given) {
     auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
     if (best && cost(best->estimate) <= cost(estimate)) return;
     const int64_t workspace = given.are_known ? plan.workspace_count(plan.tiles(sizes)) : plan.most_workspace_count();
-    best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, workspace, estimate};
+    best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, workspace, estimate, given.are_known};
   };
   for (const GemmTile& tile : kernels::gemm_tiles) {
     if (!fits_limits(tile) || is_too_wide(tile, plan.shape.group_output_channels())) continue;

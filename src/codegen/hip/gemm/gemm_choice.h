@@ -1,6 +1,6 @@
 // Which variant of the implicit-GEMM kernel computes a product, and its expected cost: one pure function.
 //
-// The model counts cycles of a compute unit (gfx942.md, D): of its matrix units, of LDS, and of its reads through the
+// The model counts cycles of a compute unit : of its matrix units, of LDS, and of its reads through the
 // second-level cache. Each step of a tile takes the largest of the three; a tile also has a prologue and an end. A
 // block that is alone on its compute unit waits for memory in each step as well. The slowest compute unit has the tiles
 // that do not divide evenly. Memory is read and written once, at its full rate and at the same time; a split reduction
@@ -38,6 +38,7 @@ struct GemmChoice {
   int64_t threads;          // of a block
   int64_t workspace_count;  // floats
   GpuEstimate estimate;
+  bool are_sizes_known;  // else the estimate is that of the hints
 };
 struct GemmSizes {
   kernels::ConvSizes sizes;

@@ -132,16 +132,17 @@ void lower_matrix_product(const Node& node, const MatrixProduct& product, kernel
                 .weight_order = is_constant ? WeightOrder::packed : WeightOrder::strided,
                 .matrix_product = true,
                 .has_run_time_depth = has_run_time_depth};
-  GemmOperation operation{.title = fmt::format("matmul {}->{}", product.depth.to_string(), product.columns),
-                          .plan = plan,
-                          .batch = product.batch,
-                          .input = product.positions,
-                          .output = product.positions,
-                          .begin_pads = {0, 0, 0},
-                          .input_axes = product.left,
-                          .output_axes = product.output,
-                          .weight_axes = {},
-                          .depth = product.depth};
+  GemmOperation operation{
+      .title = fmt::format("{} {}->{}", context.kernel(), product.depth.to_string(), product.columns),
+      .plan = plan,
+      .batch = product.batch,
+      .input = product.positions,
+      .output = product.positions,
+      .begin_pads = {0, 0, 0},
+      .input_axes = product.left,
+      .output_axes = product.output,
+      .weight_axes = {},
+      .depth = product.depth};
   if (!is_constant) operation.weight_axes = product.right;
   auto row_major = [&](const Value& value) {
     return context.buffer_as(value, Layout::row_major(value.shape->size()), node.origin);
@@ -159,7 +160,7 @@ void lower_matrix_product(const Node& node, const MatrixProduct& product, kernel
 void offer_matrix_product(const HipProblem& problem, Offers& offers) {
   const std::optional<MatrixProduct> product = as_matrix_product(*problem.node);
   if (!product || !may_count_positions(product->positions)) return;
-  offers.push_back({.kernel = "matrix_product",
+  offers.push_back({.kernel = "matmul",
                     .gives = LayoutDemand::rows,
                     .lower = [problem, product = *product](LoweringContext& context) {
                       lower_matrix_product(*problem.node, product, problem.products, context);

@@ -22,13 +22,15 @@ std::string plan_text(const ChannelwisePlan& plan) {
 
 class ChannelwiseSpec : public HipKernelSpec {
  public:
-  ChannelwiseSpec(KernelConvolution convolution, const ChannelwisePlan& plan, Layout input_layout, Layout output_layout)
-      : convolution_(std::move(convolution)),
+  ChannelwiseSpec(std::string name, KernelConvolution convolution, const ChannelwisePlan& plan, Layout input_layout,
+                  Layout output_layout)
+      : name_(std::move(name)),
+        convolution_(std::move(convolution)),
         plan_(plan),
         input_layout_(std::move(input_layout)),
         output_layout_(std::move(output_layout)) {}
 
-  std::string describe() const override { return convolution_title("conv channelwise", convolution_); }
+  std::string describe() const override { return convolution_title(name_, convolution_); }
   std::string device_header() const override { return "kernels/hip/memory_bound/channelwise.h"; }
   std::string host_header() const override { return "kernels/hip/memory_bound/channelwise_geometry.h"; }
 
@@ -65,8 +67,8 @@ class ChannelwiseSpec : public HipKernelSpec {
 
   KernelFigures figures() const override {
     const std::optional<GpuEstimate> estimate = estimate_traffic();
-    return {plan_.lds_bytes(), planned_waves, estimate ? estimate->microseconds : 0,
-            estimate ? onnxc::describe(estimate->bound) : "memory"};
+    if (!estimate) return {plan_.lds_bytes(), planned_waves};
+    return {plan_.lds_bytes(), planned_waves, Expected{estimate->microseconds, onnxc::describe(estimate->bound)}};
   }
 
  private:
@@ -95,6 +97,7 @@ class ChannelwiseSpec : public HipKernelSpec {
     return braced({stride(0, 1), stride(1, lanes), spatial(3), spatial(2), spatial(1)});
   }
 
+  std::string name_;
   KernelConvolution convolution_;
   ChannelwisePlan plan_;
   Layout input_layout_, output_layout_;
@@ -137,7 +140,7 @@ void lower_channelwise(const HipProblem& problem, LoweringContext& context) {
       add_packed(context.program(), node.inputs[1]->name, as_tensor(pack(plan, as_float(*node.inputs[1]->constant))))};
   call.epilogue = bias_epilogue(node, context);
   const Layout input_layout = context.program().buffer(call.inputs[0]).layout;
-  call.spec = std::make_shared<ChannelwiseSpec>(convolution, plan, input_layout, output_layout);
+  call.spec = std::make_shared<ChannelwiseSpec>(context.kernel(), convolution, plan, input_layout, output_layout);
   context.emit_kernel(std::move(call), output, output_layout, node.origin);
 }
 
@@ -146,7 +149,7 @@ void lower_channelwise(const HipProblem& problem, LoweringContext& context) {
 // Convolutions with few channels a group, depthwise among them.
 void offer_channelwise(const HipProblem& problem, Offers& offers) {
   if (!problem.convolution || !supports(*problem.convolution)) return;
-  offers.push_back({.kernel = "channelwise",
+  offers.push_back({.kernel = "conv channelwise",
                     .gives = LayoutDemand::blocks,
                     .lower = [problem](LoweringContext& context) { lower_channelwise(problem, context); }});
 }

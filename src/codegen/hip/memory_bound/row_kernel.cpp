@@ -43,6 +43,11 @@ const char* name(RowKind kind) {
   internal_error("a kind of rows");
 }
 
+RowKind kind_of(const SoftmaxSpec& spec) { return spec.takes_logarithm() ? RowKind::log_softmax : RowKind::softmax; }
+RowKind kind_of(const LayerNormalizationSpec& spec) {
+  return spec.subtracts_mean ? RowKind::moments : RowKind::mean_square;
+}
+
 // A tensor as rows.
 struct Rows {
   RowKind kind;
@@ -172,9 +177,9 @@ class RowSpecBase : public HipKernelSpec {
   // `passes`: how often the tensor is read or stored.
   KernelFigures traffic(int64_t passes, int64_t lds_bytes, double cache_cycles = 0) const {
     const std::optional<int64_t> elements = product(rows_.extents).constant();
-    if (!elements) return {lds_bytes, planned_waves, 0, "memory"};
+    if (!elements) return {lds_bytes, planned_waves};
     const GpuEstimate estimate = estimate_memory(*elements * element_size_ * passes, cache_cycles);
-    return {lds_bytes, planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
+    return {lds_bytes, planned_waves, Expected{estimate.microseconds, onnxc::describe(estimate.bound)}};
   }
 
   Rows rows_;
@@ -294,10 +299,10 @@ class RowChunkSpec : public RowSpecBase {
     return KnownParts{sizes, parts, plan_.moment_folds(sizes, std::max(parts, int64_t{1}), common_rows_).parts > 0};
   }
   KernelFigures fold_figures(const std::optional<KnownParts>& known) const {
-    if (!known) return traffic(0, plan_.lds_bytes());
+    if (!known) return {plan_.lds_bytes(), planned_waves};
     const int64_t bytes = plan_.outer(known->sizes) * known->parts * kernels::partial_values * plan_.lanes * 4;
     const GpuEstimate estimate = estimate_memory(bytes);
-    return {plan_.lds_bytes(), planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
+    return {plan_.lds_bytes(), planned_waves, Expected{estimate.microseconds, onnxc::describe(estimate.bound)}};
   }
   // Every block reads the statistics of all parts of its rows.
   KernelFigures last_figures(const std::optional<KnownParts>& known) const {
@@ -342,8 +347,7 @@ Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) 
 
 void lower_softmax(const Node& node, const SoftmaxSpec& spec, LoweringContext& context) {
   const Shape& shape = *node.inputs[0]->shape;
-  Rows rows = row_major_rows(spec.takes_logarithm() ? RowKind::log_softmax : RowKind::softmax, shape, spec.first_axis,
-                             spec.end_axis);
+  Rows rows = row_major_rows(kind_of(spec), shape, spec.first_axis, spec.end_axis);
   emit_rows(node, std::move(rows), Layout::row_major(shape.size()), plain_epilogue(*node.outputs[0]), context);
 }
 
@@ -369,8 +373,7 @@ Epilogue scaled_epilogue(const Node& node, LoweringContext& context,
 
 void lower_last_axes(const Node& node, const LayerNormalizationSpec& spec, LoweringContext& context) {
   const Shape& shape = *node.inputs[0]->shape;
-  Rows rows = row_major_rows(spec.subtracts_mean ? RowKind::moments : RowKind::mean_square, shape, spec.first_axis,
-                             shape.size());
+  Rows rows = row_major_rows(kind_of(spec), shape, spec.first_axis, shape.size());
   rows.epsilon = spec.epsilon;
   auto broadcast = [](const Operand& operand, const std::vector<Expr>& i) { return operand.broadcast_indices(i); };
   emit_rows(node, std::move(rows), Layout::row_major(shape.size()), scaled_epilogue(node, context, broadcast), context);
@@ -519,9 +522,9 @@ void offer_softmax(const HipProblem& problem, Offers& offers) {
   if (!is_softmax(node) || !has_kernel_types(node) || !has_axes_for_rows(node)) return;
   const SoftmaxSpec spec = resolve_softmax(NodeReader(node));
   if (has_few_long_rows(*node.inputs[0]->shape, spec)) return;
-  offers.push_back({.kernel = "softmax", .gives = LayoutDemand::rows, .lower = [&node, spec](LoweringContext& context) {
-                      lower_softmax(node, spec, context);
-                    }});
+  offers.push_back({.kernel = name(kind_of(spec)),
+                    .gives = LayoutDemand::rows,
+                    .lower = [&node, spec](LoweringContext& context) { lower_softmax(node, spec, context); }});
 }
 
 // LayerNormalization and RMSNormalization, unless their statistics are outputs as well.
@@ -532,7 +535,7 @@ void offer_layer_normalization(const HipProblem& problem, Offers& offers) {
   if (reader.has_output(1) || reader.has_output(2)) return;
   const LayerNormalizationSpec spec = resolve_layer_normalization(reader);
   if (!std::isfinite(spec.epsilon)) return;
-  offers.push_back({.kernel = "layer_normalization",
+  offers.push_back({.kernel = name(kind_of(spec)),
                     .gives = LayoutDemand::rows,
                     .lower = [&node, spec](LoweringContext& context) { lower_last_axes(node, spec, context); }});
 }
@@ -544,7 +547,7 @@ void offer_instance_normalization(const HipProblem& problem, Offers& offers) {
   const InstanceNormalizationSpec spec = resolve_instance_normalization(NodeReader(node));
   if (spec.has_parameters_by_group || !std::isfinite(spec.epsilon)) return;
   if (spec.channels_per_group().constant().value_or(0) <= 0) return;
-  offers.push_back({.kernel = "instance_normalization",
+  offers.push_back({.kernel = name(RowKind::moments),
                     .gives = LayoutDemand::none,
                     .lower = [&node, spec](LoweringContext& context) { lower_instances(node, spec, context); }});
 }

@@ -15,9 +15,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
-from tests.models.tensor_files import Array
 
 KERNELS = Path("kernels/hip")
 COMPILE = [

@@ -1,11 +1,11 @@
 """Kernels of others with times that they published of an MI300X or MI325X, beside what gfx942sim's model makes of them.
 
-    python -m tools.public_kernels --babelstream CHECKOUT --hipkittens CHECKOUT --include DIR
+    python -m lab.public_kernels --babelstream CHECKOUT --hipkittens CHECKOUT --include DIR
 
 CHECKOUT is a clone of github.com/UoB-HPC/BabelStream, and of github.com/HazyResearch/HipKittens with the folder
 `include` of its branch cdna3. DIR has the headers of HIP 6 or later: /opt/rocm/include, or the folders `include` of
-github.com/ROCm/HIP and `hipamd/include` of github.com/ROCm/clr together with a hip_version.h. Prints the table of
-docs/gfx942sim.md; each result is checked.
+github.com/ROCm/HIP and `hipamd/include` of github.com/ROCm/clr together with a hip_version.h. Prints a table;
+each result is checked.
 """
 
 import argparse

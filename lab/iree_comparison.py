@@ -1,7 +1,9 @@
 """Convolutions of R3D-18 and of a U-Net on the simulated MI300X: onnxc's kernels beside those of IREE's compiler.
 
     scripts/setup.sh iree
-    python -m tools.iree_comparison --output docs/gfx942-iree.md
+    python -m lab.iree_comparison --output build/beside-iree.md
+
+What was written by hand at the end of the output file stays.
 
 Both compilers get the same layer: one convolution with padding and bias, float32, weights known. Both run on gfx942sim;
 results are compared with each other. Counts are of all kernels that a run of the layer launches, so that reordering of
@@ -29,13 +31,13 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from models import tensor_files
 from tests.gfx942sim.hip_host import LIBRARY, Hip, HipError
-from tests.models import tensor_files
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 IREE_COMPILER = Path(os.environ.get("ONNXC_IREE_VENV", "venv-iree")) / "bin/iree-compile"  # scripts/environment.sh
 COMPUTE_UNITS = 304
-LAUNCH_MICROSECONDS = 3.0  # gfx942.md: what a launch takes on the device after the one before it
+LAUNCH_MICROSECONDS = 3.0  # what a launch takes on the device behind the one before it
 Array = NDArray[np.float32]
 
 
@@ -496,7 +498,7 @@ PREFACE = """# onnxc and IREE on the simulated MI300X
 
 Convolutions of R3D-18 (a clip of 16 x 112 x 112) and of the U-Net of tests/models (64 x 64 x 64), batch 1, float32,
 with padding and bias: the kernels that onnxc and IREE's compiler ({version}) emit for gfx942, run by gfx942sim.
-The results of both are equal to the bit. Made by `python -m tools.iree_comparison`.
+The results of both are equal to the bit. Made by `python -m lab.iree_comparison`.
 
 IREE is not tuned, but gets the options with which AMD compiles convolutions by it:
 `{options}`.

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from tests.models.networks import c3d, monai_networks, narrow, resnet3d, small, unet3d, x3d
+from models.networks import c3d, monai_networks, narrow, resnet3d, small, unet3d, x3d
 
 Shape = tuple[int, ...]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.iree_comparison import LAYERS, Binding, Dispatch, Fill, Layer, mlir_of, parts_for, read_commands
+from lab.iree_comparison import LAYERS, Binding, Dispatch, Fill, Layer, mlir_of, parts_for, read_commands
 
 COMMANDS = """
     %c1792 = arith.constant 1792 : index

@@ -1,9 +1,9 @@
-"""The tables of launches: of a small network, and how they get into their document."""
+"""The tables of launches: of a small network, and of steps as a profile has them."""
 
 import pytest
 
-from tests.models.zoo import ROWS
-from tools.network_launches import HEADING, Line, lines_of, section, table, with_section
+from lab.network_launches import Line, lines_of, page, table
+from models.zoo import ROWS
 
 
 def launch(kernel: str, microseconds: float, bound: str) -> dict[str, object]:
@@ -33,17 +33,10 @@ def test_bound_is_that_of_the_longest_launches() -> None:
     assert line.bound == "lds"
 
 
-def test_replaces_its_section_alone() -> None:
-    text = f"{HEADING}\nnew\n"
-    assert with_section("# Title\n\n## A\n\na\n", text) == f"# Title\n\n## A\n\na\n\n{text}"
-    assert with_section(f"## A\n\na\n\n{HEADING}\nold\n\n## B\n", text) == f"## A\n\na\n\n{text}\n## B\n"
-    assert with_section(f"## A\n\na\n\n{HEADING}\nold\n", text) == f"## A\n\na\n\n{text}"
-
-
 @pytest.mark.usefixtures("commands")
 def test_a_network_has_the_same_tables_twice() -> None:
     network = {"half": ROWS["window_attention"]}
-    first = section(network)
-    assert first == section(network)
-    assert "### half, [2, 4, 6, 8, 24], float16" in first
+    first = page(network)
+    assert first == page(network)
+    assert "## half, [2, 4, 6, 8, 24], float16" in first
     assert "| attention" in first

@@ -5,9 +5,9 @@ from pathlib import Path
 from onnxruntime.quantization import QuantFormat
 
 import onnxc.quantize
-from tests.models import tensor_files
-from tests.models.export import export
-from tests.models.zoo import ModelRow
+from models import tensor_files
+from models.export import export
+from models.zoo import ModelRow
 
 # Types of activations and of weights; whether the former have a sign.
 TYPES = {"u8s8": False, "s8s8": True}

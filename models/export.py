@@ -1,6 +1,6 @@
 """Exports test models through PyTorch into build/models/NAME, with inputs and PyTorch's outputs beside.
 
-    python -m tests.models.export NAME... | --all | --fast | --list
+    python -m models.export NAME... | --all | --fast | --list
 
 A folder holds model.onnx and manifest.json, which names the files of each run's inputs and outputs. It is made anew
 only when its stamp, a hash of the defining sources and of PyTorch's version, no longer matches.
@@ -26,10 +26,10 @@ import onnx
 import torch
 from torch import nn
 
-from tests.models import tensor_files, weights
-from tests.models.zoo import ROWS, InputSpec, Integers, ModelRow
+from models import tensor_files, weights
+from models.zoo import ROWS, InputSpec, Integers, ModelRow
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = Path(os.environ.get("ONNXC_MODELS", REPOSITORY / "build" / "models"))
 SEED = 20250304
 PROTOBUF_LIMIT = 2**31 - 1

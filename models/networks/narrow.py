@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-from tests.models.networks.resnet3d import VideoResNet18, convolution_3d
-from tests.models.networks.unet3d import UNet3D
-from tests.models.networks.x3d import EXPANSION, Block
+from models.networks.resnet3d import VideoResNet18, convolution_3d
+from models.networks.unet3d import UNet3D
+from models.networks.x3d import EXPANSION, Block
 
 
 def unet3d_narrow() -> nn.Module:

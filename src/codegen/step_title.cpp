@@ -1,6 +1,9 @@
-#include "codegen/cpu/call/kernel_spec.h"
+#include "codegen/step_title.h"
 
 #include <fmt/format.h>
+
+#include "codegen/cpu/call/kernel_spec.h"
+#include "codegen/host/step_flow.h"
 
 namespace onnxc {
 namespace {
@@ -11,9 +14,7 @@ std::string usual_arithmetic(DType input, const CpuKernelSpec& spec) {
   return spec.accumulator() == DType::int32 ? "int8" : spec.arithmetic();
 }
 
-}  // namespace
-
-std::string kernel_title(const Program& program, const KernelCall& call) {
+std::string title(const Program& program, const KernelCall& call) {
   const std::string description = call.spec->describe();
   const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
   if (spec == nullptr) return description;
@@ -26,6 +27,19 @@ std::string kernel_title(const Program& program, const KernelCall& call) {
   const DType input = program.buffer(call.inputs[0]).dtype;
   if (spec->arithmetic() == usual_arithmetic(input, *spec)) return description;
   return fmt::format("{}, {} in {}", description, info(input).name, spec->arithmetic());
+}
+
+std::string title(const Program& /*program*/, const LoopNest& nest) { return "loops " + nest.name; }
+
+template <class Flow>
+std::string title(const Program& /*program*/, const Flow& flow) {
+  return describe_flow(flow);
+}
+
+}  // namespace
+
+std::string step_title(const Program& program, const Step& step) {
+  return std::visit([&](const auto& work) { return title(program, work); }, step.work);
 }
 
 }  // namespace onnxc

@@ -1,13 +1,13 @@
 """How fast gfx942sim runs onnxc's float32 convolution (64 -> 64 channels, 3x3x3): GFLOP of matrix instructions that a
 core of this machine simulates in a second. At least 1 is wanted.
 
-    python -m tools.simulator_speed
+    python -m lab.simulator_speed
 """
 
 import tempfile
 from pathlib import Path
 
-from tools.iree_comparison import Layer, make_data, run_onnxc
+from lab.iree_comparison import Layer, make_data, run_onnxc
 
 LAYER = Layer("64->64", 64, 64, (4, 28, 28))
 

@@ -1,9 +1,9 @@
 """Whole networks on the simulated MI300X, launch by launch: modelled times, in float32 and float16.
 
-    python -m tools.network_launches                # writes the section of docs/gfx942-networks.md
-    python -m tools.network_launches --networks r3d_18_small,unet3d_small     # prints what it would say of these
+    python -m lab.network_launches > build/gpu-launches.md                  # the networks below
+    python -m lab.network_launches --networks r3d_18_small,unet3d_small     # rows of the zoo
 
-A network is a row of tests/models/zoo.py. Launches that run one kernel at the same sizes are a line; lines of less than
+A network is a row of models/zoo.py. Launches that run one kernel at the same sizes are a line; lines of less than
 a hundredth of the network's time are one together. The same tree gives the same bytes.
 """
 
@@ -16,13 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lab.iree_comparison import LAUNCH_MICROSECONDS
+from models.export import export
+from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
-from tests.models.export import export
-from tests.models.zoo import ROWS, ModelRow
-from tools.iree_comparison import LAUNCH_MICROSECONDS, REPOSITORY
 
-DOCUMENT = REPOSITORY / "docs/gfx942-networks.md"
-HEADING = "## Networks, launch by launch\n"
 LEAST_SHARE = 0.01
 PRECISIONS = ("float32", "float16")
 
@@ -112,39 +110,27 @@ def table(lines: dict[str, Line]) -> str:
     return f"{text}| {name} | {total.launches} | {total.microseconds:.1f} | | |\n"
 
 
-def section(networks: dict[str, ModelRow]) -> str:
-    text = f"""{HEADING}
-`python -m tools.network_launches` writes this section from runs on the simulator. Times are the model's
-([gfx942sim.md](gfx942sim.md)); the bound of a line is that of the launches which take most of it. The second launch of
-a product in parts sums them up, that of rows in chunks normalises; where a convolution is "normalized" the last of its
-launches normalises as well. A launch itself, {LAUNCH_MICROSECONDS:g} us behind the one before, is in the last line of
-each table alone.
+def page(networks: dict[str, ModelRow]) -> str:
+    text = f"""# Networks on the simulated MI300X, launch by launch
+
+Times are the model's (docs/gfx942sim.md); the bound of a line is that of the launches which take most of it. The second
+launch of a product in parts sums them up, that of rows in chunks normalises; if a convolution is "normalized", the last
+of its launches normalises as well. Only the last line of each table has the {LAUNCH_MICROSECONDS:g} us of each launch.
 """
     for name, row in networks.items():
         sizes = ", ".join(str(list(shape)) for shape in row.inputs if isinstance(shape, tuple))
         for precision in PRECISIONS:
             print(f"{name}, {precision}", file=sys.stderr, flush=True)
-            text += f"\n### {name}, {sizes}, {precision}\n\n{table(lines_of(profile(row, precision)))}"
+            text += f"\n## {name}, {sizes}, {precision}\n\n{table(lines_of(profile(row, precision)))}"
     return text
-
-
-def with_section(document: str, text: str) -> str:
-    """The document with the section in the place of its old one, or at its end."""
-    start = document.find(HEADING)
-    if start < 0:
-        return f"{document}\n{text}"
-    end = document.find("\n## ", start + 1)
-    return document[:start] + text + ("" if end < 0 else document[end:])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", default="", help="rows of the zoo, by commas: their tables are printed")
+    parser.add_argument("--networks", default="", help="rows of the zoo, by commas, instead of the five networks")
     given = parser.parse_args()
-    if given.networks:
-        print(section({name: ROWS[name] for name in given.networks.split(",")}), end="")
-    else:
-        DOCUMENT.write_text(with_section(DOCUMENT.read_text(), section(NETWORKS)))
+    names = given.networks.split(",") if given.networks else []
+    print(page({name: ROWS[name] for name in names} or NETWORKS), end="")
 
 
 if __name__ == "__main__":

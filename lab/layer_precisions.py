@@ -1,10 +1,10 @@
-"""The convolutions of tools/iree_comparison.py in each precision on the simulated MI300X.
+"""The convolutions of lab/iree_comparison.py in each precision on the simulated MI300X.
 
-    python -m tools.layer_precisions [--layers TEXT]
+    python -m lab.layer_precisions [--layers TEXT]
 
-Prints docs/gfx942-kernels.md's table: modelled times of the convolution without the loops that reorder layouts, its
-share of the peak rate, and what bounds it. Each model is a single layer of 16-bit types: --precision makes the same
-kernels of a float32 network's inner layers. Each result is held against float32's.
+Prints a table: modelled times of the convolution without the loops that reorder layouts, its
+share of the peak rate, and what bounds it. A layer alone is a model of 16-bit types: --precision makes the same kernels
+of a float32 network's inner layers. Each result is held against float32's.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tools.iree_comparison import LAYERS, Array, Data, Layer, make_data, run_onnxc, without_reorderings
+from lab.iree_comparison import LAYERS, Array, Data, Layer, make_data, run_onnxc, without_reorderings
 
 
 @dataclass(frozen=True)

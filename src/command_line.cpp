@@ -52,7 +52,7 @@ const CLI::Validator not_negative(
     },
     "");
 
-// Of CLI11's own, which names all of its units where a text is no size.
+// Instead of CLI11's own, which names all of its units if a text is not a size.
 const CLI::Validator size_in_bytes(
     [](std::string& text) -> std::string {
       const std::string given = text;

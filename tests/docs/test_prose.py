@@ -13,21 +13,21 @@ from tests.onnxc_commands import REPOSITORY
 
 # The sentences with a mark in each room, pages together. Rooms that are not named have none.
 MARKED: dict[str, int] = {
-    "pages": 220,
-    "python/onnxc": 11,
-    "src": 9,
-    "src/codegen": 14,
-    "src/kernels": 9,
+    "pages": 74,
+    "python/onnxc": 12,
+    "src": 3,
+    "src/codegen": 13,
+    "src/kernels": 5,
     "src/ops": 6,
-    "src/passes": 8,
-    "src/provider": 6,
-    "src/report": 8,
+    "src/passes": 1,
+    "src/provider": 2,
+    "src/report": 2,
     "tools/onnxc_run": 1,
 }  # fmt: skip
 # The sentences of more than MOST_WORDS words: the rule says 25, and that some lists and formulas need more.
 MOST_WORDS = 40
 LONG: dict[str, int] = {
-    "pages": 138,
+    "pages": 57,
     "python/onnxc": 2,
     "runtime/host": 1,
     "runtime/include": 1,
@@ -35,7 +35,7 @@ LONG: dict[str, int] = {
     "src/kernels": 8,
     "src/machine": 2,
     "src/ops": 2,
-    "src/passes": 1,
+    "src/passes": 2,
     "src/report": 1,
     "src/toolchain": 1,
     "tests/fuzz": 2,
@@ -54,7 +54,7 @@ def prose() -> Iterator[tuple[str, PurePosixPath, int, str]]:
     listing = ["git", "ls-files", "*.h", "*.cpp", "*.py", "*.md"]
     tracked = subprocess.run(listing, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     for file in map(PurePosixPath, tracked.split()):
-        if file.name != "CHANGELOG.md" and not file.match("tests/docs/*prose*"):
+        if file.name != "CHANGELOG.md" and not file.match("lab/notes/*") and not file.match("tests/docs/*prose*"):
             found = [(paragraph.lines[0].number, paragraph.text) for paragraph in file_paragraphs(REPOSITORY / file)]
             if file.suffix in (".h", ".cpp") and file.parts[0] != "tests":
                 found += texts(REPOSITORY / file)

@@ -3,6 +3,7 @@
 import itertools
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,34 @@ def test_a_missing_file_is_found() -> None:
         "`src/compile.cpp` `passes/graph/` `ir/dtype.{h,nope.h}` `conv_lost.h` `kernels/cpu/none/` `out/x.npy` `NAME.h`"
     )
     assert {path for path in named(text) if not exists(path)} == {"ir/dtype.nope.h", "conv_lost.h", "kernels/cpu/none/"}
+
+
+def missing_commands(text: str) -> set[str]:
+    """Targets of make, and modules of Python, that are not in the tree."""
+    targets = set(re.findall(r"^([\w-]+):", (REPOSITORY / "Makefile").read_text(), re.M))
+    used = set(re.findall(r"(?:`|^ {4}|&& )make ([a-z][\w-]*)", text, re.M))
+    modules = set(re.findall(r"python -m ((?:tools|lab|tests|onnxc)[\w.]*\w)", text))
+    paths = {module: module.replace(".", "/") for module in modules}
+    return (used - targets) | {name for name, path in paths.items() if not exists(f"{path}.py") and not exists(path)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_that_a_page_names_are_there(page: Path) -> None:
+    assert missing_commands(page.read_text()) == set()
+
+
+def test_a_missing_command_is_found() -> None:
+    text = "`make build` and `make biuld`, `python -m onnxc.cache`, `python -m tools.nothing --all`\n\n    make tset\n"
+    assert missing_commands(text) == {"biuld", "tset", "tools.nothing"}
+
+
+def test_each_trial_of_the_reliability_page_is_listed_once() -> None:
+    """Its table is merged line by line, so that a row which two branches change would be there twice."""
+    page = (REPOSITORY / "docs" / "reliability.md").read_text()
+    table = page.partition("| what is tried")[2].partition("\n\n")[0]
+    trials = re.findall(r"^\| (.+?) \| `", table, re.M)
+    assert len(trials) > 30
+    assert [trial for trial, count in Counter(trials).items() if count > 1] == []
 
 
 def anchors(page: Path) -> set[str]:

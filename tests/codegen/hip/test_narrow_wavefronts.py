@@ -21,7 +21,6 @@ from models.zoo import ROWS
 from tests import compare, onnxc_commands
 from tests.codegen.hip.gpu_model import model as model_of
 from tests.kernels.hip.mutations.broken_kernels import COMPILE
-from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
 from tests.test_install import device_libraries
 

@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
-from tests.models.tensor_files import Array
 from tests.test_install import device_libraries
 
 KERNELS = Path("kernels/hip")

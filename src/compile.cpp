@@ -323,8 +323,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
                        std::ranges::count_if(program.steps, begins_level),
                    "as many levels on the GPU as on the CPU");
     passes.time("emit for hip", [&] {
-      device =
-          emit_hip(*device_program, {options.gpus, model.facts.sha256, described, device_build_lines(options.gpus)});
+      device = emit_hip(*device_program, {std::get<machine::GpuMachine>(targets.back().machine), options.gpus,
+                                          model.facts.sha256, described, device_build_lines(options.gpus)});
     });
     report.add_gpu(fmt::format("{}", fmt::join(options.gpus, ",")), *device_program);
   }

@@ -10,6 +10,7 @@ Needs the package onnx, which the rest of onnxc does not.
 """
 
 import itertools
+import re
 import tempfile
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ try:
 except ModuleNotFoundError as error:
     raise packages.missing(error, "onnxc.backend", __name__ == "__main__") from None
 
+from onnxc.arguments import refused
 from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError
 from onnxc.session import Array, InferenceSession
@@ -95,8 +97,14 @@ class OnnxcBackend(Backend):
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
         """Compiles a model; one that takes or gives sequences or optionals when it is run.
 
-        kwargs: further arguments of onnxc.compile. Raises CompileError with what is wrong.
+        kwargs: further arguments of onnxc.compile. Raises CompileError with what is wrong, ArgumentError for an
+        argument that cannot be done.
         """
+
+        if not isinstance(model, onnx.ModelProto):
+            raise refused("model", model, "an onnx.ModelProto")
+        if not isinstance(device, str) or not cls.supports_device(device):
+            raise refused("device", device, "'CPU', 'HIP' or 'HIP:1'")
 
         def compile_model(model: onnx.ModelProto) -> InferenceSession:
             with tempfile.TemporaryDirectory(prefix="onnxc-backend-") as folder:
@@ -150,7 +158,7 @@ class OnnxcBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether models can be compiled for it: "CPU", "HIP", "HIP:1"."""
-        return device.partition(":")[0] in ("CPU", "HIP")
+        return re.fullmatch("CPU|HIP(:[0-9]{1,6})?", device) is not None
 
 
 def _named(inputs: Any, names: Sequence[str]) -> Mapping[str, Any]:

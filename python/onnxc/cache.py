@@ -35,6 +35,30 @@ def folder() -> Path | None:
     return Path(home) / "onnxc" / "models"
 
 
+def most_bytes() -> int:
+    """How much is kept. Raises ArgumentError for a value that is not a number of bytes."""
+    text = os.environ.get("ONNXC_MODEL_CACHE_BYTES", "")
+    if text and not re.fullmatch("[0-9]+", text):
+        raise ArgumentError(f"ONNXC_MODEL_CACHE_BYTES is {text!r}; give it a number of bytes, such as {USUAL_BYTES}")
+    return int(text or USUAL_BYTES)
+
+
+def ready_folder() -> Path | None:
+    """The folder, made if it was not there; nothing if the usual one cannot be made. Raises ArgumentError for variables
+    of the environment that have no meaning."""
+    where = folder()
+    if where is None:
+        return None
+    most_bytes()
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if "ONNXC_MODEL_CACHE" in os.environ:
+            raise ArgumentError(f"ONNXC_MODEL_CACHE is {str(where)!r}: {error.strerror}") from error
+        return None
+    return where
+
+
 def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) -> str | None:
     """The name of a compiled model; nothing where it cannot be told what the model consists of.
 
@@ -88,7 +112,7 @@ def _most_bytes() -> int:
 
 def make_room(where: Path) -> None:
     """Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size."""
-    most = _most_bytes()
+    most = most_bytes()
     files = _files(where)
     total = sum(size for _, size, _ in files)
     for _, size, file in files[:-1]:

@@ -30,13 +30,11 @@ def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL
     except OSError as error:
         raise OnnxcError(f"cannot read {str(model)!r}: {error.strerror}") from error
     beside = model.parent if isinstance(model, Path) else Path()
-    kept = cache.folder()
+    kept = cache.ready_folder()
     name = cache.key(content, beside, Path(_find_command()), options) if kept else None
     if name is not None and (found := cache.find(name)) is not None:
         return library.load(found)
     # Beside the cache, so that the result is moved there whole. A loaded library stays whole after its file is removed.
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="onnxc-", dir=kept if name else None) as folder:
         file = model if isinstance(model, Path) else Path(folder) / "model.onnx"
         if isinstance(model, bytes):
@@ -91,7 +89,8 @@ def ep_path() -> str:
 
 
 def _find_command() -> str:
-    """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH."""
+    """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH. Raises
+    ArgumentError if $ONNXC_BIN has none, OnnxcError if there is none."""
     folder = os.environ.get("ONNXC_BIN")
     source_tree = Path(__file__).resolve().parents[2] / "build" / "bin"
     places = [Path(folder)] if folder else [source_tree, *_ENVIRONMENTS]
@@ -99,7 +98,7 @@ def _find_command() -> str:
         if (place / "onnxc").is_file():
             return str(place / "onnxc")
     if folder:
-        raise ArgumentError(f"the environment variable ONNXC_BIN is {folder!r}, and this folder has no command onnxc")
+        raise ArgumentError(f"ONNXC_BIN is {folder!r}, and this folder has no command onnxc")
     found = shutil.which("onnxc")
     if found is None:
         raise OnnxcError("the command onnxc is not found: put it on the PATH, or set ONNXC_BIN to its folder")

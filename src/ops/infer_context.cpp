@@ -53,7 +53,7 @@ std::vector<Expr> symbols_for_elements(Graph& graph, Value& value, int64_t count
         graph.add_run_time_symbol(value.shape->empty() ? value.name : fmt::format("{}_{}", value.name, element), bounds,
                                   fmt::format("element {} of '{}'", element, value.name)));
   value.elements = symbols;
-  value.elements_at_run_time = true;
+  value.elements_at_run_time = count > 0;  // of none all are known
   return symbols;
 }
 

@@ -168,7 +168,7 @@ class Build {
 
   // Clang 19 knows all but the newest.
   void check_compiles_for(const std::string& gpu, const Compiler& compiler) {
-    if (gpu == machine::target_gpu.name) return;
+    if (gpu == machine::default_gpu.name) return;
     std::vector<std::string> command = compiler.command;
     command.insert(command.end(), {"--target=amdgcn-amd-amdhsa", "-mcpu=" + gpu, "-nogpulib", "-x", "c", "-c",
                                    "/dev/null", "-o", path("nothing.o").string()});

@@ -40,10 +40,13 @@ class Shell:
     def run(self, command: Command) -> tuple[str, str]:
         """The output of the command, and why it failed ("" if it did not)."""
         words = ["bash", "-euo", "pipefail", "-c", command.text]
-        done = subprocess.run(
-            words, cwd=self.folder, env=dict(self.environment), capture_output=True, text=True,
-            timeout=self.seconds, check=False,
-        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                words, cwd=self.folder, env=dict(self.environment), capture_output=True, text=True,
+                timeout=self.seconds, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return "", f"it runs longer than {self.seconds:.0f} seconds"
         lacks = any(part in command.text and words in done.stderr for part, words in self.may_lack.items())
         if done.returncode == command.exit_code or lacks:
             return done.stdout, ""

@@ -113,4 +113,5 @@ def test_with_the_wheel(page: Page, files: Path, fresh: Path, tmp_path: Path) ->
         # They stand for what the page tells its reader to install.
         packages = [each for each in sys.path if each.endswith("site-packages")]
         environment["PYTHONPATH"] = ":".join([*packages, str(REPOSITORY)])
+    (tmp_path / "dist").symlink_to(REPOSITORY / "dist")
     check(page, tmp_path, files, str(fresh / "python"), environment)

@@ -469,6 +469,27 @@ def test_scales_by_constants_too_many_to_fold_early(tmp_path: Path) -> None:
     )
 
 
+# Each gives a list of no integers, and a number that a run computes.
+NO_NUMBERS = {
+    "Loop": """none = Constant<value_int = 0>() n = Size(x)
+        m, sizes = Loop(none, , n) <body = b(int64 i, bool go, int64 a) => (bool same, int64 next, int64 kept) {
+            same = Identity(go) next = Sub(a, i) kept = Mul(next, i) }>
+        number = Cast<to = 1>(m)""",
+    "TopK": """none = Constant<value_ints = [0]>() greatest, sizes = TopK(x, none)
+        number = ReduceSum<keepdims = 0>(greatest)""",
+    "Split": """parts = Constant<value_ints = [0, 3]>() i = Cast<to = 7>(x) sizes, all = Split(i, parts)
+        number = Cast<to = 1>(all)""",
+}
+
+
+@pytest.mark.parametrize("options", EVERYWHERE)
+@pytest.mark.parametrize("list_of_none", NO_NUMBERS)
+def test_a_shape_of_no_numbers_beside_another_result(tmp_path: Path, list_of_none: str, options: Sequence[str]) -> None:
+    """All of its numbers are known, since there are none; the node that gives it still runs."""
+    text = f"x: 3 | {NO_NUMBERS[list_of_none]} z = ConstantOfShape(sizes) y = Add(z, number)"
+    check_sizes(text, [(3,)], tmp_path, options)
+
+
 def test_a_condition_of_the_run_selects_a_size(tmp_path: Path) -> None:
     """A boolean that chooses a branch as well is known by a symbol, which is neither true nor false."""
     check_sizes(

@@ -151,7 +151,7 @@ def test_what_cannot_be_taken(difference: Path, hip: Hip, monkeypatch: pytest.Mo
         session.run_tensors({"a": RocmTensor(hip, A), "b": B})
     with (
         onnxc.InferenceSession(difference, device="hip") as session,
-        pytest.raises(onnxc.OnnxcError, match="'left' is no stream: give a hipStream_t"),
+        pytest.raises(onnxc.OnnxcError, match="stream is 'left', expected a hipStream_t"),
     ):
         session.run_tensors({"a": A, "b": B}, stream="left")
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KERNELS = REPOSITORY / "src" / "kernels" / "cpu"
-# And those whose products are of single vectors, which nothing keeps in registers.
+# And those whose products are of single vectors, which nothing keeps in registers, or of a pass's few.
 WITHOUT_PRODUCTS = {
     "Argsort",
     "ChannelMoments",
     "ChannelShift",
+    "Fourier",
     "LayoutCopy",
     "MeanOfChannels",
     "NonMaxSuppression",

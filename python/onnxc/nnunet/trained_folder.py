@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onnxc import command
-from onnxc.errors import OnnxcError
+from onnxc import arguments, command
+from onnxc.errors import ArgumentError, OnnxcError
 from onnxc.input_files import check_outputs
 from onnxc.packages import required
 from onnxc.version import VERSION
@@ -42,6 +42,16 @@ def read(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: s
             temporary.replace(record)
         folds.append(fold)
     return folds
+
+
+def fold_names(name: str, folds: Any) -> list[int | str] | None:
+    """What the argument of that name says of folds."""
+    if folds is None or isinstance(folds, str):
+        return None if folds is None else [folds]
+    names = arguments.sequence(name, folds, "numbers of folds, or 'all'")
+    if not names:
+        raise ArgumentError(f"{name} is an empty list; None takes all folds that are there")
+    return [each if isinstance(each, str) else arguments.whole(name, each, 0, "numbers of folds") for each in names]
 
 
 def checkpoints(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: str) -> list[Path]:

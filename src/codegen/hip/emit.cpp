@@ -27,6 +27,8 @@ class HipEmitter {
   EmittedDevice run() {
     {
       auto host_namespace = host_.scope("namespace hip");
+      host_.line(fmt::format("constexpr machine::GpuMachine planned_gpu = machine::{};", options_.machine.name));
+      host_.line("");
       for (size_t i = 0; i < program_.steps.size(); ++i) print_step(i, program_.steps[i]);
       print_sizes(host_, context_, {});
       host_.line("");
@@ -97,7 +99,7 @@ class HipEmitter {
     for (FlatNest& flat : nests) {
       std::vector<size_t> places;
       for (BufferId storage : number_storages(flat)) places.push_back(context_.names.storages.at(storage));
-      const DeviceSchedule schedule = schedule_for_device(std::move(flat));
+      const DeviceSchedule schedule = schedule_for_device(std::move(flat), options_.machine);
       const SharedKernel& kernel = share_kernel(schedule);
       report(kernel, title_, nest_figures());
       auto block = body.scope("");
@@ -140,8 +142,8 @@ class HipEmitter {
         if (!count) return std::nullopt;
         bytes += *count * element_size(buffer.dtype);
       }
-    const GpuEstimate estimate = estimate_memory(bytes);
-    return KernelFigures{0, 1, Expected{estimate.microseconds, describe(estimate.bound)}};
+    const GpuEstimate estimate = estimate_memory(bytes, options_.machine);
+    return KernelFigures{0, 1, estimate.microseconds, describe(estimate.bound)};
   }
 
   // Notes a launch of the kernel by the step that is printed.

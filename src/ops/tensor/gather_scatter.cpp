@@ -182,6 +182,17 @@ StoreKind reduction_of(const NodeReader& c) {
   c.fail("reduction must be one of none, add, mul, min, max, found '{}'", reduction);
 }
 
+// An update of y. Of truths "add" and "max" are or, "mul" and "min" are and: an update that decides the result is put
+// in its place, and any other leaves it.
+void store_update(const NodeReader& c, NestBuilder& nest, const Operand& y, const std::vector<Expr>& destination,
+                  const Scalar& update, const Scalar& inside) {
+  const StoreKind kind = reduction_of(c);
+  if (y.dtype != DType::boolean || kind == StoreKind::assign) return nest.store(y, destination, update, kind, inside);
+  const bool decides = kind == StoreKind::add || kind == StoreKind::maximum;
+  nest.store(y, destination, scalar::constant(DType::boolean, decides ? 1 : 0), StoreKind::assign,
+             both(inside, decides ? update : scalar::unary(ScalarOp::logical_not, update)));
+}
+
 // The output begins as the data.
 void define_start(DefineContext& c) {
   Operand data = c.in(0);
@@ -216,7 +227,7 @@ void define_scatter_elements(DefineContext& c) {
   destination[axis] = index_at(nest, indices, place, y.shape[axis]);
   Scalar inside;
   for (size_t i = 0; i < y.rank(); ++i) inside = both(inside, within(destination[i], y.shape[i]));
-  nest.store(y, destination, updates(place), reduction_of(c), inside);
+  store_update(c, nest, y, destination, updates(place), inside);
   c.emit(std::move(nest));
 }
 
@@ -252,7 +263,7 @@ void define_scatter_nd(DefineContext& c) {
     inside = both(inside, within(destination.back(), y.shape[k]));
   }
   append(destination, slice);
-  nest.store(y, destination, updates(source), reduction_of(c), inside);
+  store_update(c, nest, y, destination, updates(source), inside);
   c.emit(std::move(nest));
 }
 

@@ -5,7 +5,7 @@ operator and values for it, which onnxruntime evaluates at once at each run's si
 determined or grows too large is drawn again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -78,6 +78,7 @@ class ShapeDrawing(Drawing):
     def apply_all(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> list[Value]:
         """A node's results, which are drawn from if they hold numbers."""
         self.check_copies(op_type, inputs)
+        self.check_rank(op_type, inputs, attributes)
         names = self.raw(op_type, inputs, outputs, **attributes)
         made = evaluate(self.nodes[-1], self.known, self.opset)
         self.known |= {each.name: each for each in made}
@@ -91,6 +92,13 @@ class ShapeDrawing(Drawing):
             return
         if any((array == 0).any() for array in self.known[inputs[1]].arrays):
             raise Unfit("a computed size of 0")
+
+    def check_rank(self, op_type: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> None:
+        """Squeeze without axes leaves out those of one element: onnxc refuses a rank that only a run decides."""
+        if op_type != "Squeeze" or len(inputs) > 1 or "axes" in attributes:
+            return
+        if any(1 in array.shape for array in self.known[inputs[0]].arrays):
+            raise Unfit("a rank that sizes decide")
 
     def apply(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> Value:
         return self.apply_all(op_type, inputs, **attributes)[0]

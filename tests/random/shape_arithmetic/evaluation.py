@@ -45,8 +45,9 @@ EXACT_FOR_INTEGERS = {
 FUSES_PRODUCTS = {"Add", "Sub", "Sum", "Mean"}
 # In float16 results that are not stored may stay in float32, so that even one operation has an error.
 ROUNDINGS = {np.dtype(np.float16): 2, np.dtype(np.float32): 16, np.dtype(np.float64): 64}
-# onnxruntime computes these in float32, also of doubles; of the normalizations ONNX's stash_type says so.
-IN_FLOAT32 = {"GroupNormalization", "LayerNormalization", "RMSNormalization", "Shrink"}
+# onnxruntime computes these in float32, also of doubles, or by constants that it rounds to float32; of the
+# normalizations ONNX's stash_type says so.
+IN_FLOAT32 = {"Gelu", "GroupNormalization", "HardSwish", "LayerNormalization", "RMSNormalization", "Shrink"}
 # Beyond it nothing is said by a comparison.
 LARGEST_ERROR = {np.dtype(np.float16): 2e-2, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-3}
 # How many times its error an input is moved: what stays as it is so far from it is determined.
@@ -231,7 +232,7 @@ def own_error(node: onnx.NodeProto, inputs: Mapping[str, Value], given: Sequence
     if is_fused and not all(is_integral(each) for each in given):
         return np.full(result.shape, 2 * epsilon * max(largest, 1))
     if node.op_type == "Range":  # onnxruntime adds the step in each round, ONNX multiplies it
-        return epsilon * result.size * magnitude
+        return np.full(result.shape, epsilon * result.size * magnitude.max())
     if node.op_type in EXACT:
         return np.zeros(result.shape)
     if node.op_type in EXACT_FOR_INTEGERS and all(is_integral(each) for each in [*given, result]):

@@ -26,7 +26,7 @@ BOTH_SIDES = 2
 LIMITS = {
     r"how many values it has must be known when the model is compiled": "a tensor whose rank only a run knows",
     r"the kernel's size must be known when the model is compiled": "a kernel without a size",
-    r"must not have one element, or the result has another rank": "Squeeze of whatever has one element",
+    r"is known only when the model runs; it must have shape": "a list of scales whose length only a run knows",
     r"the last dim of the indices must be known when the model is compiled": "the same",
 }
 

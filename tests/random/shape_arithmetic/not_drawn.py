@@ -68,12 +68,25 @@ def does_not_fit_type(node: onnx.NodeProto, inputs: Inputs) -> bool:
 
 def names_axis_twice(node: onnx.NodeProto, inputs: Inputs) -> bool:
     """Or one that the tensor does not have."""
-    axes, rank = [int(axis) for axis in inputs[1].reshape(-1)] if len(inputs) > 1 else [], inputs[0].ndim
+    given, rank = attribute(node, "axes"), inputs[0].ndim
+    axes = list(given.ints) if given is not None else []
+    if len(inputs) > 1:
+        axes = [int(axis) for axis in inputs[1].reshape(-1)]
     return not all(-rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) < len(axes)
 
 
 def lacks_number_of_parts(node: onnx.NodeProto, inputs: Inputs) -> bool:
-    return len(inputs) == 1 and attribute(node, "num_outputs") is None
+    if len(inputs) > 1:
+        return inputs[1].size == 0
+    return attribute(node, "num_outputs") is None
+
+
+def holds_nan(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return not is_integer(inputs[0]) and bool(np.isnan(inputs[0]).any())
+
+
+def is_not_finite(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return not bool(np.isfinite(inputs[0]).all())
 
 
 def is_long(node: onnx.NodeProto, inputs: Inputs) -> bool:
@@ -135,6 +148,8 @@ FOLDS = [
     "MaxPool", "Mean", "MeanVarianceNormalization", "QuantizeLinear", "RMSNormalization", "STFT", "Softmax", "TopK",
     "Unique",
 ]  # fmt: skip
+# What they choose depends on the order of their numbers.
+ORDERS = ["ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax", "ReduceMin", "TopK"]
 MAKES_SIZES = [
     "AffineGrid", "BlackmanWindow", "CenterCropPad", "ConstantOfShape", "Expand", "HammingWindow", "HannWindow", "Loop",
     "OneHot", "Pad", "Resize", "Tile", "DFT", "STFT",
@@ -150,9 +165,15 @@ RULES = [
     Rule("a float that the integer type does not hold", ["Cast", "CastLike"], does_not_fit_type),
     Rule("an axis that is named twice, or one of a scalar: onnxruntime takes both", [*REDUCTIONS, "Squeeze"],
          names_axis_twice),
-    Rule("nothing says into how many parts", ["Split"], lacks_number_of_parts),
+    Rule("nothing says into how many parts: onnxruntime takes an empty list for none", ["Split"],
+         lacks_number_of_parts),
     Rule("indices of no axis", ["GatherND", "ScatterND"],
          lambda node, inputs: inputs[1].ndim == 0 or inputs[1].shape[-1] == 0),
+    Rule("the extreme of numbers one of which is NaN: it is NaN by numpy, PyTorch and onnxc, ONNX does not say, and "
+         "onnxruntime's depends on the place", ORDERS, holds_nan),
+    Rule("bytes for numbers that have no range", ["DynamicQuantizeLinear"], is_not_finite),
+    Rule("an infinity by a weight of 0: whether a place that lies on an element reads the next one, ONNX does not say",
+         ["Resize"], is_not_finite),
     Rule("a long range", ["Range"], is_long),
     Rule("a large tensor", MAKES_SIZES, makes_large_size),
     Rule("onnxruntime's result of an empty tensor does not have ONNX's shape", FOLDS,
@@ -176,7 +197,7 @@ RULES = [
     Rule("a rank that ONNX does not allow, and onnxruntime does", list(RANKS), has_other_rank),
     Rule("scales of another number than channels, which onnxruntime does not compare",
          ["GroupNormalization", "InstanceNormalization"],
-         lambda node, inputs: inputs[1].shape != inputs[0].shape[1:2]),
+         lambda node, inputs: any(each.shape != inputs[0].shape[1:2] for each in inputs[1:])),
 ]  # fmt: skip
 
 

@@ -54,6 +54,7 @@ void offer_matmul_int8(const CpuProblem& problem, const CpuMachine& machine, Off
 void offer_softmax(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_argsort(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_non_max_suppression(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_fourier(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 
 // The first of two offers with equal cost is taken.
 inline constexpr CpuKernelRow cpu_kernel_rows[] = {
@@ -88,6 +89,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"softmax", offer_softmax},
     {"argsort", offer_argsort},
     {"non_max_suppression", offer_non_max_suppression},
+    {"fourier", offer_fourier},
 };
 
 // The offers of all kernels for a node.

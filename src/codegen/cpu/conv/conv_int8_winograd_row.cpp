@@ -49,7 +49,7 @@ void offer_conv_int8_winograd(const CpuProblem& problem, const CpuMachine& machi
   for (const Axes& tile : {Axes{2, 2, 2}, Axes{2, 2, 4}, Axes{2, 4, 4}, Axes{1, 2, 2}, Axes{1, 4, 4}}) {
     if (!kernels::int8_winograd_supports(bytes.shape(), tile)) continue;
     const Int8WinogradPacking packing{bytes.shape(), tile, machine.lanes()};
-    Offer offer{.kernel = "conv_int8_winograd " + winograd_name(tile),
+    Offer offer{.kernel = "conv_int8_winograd " + winograd_name(tile, bytes.shape().kernel),
                 .reads = LayoutDemand::blocks,
                 .gives = LayoutDemand::blocks,
                 .cost = cost_of(bytes, packing, machine),

@@ -109,7 +109,7 @@ void offer_conv_winograd(const CpuProblem& problem, const CpuMachine& machine, O
         const Axes tile{d, h, w};
         if (!kernels::winograd_supports(convolution.shape(), tile)) continue;
         const kernels::WinogradPacking packing{convolution.shape(), tile, machine.lanes()};
-        Offer offer{.kernel = "conv_winograd " + winograd_name(tile),
+        Offer offer{.kernel = "conv_winograd " + winograd_name(tile, convolution.shape().kernel),
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
                     .cost = cost_of(convolution, packing, machine),

@@ -144,10 +144,10 @@ class ConvolutionSpec : public CpuKernelSpec {
 
 }  // namespace
 
-std::string winograd_name(const kernels::Axes& tile) {
+std::string winograd_name(const kernels::Axes& tile, const kernels::Axes& kernel) {
   std::vector<int64_t> outputs;
-  for (const int64_t extent : {tile.d, tile.h, tile.w})
-    if (extent != 1) outputs.push_back(extent);
+  for (const auto& [taps, extent] : {std::pair(kernel.d, tile.d), {kernel.h, tile.h}, {kernel.w, tile.w}})
+    if (taps != 1) outputs.push_back(extent);
   return fmt::format("F({})", fmt::join(outputs, ","));
 }
 

@@ -29,8 +29,8 @@ struct ConvolutionTemplate {
 Layout blocked_input(const Node& node, int lanes);
 Layout row_major_input(const Node& node);
 
-// "F(2,4)" for two axes of three taps: outputs of a tile along each.
-std::string winograd_name(const kernels::Axes& tile);
+// "F(2,4)": outputs of a tile along each axis on which the kernel has more than one tap.
+std::string winograd_name(const kernels::Axes& tile, const kernels::Axes& kernel);
 
 // Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW if that is
 // its form. `packed_weights` are weights_of the node in the kernel's order. The bias of a Conv is its first epilogue;

@@ -26,7 +26,7 @@ struct KernelFigures {
 };
 
 // An instance of a function template, and the number of blocks of its launch: an int64_t expression of the host file
-// over `arguments`.
+// over `arguments`, and `planned_gpu`, the row that the program is planned for.
 struct DeviceFunction {
   std::string instance, blocks;
   std::optional<KernelFigures> figures = std::nullopt;

@@ -30,7 +30,7 @@ class NormalizedProductSpec : public HipKernelSpec {
   KernelOperands operands() const override { return {product_->operands().inputs, rows_->operands().output}; }
   std::vector<std::string> coordinates(size_t rank) const override { return rows_->coordinates(rank); }
   KernelFigures figures() const override { return product_->figures(); }
-  std::string blocks() const override { return plan_ + ".blocks_of(arguments.call.product)"; }
+  std::string blocks() const override { return plan_ + ".blocks_of(arguments.call.product, planned_gpu)"; }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return braced({product_->arguments(product_of(call), text), rows_->arguments(rows_of(call), text)});
   }
@@ -194,13 +194,14 @@ std::optional<KernelCall> sum_parts(Program& program, const KernelCall& product,
 
 }  // namespace
 
-std::optional<KernelCall> normalized_product_call(Program& program, const KernelCall& product, const KernelCall& rows) {
+std::optional<KernelCall> normalized_product_call(Program& program, const KernelCall& product, const KernelCall& rows,
+                                                  const machine::GpuMachine& gpu) {
   const GemmOperation* const operation = find_gemm(product);
   if (operation == nullptr) return std::nullopt;
   const GemmSizes given = operation->sizes(program);
   if (!given.are_known) return std::nullopt;
   const kernels::GemmPlan& plan = chosen_plan(product);
-  const int64_t parts = plan.parts(given.sizes);
+  const int64_t parts = plan.parts(given.sizes, gpu);
   if (parts > 1) return sum_parts(program, product, rows, parts);
   std::shared_ptr<const HipKernelSpec> chunks = rows_of_chunks(rows, plan.tile.rows, 0);
   if (chunks == nullptr || !may_normalize_in_place(program, product, rows)) return std::nullopt;

@@ -79,14 +79,14 @@ class GemmSpec : public HipKernelSpec {
          view(text, call.inputs[0], operation_.input_axes, plan().input_lanes, plan().shape.group_input_channels()),
          view(text, call.output, operation_.output_axes, plan_of(call, text.program).output_lanes, 0),
          weight_view(text, call.inputs[1]), zeros, call.workspace ? text.pointer(*call.workspace) : "nullptr",
-         fmt::format("{}.launch({})", plan_text(plan()), sizes(text)),
+         fmt::format("{}.launch({}, planned_gpu)", plan_text(plan()), sizes(text)),
          plan().has_run_time_depth ? fmt::format("static_cast<int32_t>({})", text.expr(operation_.depth)) : "0"});
   }
-  std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call)"; }
+  std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call, planned_gpu)"; }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
     if (!plan().is_split) return {};
     return {{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),
-             plan_text(plan()) + ".combining_blocks(arguments.call.sizes)"}};
+             plan_text(plan()) + ".combining_blocks(arguments.call.sizes, planned_gpu)"}};
   }
 
   const GemmOperation& operation() const { return operation_; }
@@ -95,9 +95,7 @@ class GemmSpec : public HipKernelSpec {
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
 
   KernelFigures figures() const override {
-    if (!choice_.are_sizes_known) return {choice_.lds_bytes, plan().waves()};
-    return {choice_.lds_bytes, plan().waves(),
-            Expected{choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)}};
+    return {choice_.lds_bytes, choice_.waves, choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)};
   }
 
  private:
@@ -357,8 +355,8 @@ BufferId pack_computed_weights(
 
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
-                LoweringContext& context) {
-  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()));
+                const GpuMachine& gpu, LoweringContext& context) {
+  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()), gpu);
   KernelCall call;
   call.inputs = {input, weights(choice.plan)};
   std::optional<KernelOperand> computed_weights;

@@ -44,7 +44,7 @@ Tensor pack_weights(const kernels::GemmPlan& plan,
 // was chosen.
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,
-                const Layout& output_layout, LoweringContext& context);
+                const Layout& output_layout, const GpuMachine& gpu, LoweringContext& context);
 
 // The product that a call computes; null for the call of another kernel.
 const GemmOperation* find_gemm(const KernelCall& call);

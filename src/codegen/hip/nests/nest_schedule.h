@@ -22,6 +22,7 @@
 
 #include "codegen/nests/flat_nest.h"
 #include "ir/loops/running_fold.h"
+#include "machine/gpu_machine.h"
 
 namespace onnxc {
 
@@ -70,6 +71,7 @@ struct DeviceSchedule {
   Expr shared_count() const;
 };
 
-DeviceSchedule schedule_for_device(FlatNest nest);
+// For the GPU of that row.
+DeviceSchedule schedule_for_device(FlatNest nest, const machine::GpuMachine& gpu);
 
 }  // namespace onnxc

@@ -272,7 +272,7 @@ __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>&
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   const GemmLaunch& launch = arguments.launch;
-  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts);
+  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu);
   Gemm gemm(arguments, block, shared);
   gemm.reduce();
   if (plan.is_split && launch.parts > 1)

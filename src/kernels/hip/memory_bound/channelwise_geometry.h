@@ -59,24 +59,25 @@ struct ChannelwisePlan {
            extents.d * extents.h * extents.w < most;
   }
   // Iterations of a block, which loads its weights once: more where there are enough blocks for all compute units.
-  constexpr int64_t rounds(const ConvSizes& sizes) const {
-    constexpr int64_t enough_blocks = compute_units * 8, most_rounds = 8;
+  constexpr int64_t rounds(const ConvSizes& sizes, const GpuMachine& gpu) const {
+    constexpr int64_t most_rounds = 8;
+    const int64_t enough_blocks = int64_t{gpu.compute_units} * 8;
     const int64_t blocks = sizes.batch * channel_blocks() * divide_up(grid(sizes.output).product(), threads_a_block());
     return larger(smaller(blocks / enough_blocks, most_rounds), 1);
   }
-  constexpr int64_t blocks_a_channel(const ConvSizes& sizes) const {
-    return divide_up(grid(sizes.output).product(), threads_a_block() * rounds(sizes));
+  constexpr int64_t blocks_a_channel(const ConvSizes& sizes, const GpuMachine& gpu) const {
+    return divide_up(grid(sizes.output).product(), threads_a_block() * rounds(sizes, gpu));
   }
   // None possible where the sizes do not fit.
-  constexpr int64_t blocks(const ConvSizes& sizes) const {
+  constexpr int64_t blocks(const ConvSizes& sizes, const GpuMachine& gpu) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
-    return sizes.batch * channel_blocks() * blocks_a_channel(sizes);
+    return sizes.batch * channel_blocks() * blocks_a_channel(sizes, gpu);
   }
 
-  constexpr ChannelwiseLaunch launch(const ConvSizes& sizes) const {
+  constexpr ChannelwiseLaunch launch(const ConvSizes& sizes, const GpuMachine& gpu) const {
     const Axes counted = grid(sizes.output);
-    return {rounds(sizes), Divisor::of(blocks_a_channel(sizes)), Divisor::of(channel_blocks()), Divisor::of(counted.w),
-            Divisor::of(counted.h)};
+    return {rounds(sizes, gpu), Divisor::of(blocks_a_channel(sizes, gpu)), Divisor::of(channel_blocks()),
+            Divisor::of(counted.w), Divisor::of(counted.h)};
   }
 };
 

@@ -175,7 +175,7 @@ struct MomentSums {
       return fold_block(own, [](double a, double b) { return a + b; });
     } else {
       __shared__ double sums[nest_threads];
-      static_assert(sizeof sums == plan.lds_bytes());
+      static_assert(sizeof sums == plan.lds_bytes(own_gpu));
       barrier();  // the block may still be reading those of an earlier call
       sums[thread_index()] = own;
       barrier();

@@ -225,7 +225,7 @@ class Row {
       value = fold_lanes<1, static_cast<int>(plan.group_lanes)>(value, fold);
       value = fold_lanes < lanes, row_threads<wave ? row_threads : wave>(value, fold);
     }
-    if constexpr (plan.uses_lds(wave)) {
+    if constexpr (plan.uses_lds(own_gpu)) {
       float(&partial)[2][nest_threads] = exchanged();
       constexpr int part_threads = lanes < wave ? wave : lanes;
       const int thread = thread_index(), begin = thread / row_threads * row_threads + lane_;
@@ -278,7 +278,7 @@ class Row {
   // One place in LDS for every fold.
   __device__ static float (&exchanged())[2][nest_threads] {
     __shared__ float partial[2][nest_threads];
-    static_assert(sizeof partial == plan.lds_bytes(wave_lanes));
+    static_assert(sizeof partial == plan.lds_bytes(own_gpu));
     return partial;
   }
 

@@ -79,8 +79,8 @@ struct RowPlan {
   constexpr int64_t capacity() const { return threads * vector * held; }
   constexpr bool always_fits() const { return columns > 0 && columns <= capacity(); }
   // Wavefronts that share a row exchange two numbers for each thread.
-  constexpr bool uses_lds(int64_t wave = gpu.wave_lanes) const { return threads > 1 && lanes * threads > wave; }
-  constexpr int64_t lds_bytes(int64_t wave = gpu.wave_lanes) const { return uses_lds(wave) ? 2 * nest_threads * 4 : 0; }
+  constexpr bool uses_lds(const GpuMachine& gpu) const { return threads > 1 && lanes * threads > gpu.wave_lanes; }
+  constexpr int64_t lds_bytes(const GpuMachine& gpu) const { return uses_lds(gpu) ? 2 * nest_threads * 4 : 0; }
 
   static constexpr int64_t product(const RowSizes& sizes, int first, int end) {
     int64_t result = 1;
@@ -109,21 +109,22 @@ struct RowPlan {
 
   // Cycles of the busiest compute unit while each block of the last kernel reads so many parts: lines of L1, of which
   // 16 channels fill a half with each value, and contiguous rows all with those of the next parts.
-  constexpr double moment_cycles(const RowSizes& sizes, int64_t parts, int64_t values) const {
+  constexpr double moment_cycles(const RowSizes& sizes, int64_t parts, int64_t values, const GpuMachine& gpu) const {
     const double bytes = static_cast<double>(values * smaller(cache_line_bytes, lanes * values * 4));
-    const auto rounds = static_cast<double>(divide_up(tiles(sizes) * chunks(sizes), compute_units));
-    return rounds * static_cast<double>(parts) * bytes / gpu.l1_bytes_a_cycle;
+    const auto rounds = static_cast<double>(divide_up(tiles(sizes) * chunks(sizes), gpu.compute_units));
+    return rounds * static_cast<double>(parts) * machine::cycles_for(bytes, gpu.l1_bytes_a_cycle);
   }
   // Whether that many parts, of all `rows` with common statistics, are worth a launch that folds them, and how. Its
   // blocks load eight parts a thread at once, from the second-level cache.
-  constexpr MomentFolds moment_folds(const RowSizes& sizes, int64_t parts, int64_t rows) const {
-    constexpr double load_cycles = 500, launch_cycles = launch_microseconds * gpu.clock_megahertz;
+  constexpr MomentFolds moment_folds(const RowSizes& sizes, int64_t parts, int64_t rows, const GpuMachine& gpu) const {
+    constexpr double load_cycles = 500;
+    const double launch_cycles = launch_microseconds * gpu.clock_megahertz;
     if (is_empty(sizes) || !fits(sizes)) return {Divisor::of(1), 0};
     const int64_t all = parts * rows, length = divide_up(all, most_folds), count = divide_up(all, length);
     const double loads = static_cast<double>(divide_up(length, 8 * threads)) *
-                         static_cast<double>(divide_up(tiles(sizes) * count, 8 * compute_units));
-    const double folded = launch_cycles + loads * load_cycles + moment_cycles(sizes, most_folds, folded_values);
-    const bool pays = moment_cycles(sizes, all, partial_values) > folded;
+                         static_cast<double>(divide_up(tiles(sizes) * count, 8 * int64_t{gpu.compute_units}));
+    const double folded = launch_cycles + loads * load_cycles + moment_cycles(sizes, most_folds, folded_values, gpu);
+    const bool pays = moment_cycles(sizes, all, partial_values, gpu) > folded;
     return {Divisor::of(count), pays ? length : 0};
   }
 

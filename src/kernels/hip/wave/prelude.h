@@ -33,7 +33,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Launches and tiles are planned for one GPU (launch.h), whose plans every GPU carries out; what differs from GPU to
+// Launches and tiles are planned for one GPU, whose plans every GPU of a model.so carries out; what differs from GPU to
 // GPU inside of a kernel follows from this row.
 inline constexpr machine::GpuMachine own_gpu = machine::ONNXC_GPU;
 inline constexpr int wave_lanes = own_gpu.wave_lanes, planned_waves = own_gpu.has_mfma ? 2 : own_gpu.waves_per_simd / 2;

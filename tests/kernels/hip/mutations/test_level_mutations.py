@@ -181,7 +181,6 @@ def test_unchanged_runtime_passes(model: Model) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
 def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
     link(model, mutation)
     done = run_model(model)

@@ -1,23 +1,17 @@
-"""Convolutions with the normalisation of their results, broken on purpose: as test_mutations.py does it."""
+"""Convolutions with the normalisation of their results, broken on purpose."""
 
 import numpy as np
 import onnx
-import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from models.tensor_files import Array
-from tests.kernels.hip.mutations.test_mutations import (
+from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
-    Model,
     Mutation,
-    check_found,
-    check_unchanged,
-    make_model,
+    MutationTests,
+    Network,
 )
-from tests.test_install import device_libraries
-
-pytestmark = pytest.mark.usefixtures("commands")
 
 PARTS, MOMENTS, SUMS = "fused/normalized_parts.h", "fused/product_moments.h", "fused/moments_of_parts.h"
 ROWS, WAVE = "memory_bound/normalized_rows.h", "wave/wave.h"
@@ -79,8 +73,7 @@ def conv(channels: int, taps: int) -> Array:
     return weights
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+def network() -> Network:
     """Channels of as many 4 as -4, in parts and in chunks: all of it is exact."""
     random = np.random.default_rng(0)
     nodes: list[onnx.NodeProto] = []
@@ -116,18 +109,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in expected],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
-    model = make_model(tmp_path_factory.mktemp("product_mutations"), graph, inputs, list(expected), expected)
-    assert "normalized_parts<" in model.source
-    assert "product_moments<" in model.source
-    assert "moments_of_parts<" in model.source
-    model.options += device_libraries(model.folder / "source.device.hip").split()
-    return model
+    kernels = ("normalized_parts<", "product_moments<", "moments_of_parts<")
+    return Network(graph, inputs, list(expected), expected, kernels=kernels)
 
 
-def test_unchanged_kernels_pass(model: Model) -> None:
-    check_unchanged(model)
-
-
-@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
-def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
-    check_found(model, mutation)
+class TestNormalizedProducts(MutationTests):
+    """Each fault must be found."""

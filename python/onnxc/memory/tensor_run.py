@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from onnxc import abi, dtypes, tensor
-from onnxc.errors import OnnxcError, RunError
+from onnxc.arguments import refused
+from onnxc.errors import ArgumentError, OnnxcError, RunError
 from onnxc.tensor import Tensor
 
 
@@ -35,8 +36,9 @@ def run(
     """See InferenceSession.run_tensors."""
     device = session.device_index
     handle = stream_handle(stream)
-    if device is None and (stream is not None or not wait):
-        raise OnnxcError("a run on the CPU has no stream and is always waited for")
+    for name, is_given in (("stream", stream is not None), ("wait", not wait)):
+        if device is None and is_given:
+            raise ArgumentError(f"{name}: a run on the CPU has no stream and is always waited for")
     taken = [_taken(session, "input", info.name, inputs[info.name], handle) for info in session.get_inputs()]
     given = {name: _taken(session, "output", name, value, handle) for name, value in outputs.items()}
     output_names = [info.name for info in session.get_outputs()]
@@ -93,8 +95,10 @@ def stream_handle(stream: Any) -> int:
     for attribute in ("cuda_stream", "ptr"):
         if hasattr(stream, attribute):
             return int(getattr(stream, attribute))
-    if stream is None or isinstance(stream, int):
-        return stream or 0
+    if stream is None:
+        return 0
+    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
+        return stream
     if isinstance(stream, ctypes.c_void_p):
         return stream.value or 0
-    raise OnnxcError(f"{stream!r} is no stream: give a hipStream_t as a number, or a stream of PyTorch or CuPy")
+    raise refused("stream", stream, "a hipStream_t as a number, or a stream of PyTorch or CuPy")

@@ -119,7 +119,7 @@ def test_help_names_the_command_and_fits_the_terminal(command: str, model: str) 
                 shown += piece
     os.close(ours)
     lines = shown.decode().splitlines()
-    assert f"Usage: {command} [OPTIONS] {model}" in lines
+    assert any(line.startswith(f"Usage: {command} [OPTIONS] {model}") for line in lines)
     assert max(map(len, lines)) <= columns
     in_a_pipe = subprocess.run([str(BINARIES / command), "--help"], capture_output=True, text=True, check=True).stdout
     assert in_a_pipe.split() == shown.decode().split()

@@ -69,7 +69,14 @@ def verdict_of(drawn: Sequence[Drawn], group: int, folder: Path) -> Verdict:
 
 
 def check(group: int, folder: Path) -> None:
-    drawn = drawn_group(group)
+    check_drawn(drawn_group(group), group, folder)
+
+
+def check_alone(seed: int, group: int, folder: Path) -> None:
+    check_drawn([random_arithmetic(seed, opset_of(group))], group, folder)
+
+
+def check_drawn(drawn: Sequence[Drawn], group: int, folder: Path) -> None:
     verdict = verdict_of(drawn, group, folder)
     wrong = verdict.wrong
     texts = [

@@ -101,6 +101,8 @@ SCALE, LONGER = np.ones(1, np.float32), np.ones(2, np.float32)
         ("DynamicQuantizeLinear", [FLOATS_AND_NAN], {}, False),
         ("Split", [FLOATS, ONE], {}, True),
         ("Split", [FLOATS, NONE], {}, False),
+        ("OneHot", [FLOATS, np.array(4), np.array([0, 1])], {}, True),
+        ("OneHot", [FLOATS / 2, np.array(4), np.array([0, 1])], {}, False),
         ("GroupNormalization", [np.ones((1, 2, 1), np.float32), LONGER, LONGER], {"num_groups": 1}, True),
         ("GroupNormalization", [np.ones((1, 2, 1), np.float32), LONGER, SCALE], {"num_groups": 1}, False),
     ],

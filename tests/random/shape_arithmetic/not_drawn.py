@@ -187,6 +187,8 @@ RULES = [
          has_equal_numbers),
     Rule("a scale of 0 by ONNX; onnxruntime's is 1", ["DynamicQuantizeLinear"],
          lambda node, inputs: not inputs[0].any()),
+    Rule("indices that are fractions: ONNX casts them to integers, onnxruntime finds none equal", ["OneHot"],
+         lambda node, inputs: not bool((inputs[0] == np.trunc(wide(inputs[0]))).all())),
     Rule("a slope that has axes which its tensor lacks: onnxruntime broadcasts both", ["PRelu"],
          has_larger_slope),
     Rule("onnxruntime sums exponentials in integers, ONNX in floats", ["ReduceLogSumExp"],

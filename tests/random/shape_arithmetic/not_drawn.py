@@ -181,6 +181,8 @@ RULES = [
          lambda node, inputs: inputs[1].size == 0),
     Rule("a step or a frame of no elements, by which onnxruntime divides", ["STFT"],
          lambda node, inputs: any(is_integer(each) and not each.all() for each in inputs)),
+    Rule("a window of no axis, at which onnxruntime ends its process", ["STFT"],
+         lambda node, inputs: any(not is_integer(each) and each.ndim != 1 for each in inputs[2:])),
     Rule("a window larger than its tensor: ONNX rounds the size down, onnxruntime to zero",
          ["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool"], has_window_beyond_tensor),
     Rule("numbers that are equal have no normal form; onnxruntime gives NaN", ["MeanVarianceNormalization"],

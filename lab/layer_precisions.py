@@ -3,8 +3,8 @@
     python -m lab.layer_precisions [--layers TEXT]
 
 Prints a table: modelled times of the convolution without the loops that reorder layouts, its
-share of the peak rate, and what bounds it. A layer alone is a model of 16-bit types: --precision makes the same kernels
-of a float32 network's inner layers. Each result is held against float32's.
+share of the peak rate, and what bounds it. A single layer is a model of 16-bit types: --precision makes the same
+kernels of a float32 network's inner layers. Each result is held against float32's.
 """
 
 import argparse

@@ -3,7 +3,7 @@
     scripts/setup.sh iree
     python -m lab.iree_comparison --output build/beside-iree.md
 
-The text that was written by hand at the end of the output file stays.
+The part written by hand at the end of the output file stays.
 
 Both compilers get the same layer: one convolution with padding and bias, float32, weights known. Both run on gfx942sim;
 results are compared with each other. Counts are of all kernels that a run of the layer launches, so that reordering of
@@ -37,7 +37,7 @@ from tests.gfx942sim.hip_host import LIBRARY, Hip, HipError
 REPOSITORY = Path(__file__).resolve().parents[1]
 IREE_COMPILER = Path(os.environ.get("ONNXC_IREE_VENV", "venv-iree")) / "bin/iree-compile"  # scripts/environment.sh
 COMPUTE_UNITS = 304
-LAUNCH_MICROSECONDS = 3.0  # of a launch on the device, after the one before it
+LAUNCH_MICROSECONDS = 3.0  # what a launch takes on the device after the one before it
 Array = NDArray[np.float32]
 
 

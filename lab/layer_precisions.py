@@ -2,9 +2,9 @@
 
     python -m lab.layer_precisions [--layers TEXT]
 
-Prints a table: modelled times of the convolution without the loops that reorder layouts, its
-share of the peak rate, and what bounds it. A single layer is a model of 16-bit types: --precision makes the same
-kernels of a float32 network's inner layers. Each result is held against float32's.
+Prints a table: modelled times of the convolution without the loops that reorder layouts, its share of the peak rate,
+and what bounds it. Each model is a single layer of 16-bit types: --precision makes the same kernels of a float32
+network's inner layers. Each result is held against float32's.
 """
 
 import argparse

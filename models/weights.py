@@ -1,7 +1,7 @@
 """Seeded weights under which activations keep their magnitude through the depth of a network.
 
-A result is judged by its largest difference over its largest magnitude. That only says something when no layer's
-output has shrunk to nothing or grown so far that it hides the others, so convolutions get Kaiming's scale and batch
+A result is judged by its largest difference over its largest magnitude. That only says something when no layer's output
+has shrunk to nothing or grown so far that it hides the others. So convolutions get Kaiming's scale and batch
 normalizations get the statistics of the data that flows through them, slightly off, as in a trained network.
 """
 

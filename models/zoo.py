@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 # through some dozens of layers, stays well below this in any order of summation.
 FLOAT32 = 2e-5
 # float16 holds 11 significant bits, bfloat16 8: one rounding of a result is half a unit in the last place, and a layer
-# whose input was rounded differently moves by as much again; four such layers follow one another in the 16-bit models.
+# whose input was rounded differently moves by as much again. Four such layers follow one another in the 16-bit models.
 FLOAT16 = 4 * 2.0**-11
 BFLOAT16 = 4 * 2.0**-8
 # For networks with dozens of layers: twice what those with instance normalizations, which spread an error, have seen.

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
+#include "help_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
@@ -108,7 +110,7 @@ void check_effects(const CLI::App& app, std::span<const OptionEffect> effects) {
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto fault = [words = std::move(words)](const std::string& word) {
     const bool is_known = std::ranges::find(words, word) != words.end();
-    return is_known ? "" : fmt::format("{} is none of: {}", quote(word), fmt::join(words, " "));
+    return is_known ? "" : fmt::format("must be one of: {}; found {}", fmt::join(words, " "), quote(word));
   };
   return {fault, ""};
 }
@@ -118,6 +120,7 @@ void parse_words(CLI::App& app, std::span<const std::string> words, std::span<co
   std::vector<std::string> given = with_default_values(words, optional_values);
   std::ranges::reverse(given);  // CLI11 takes the last word first
   app.allow_extras();
+  app.formatter(std::make_shared<HelpFormatter>());
   try {
     app.parse(std::move(given));
   } catch (const CLI::Success&) {

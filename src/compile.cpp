@@ -155,7 +155,7 @@ StoragePrecision precision_of(const Options& options) {
   return {*parse_dtype(options.precision), options.keep_float32};
 }
 
-// What the model is compiled for: the CPUs, the least capable first, then the GPU.
+// The targets of a compile: the CPUs, the least capable first, then the GPU.
 std::vector<Target> targets_of(const Options& options, const std::vector<CpuMachine>& machines) {
   std::vector<Target> targets;
   if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
@@ -305,7 +305,7 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   // The graph is not looked at beyond this point.
   const auto [cpu_program, device_program, further] = lower_for_all(options, passes, graph, targets, report);
   passes.check_dump();
-  // What the runtime binds before it asks for a target.
+  // The program that the runtime binds before it asks for a target.
   const Program& program = cpu_program ? *cpu_program : *device_program;
   if (cpu_program) report.add_cpu(further.empty() ? *cpu_program : further.back().program);
   const bool reports_kernels = options.report && options.for_gpu() && options.emit != Emit::ir;

@@ -40,7 +40,7 @@ struct PassConditions {
   bool optimizes = false, narrows = false;
   std::span<const Target> targets = {};  // all that the graph or the program is for
 };
-// Those that only make a model faster or smaller, each of which can be left out (--skip-pass).
+// Those that only make a model faster or smaller; each can be left out (--skip-pass).
 std::vector<std::string> optional_passes();
 
 bool applies(When when, const PassConditions& conditions);

@@ -57,6 +57,15 @@ def path(name: str, value: Any) -> Path:
     return Path(os.fsdecode(value))
 
 
+def made_folder(name: str, folder: Path) -> Path:
+    """The folder, made if it was not there; `name` is what chose it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"{name}: cannot make the folder {str(folder)!r}: {error.strerror}") from error
+    return folder
+
+
 def function(name: str, value: Any) -> Callable[..., Any]:
     if not callable(value):
         raise refused(name, value, "a function")

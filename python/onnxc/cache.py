@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from onnxc import arguments
 from onnxc.errors import ArgumentError
 from onnxc.input_files import external_names
 
@@ -51,12 +52,11 @@ def ready_folder() -> Path | None:
         return None
     most_bytes()
     try:
-        where.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+        return arguments.made_folder("ONNXC_MODEL_CACHE", where)
+    except ArgumentError:
         if "ONNXC_MODEL_CACHE" in os.environ:
-            raise ArgumentError(f"ONNXC_MODEL_CACHE is {str(where)!r}: {error.strerror}") from error
+            raise
         return None
-    return where
 
 
 def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) -> str | None:

@@ -112,9 +112,9 @@ class SlidingWindow:
 
     def __call__(self, inputs: Any, network: Any = None, *args: Any, **kwargs: Any) -> Any:
         """The outputs over a batch of volumes, [batch, channels, axes...]: one array, or a tuple if the model has
-        several outputs; torch tensors, on the CPU or the input's device, for torch tensors, and MONAI's MetaTensor with
-        the input's meta data. The affine of an output of another resolution is that of its own voxels, which MONAI's
-        inferer leaves as the input's.
+        several outputs. They are torch tensors, on the CPU or the input's device, for torch tensors, and MONAI's
+        MetaTensor with the input's meta data. The affine of an output of another resolution is that of its own voxels,
+        which MONAI's inferer leaves as the input's.
 
         network: what MONAI's evaluators hand to an inferer. The compiled model runs in its place.
 

@@ -52,8 +52,8 @@ enum {
 enum { ONNXC_PAD_CONSTANT = 0, ONNXC_PAD_REFLECT = 1, ONNXC_PAD_REPLICATE = 2, ONNXC_PAD_CIRCULAR = 3 };
 
 /* An output of another resolution: of the window's w voxels along an axis the model makes v. With zoom = v / w, its
- * voxel j lies at (j + rint(p * zoom) + 0.5) / zoom - 0.5 - p among the volume's, with p voxels padded before it:
- * voxels are boxes, and the corners of both grids meet (half_pixel in ONNX's Resize, align_corners=False in PyTorch).
+ * voxel j lies at (j + rint(p * zoom) + 0.5) / zoom - 0.5 - p among the volume's, with p voxels padded before it.
+ * Voxels are boxes, and the corners of both grids meet (half_pixel in ONNX's Resize, align_corners=False in PyTorch).
  */
 
 /* The values that are written for an output. */

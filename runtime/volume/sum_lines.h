@@ -2,7 +2,7 @@
 //
 // Windows go along the slab axis, and within a slab along the row axis, the first of the other two. A line is what
 // belongs to one place of both, over the third axis. A line has memory from the first window that covers it until its
-// sums are written, so that of neighbouring slabs one ends as fast as the next one begins: for an overlap of a half and
+// sums are written, so that of neighbouring slabs one ends as fast as the next one begins. For an overlap of a half and
 // long rows, little more than half a window's extent of slices. If the slab axis is the last one, a line has 16 slices
 // of it, so that runs along the last axis are not single elements.
 //

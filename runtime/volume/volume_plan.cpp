@@ -14,9 +14,9 @@ namespace onnxc::runtime {
 namespace {
 
 constexpr int64_t largest_batch = 4096;
-// So many small windows run at once by default that threads find work between the ends of steps: a UNet of 8 to 32
+// So many small windows run at once by default that threads find work between the ends of steps. A UNet of 8 to 32
 // channels takes 0.84 of the time a window on 32^3, one of 16 to 128 channels 0.87, and 0.92 on 48^3 (two threads of
-// Zen 4); on 96^3 two windows took 1.06.
+// Zen 4). On 96^3 two windows took 1.06.
 constexpr int64_t usual_voxels = 64 * 64 * 64, most_usual_windows = 8;
 // Legal sizes are mostly multiples of a power of two: of the product of a network's strides.
 constexpr int64_t largest_multiple = 256;

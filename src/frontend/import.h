@@ -53,7 +53,7 @@ struct ImportedModel {
 };
 
 // Throws UserError, with the file's name, for a file that cannot be read, is not a valid model or holds what onnxc
-// cannot compile (every such node is listed), and UsageError for a dim or an output that the model does not have.
+// cannot compile (every such node is listed). Throws UsageError for a dim or an output that the model does not have.
 ImportedModel import_model(const std::filesystem::path& path, const ImportOptions& options = {});
 
 // The files of a model beside its own, without importing it; none of one that cannot be read.

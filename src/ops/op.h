@@ -18,7 +18,7 @@ enum class LayoutRule : uint8_t {
   follows,    // any layout: the outputs take the layout of the first blocked input (elementwise, pooling, norms)
 };
 
-// What --precision makes of an operator whose inputs are stored in 16 bits.
+// The effect of --precision on an operator whose inputs are stored in 16 bits.
 enum class StorageRule : uint8_t {
   unsaid,     // only of rows with an expansion: the operators of the expansion say it
   unchanged,  // reads float32, and its outputs keep their types

@@ -19,7 +19,7 @@ std::vector<Expr> listed_axes(const std::vector<Expr>& values, size_t rank);
 void guard_axes(InferContext& c, const std::vector<Expr>& values, size_t rank);
 
 // The dims of a shape without the axes that are listed, or with an axis of 1 at each of them (`listed` then has an
-// element for each axis of the result): what a run computes, since they are long as expressions of sizes.
+// element for each axis of the result). A run computes them, since they are long as expressions of sizes.
 std::vector<Scalar> dims_without_axes(const Shape& shape, const std::vector<Expr>& listed, size_t count);
 std::vector<Scalar> dims_with_axes(const Shape& shape, const std::vector<Expr>& listed);
 // For each axis, its extent if it is listed and 1 if it is not, or the other way round.

@@ -13,7 +13,7 @@
 
 namespace onnxc::provider {
 
-// Where compiled models are kept, and how much of them.
+// The folder of compiled models, and how much of them is kept.
 struct ModelCache {
   std::filesystem::path folder;
   uintmax_t most_bytes;

@@ -23,7 +23,7 @@ using Entries = std::map<std::string, std::string>;
 const std::string own_prefix = "ep.onnxcexecutionprovider.";
 const std::vector<std::string> own_options = {"options", "load_native_code"};
 
-// What the session says under each key.
+// The session's value for each key.
 Entries session_entries(const Api& api, const OrtSessionOptions* options) {
   const auto pairs = api.own(entry::ReleaseKeyValuePairs, api.get(entry::GetSessionOptionsConfigEntries, options));
   const char *const *keys = nullptr, *const *values = nullptr;
@@ -34,7 +34,7 @@ Entries session_entries(const Api& api, const OrtSessionOptions* options) {
   return entries;
 }
 
-// What is wrong with the provider's own options; empty if nothing is.
+// The fault of the provider's own options; empty if there is none.
 std::string fault_of_options(Entries& entries) {
   for (const auto& [key, value] : entries) {
     if (!key.starts_with(own_prefix)) continue;

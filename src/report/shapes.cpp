@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // A declared symbol of another tensor stands for any size, and only a number can disagree; that of an input is its own,
-// and disagrees where a rule left it one size, or gives it by others.
+// and disagrees if a rule left it one size, or gives it by others.
 bool disagrees(const Value& value) {
   if (!value.declared_shape || !value.shape) return false;
   if (value.declared_shape->size() != value.shape->size()) return true;

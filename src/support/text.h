@@ -29,7 +29,7 @@ std::string quote(std::string_view text);
 // is cut.
 std::string printable_message(std::string_view text);
 
-// The stem of a file's name for a tensor, to be followed by an extension: characters other than ASCII letters, digits,
+// The stem of a file's name for a tensor, to be followed by an extension. Characters other than ASCII letters, digits,
 // '.', '_', '-' become '_'; longer than 100 characters it is cut, and a hash of the whole name appended. Names that
 // differ may become one.
 std::string safe_file_name(std::string_view name);

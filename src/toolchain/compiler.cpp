@@ -39,7 +39,7 @@ Compiler clang(const std::string& command) {
   return {.command = {command}, .linker = linker_of(version_in_name(fs::path(command).filename().string()))};
 }
 
-// The newest glibc 2.x that a zig has, by its own list; nothing where it cannot be read.
+// The newest glibc 2.x that a zig has, by its own list; nothing if it cannot be read.
 std::optional<int> newest_glibc(const std::string& program) {
   const ProcessResult result = run_process({program, "targets"});
   size_t at = result.succeeded() ? result.output.find("glibc") : std::string::npos;
@@ -109,7 +109,7 @@ bool is_glibc_version(const std::string& text) {
          text.find_first_not_of("0123456789", 2) == std::string::npos;
 }
 
-// `source`: where the name comes from, --compiler or the environment variable.
+// `source`: the origin of the name, --compiler or the environment variable.
 void check_exists(std::string_view source, const std::string& name) {
   std::error_code error;
   const bool is_path = name.find('/') != std::string::npos;

@@ -312,7 +312,7 @@ CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(), {compiler.cpu_option(march), "-dM", "-E", "-x", "c++", "/dev/null"});
   const ProcessResult result = run_process(command);
-  if (result.errors.find("unknown") != std::string::npos)  // behind which stand the names of all CPUs
+  if (result.errors.find("unknown") != std::string::npos)  // the names of all CPUs stand after it
     throw UsageError(
         fmt::format("--march {}: {} does not know this CPU; native, x86-64-v3, x86-64-v4 and znver4 are such names",
                     quote(march), command.front()));

@@ -21,6 +21,8 @@ FORMULA = re.compile(r"^\s{2,}.*(?:[\w\])] [-+*/]?= |==)")
 ITEM = re.compile(r"(?:[-*] |\d+\. )")
 ARGUMENT = re.compile(r"[a-z_]\w*(?:, [a-z_]\w*)*: ")
 END_OF_SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)(?<=[.!?])\s+(?=[A-Z0-9`'\"(])")
+# A literal with fewer is not a sentence but a name or a part of a text.
+LEAST_WORDS = 4
 
 
 @dataclass
@@ -157,6 +159,21 @@ def blocks(file: Path) -> Iterator[list[Line]]:
 def file_paragraphs(file: Path) -> Iterator[Paragraph]:
     for block in blocks(file):
         yield from paragraphs(block)
+
+
+def texts(file: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each literal of C++ with a sentence or more, such as those of errors and of --help."""
+    source = file.read_text()
+    literals: list[tuple[int, int, str]] = []
+    for token in CPP_TOKEN.finditer(source):
+        if token["comment"] is None and token[0].startswith('"'):
+            begin, end, text = token.start(), token.end(), token[0][1:-1]
+            if literals and not source[literals[-1][1] : begin].strip():
+                begin, text = literals[-1][0], literals.pop()[2] + text
+            literals.append((begin, end, text))
+    for begin, _, text in literals:
+        if len(text.split()) >= LEAST_WORDS:
+            yield source.count("\n", 0, begin), text
 
 
 def sentences(text: str) -> list[str]:

@@ -13,7 +13,7 @@ PLACE = (
 )
 PATTERNS = {
     "begins with a fragment": r"^(?:Of|What|Behind)\b(?!.*\?)",
-    "begins with where": r"^Where\b(?![^.]*\?)(?! [\d(])",
+    "begins with where": r"^Where\b(?!$)(?![^.]*\?)(?! [\d(])",
     "begins with a clause": r"^That (?:an?|the|it|they|no|each|every|its|their|there|all|both|one|what)\b",
     "where for if": r"\bwhere\b(?!$)(?! (?:possible|needed|necessary|it matters)\b)",
     "is no for is not": r"(?<![Tt]here )\b(?:is|are|was|were|be) (?:no|none)\b(?! (?:longer|more|less|matter))",

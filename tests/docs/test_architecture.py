@@ -1,4 +1,4 @@
-"""What pages say of the source is so: the passes in their order, and every file that a page or a comment names."""
+"""Pages tell the truth about the source: the passes in their order, and every file that a page or a comment names."""
 
 import itertools
 import re
@@ -13,7 +13,7 @@ from tests.onnxc_commands import BINARIES, REPOSITORY
 
 MODEL = REPOSITORY / "tests" / "demo" / "model.onnx"
 LABORATORY = REPOSITORY / "lab"
-# What CHANGELOG and the laboratory's notes name was there in its day.
+# Files that CHANGELOG and the laboratory's notes name were there in their day.
 PAGES = [
     *(page for page in sorted(REPOSITORY.glob("*.md")) if page.name != "CHANGELOG.md"),
     *sorted((REPOSITORY / "docs").rglob("*.md")),

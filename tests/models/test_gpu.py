@@ -127,8 +127,8 @@ def faults(kernel: Kernel) -> list[str]:
 
 
 def product_faults(kernel: Kernel, plan: str) -> list[str]:
-    """Checks of a matrix product: its main loop is the one that has barriers; few steps are not in a loop, and end with
-    the last product: after it a column's statistics go through LDS, which are not a part of the reduction. With channel
+    """Checks of a matrix product: its main loop is the one that has barriers. Few steps are not in a loop, and end with
+    the last product. After it a column's statistics go through LDS, which are not a part of the reduction. With channel
     blocks and a small tile the loop has two steps, whose loads are under way at once."""
     mains = [loop for loop in kernel.loops if "s_barrier" in loop]
     if len(mains) > 1:

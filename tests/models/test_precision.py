@@ -136,7 +136,7 @@ def test_errors_of_the_options(tmp_path: Path) -> None:
             2,
             "--keep-float32 'x*': no node has such a name, operator, module or source line",
         ),
-        (["--precision", "int4"], 2, "--precision: 'int4' is none of: float32 bfloat16 float16"),
+        (["--precision", "int4"], 2, "--precision: must be one of: float32 bfloat16 float16; found 'int4'"),
     ):
         with pytest.raises(onnxc_commands.CommandFailure) as caught:
             onnxc_output("-o", tmp_path / "model.so", *words)

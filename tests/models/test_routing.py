@@ -2,7 +2,7 @@
 
 Tokens are routed to the experts that their indices name. The table of gates [T, E] is written by ScatterElements, by
 ScatterND over a column of coordinates, and as a sum of one-hot rows; a fourth graph sums a repeated range along either
-axis. The compiler they were found in was right with all dims known and with none known, and wrong in between, so each
+axis. The compiler they were found in was right with all dims known and with none known, and wrong in between. So each
 of T tokens, K chosen experts, E experts and width D is known or not, in all 16 ways, side by side in one model.
 """
 

@@ -3,9 +3,9 @@
 Which results must be equal to the bit, for any values or only for exact ones, is a property of the pair:
 
 - A pair of SAME_ARITHMETIC computes each element by the same operations in the same order, on the same numbers, and
-  moves elements about in one of its forms: functions of one element between transposes, weights that are shared or
-  copied, maxima. Its results are equal to the bit for any values.
-- A pair of ANOTHER_ORDER sums the same products in another order, or by another kernel: a convolution whose filters are
+  moves elements about in one of its forms. Such are functions of one element between transposes, weights that are
+  shared or copied, maxima. Its results are equal to the bit for any values.
+- A pair of ANOTHER_ORDER sums the same products in another order, or by another kernel. A convolution whose filters are
   computed in two parts may be given to another kernel than the whole, and padding that is a node of its own takes the
   tile at the border another way. Float addition is not associative, so its results are equal to the bit if no addition
   rounds, as with small integers; with others they are near.

@@ -144,7 +144,7 @@ def optional_passes() -> list[str]:
     command = [str(onnxc_commands.BINARIES / "onnxc"), "m.onnx", "-o", "m.so", "--skip-pass", "nope"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    listed = re.search(r"is none of: (.*)\n", done.stderr)
+    listed = re.search(r"must be one of: (.*); found", done.stderr)
     assert listed is not None, done.stderr
     return listed[1].split()
 

@@ -69,7 +69,7 @@ def dom_in_a_browser(file: Path, width: int = 1400) -> str:
 
 
 def drawn_by_a_browser(file: Path) -> str:
-    """What is in the page's <main> when its script has run."""
+    """The content of the page's <main> when its script has run."""
     return dom_in_a_browser(file).split("<main>")[1].split("</main>")[0]
 
 

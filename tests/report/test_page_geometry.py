@@ -42,9 +42,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("geometry")
     source, model = folder / "model_with_quite_a_long_name_of_its_own.onnx", folder / "model.so"
     onnx.save(nested_network(), source)
-    onnxc_commands.compile_model(source, model, f"--report={folder / 'report.html'}")
-    command = [str(onnxc_commands.BINARIES / "onnxc-run"), str(model), "--random", "0", "--dim", "D=24"]
-    onnxc_commands.execute([*command, f"--profile={folder / 'profile.html'}"])
+    onnxc_commands.compile_model(source, model)
+    compiler, runner = (str(onnxc_commands.BINARIES / name) for name in ("onnxc", "onnxc-run"))
+    onnxc_commands.execute([compiler, str(source), "--target", "cpu,hip", f"--report={folder / 'report.html'}"])
+    command = [runner, str(model), "--random", "0", "--dim", "D=24"]
+    before = folder / "before.json"
+    before.write_text(onnxc_commands.execute([*command, "--profile", "--json"]).stdout)
+    onnxc_commands.execute([*command, f"--profile={folder / 'profile.html'}", "--against", str(before)])
     return {name: folder / f"{name}.html" for name in ("report", "profile")}
 
 

@@ -1,4 +1,4 @@
-"""Tensors of the caller that are aligned to their elements and no more, at the ends of pages that nobody may touch: on
+"""Tensors of the caller that are aligned to their elements and no more, at the ends of pages that nobody may touch. On
 both targets each output is the same to the bit as from memory of numpy's, and nothing beside it is written."""
 
 from collections.abc import Mapping

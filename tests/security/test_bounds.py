@@ -1,7 +1,8 @@
 """A compiled model reads only its tensors: operators whose dims are free, given sizes that do not fit each other.
 
 Each operator is compiled once, every dim a symbol of its own, and run with sizes that mean something, which must give
-what onnxruntime gives, and with sizes that do not, which must be refused with the node's name before a kernel runs.
+what onnxruntime gives. It is also run with sizes that do not, which must be refused with the node's name before a
+kernel runs.
 """
 
 from collections.abc import Mapping, Sequence

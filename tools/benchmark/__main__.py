@@ -8,8 +8,8 @@
     make bench BENCH="--group networks --precision bfloat16"
 
 The engines take short turns on each model, each in a process of its own, with the same number of threads, and in
-float32 unless --precision says otherwise: bfloat16 is onnxc's option of that name beside OpenVINO's default and its
-float32; int8 is the model as onnxruntime.quantization makes it of 8 bits, for each engine. A time is the least of all
+float32 unless --precision says otherwise. bfloat16 is onnxc's option of that name beside OpenVINO's default and its
+float32. int8 is the model as onnxruntime.quantization makes it of 8 bits, for each engine. A time is the least of all
 iterations, since other programs only ever add to one; in brackets, how many times as fast onnxc is. If the median of
 the rounds says otherwise, a line below the table says so. Machines differ: only ratios within one run mean anything.
 The error is the largest difference from a float64 run of the same model over its largest magnitude. Under build/bench:

@@ -95,7 +95,7 @@ def export(description: Description, owner: object) -> Any:
     """A capsule of a tensor; `owner` is kept until the consumer is done with it.
 
     numpy makes it, so that it is also freed without a call to Python, for which an exception or the end of the
-    interpreter may leave no place; then it is told the type and the device, which numpy may not know.
+    interpreter may leave no place. Then it is told the type and the device, which numpy may not know.
     """
     size = dtypes.NUMPY_TYPES[description.dtype].itemsize
     capsule = view(description, owner, _SAME_SIZE[size]).__dlpack__()

@@ -102,7 +102,7 @@ def compile_fold(folder: Path, checkpoint: Path, model: Path) -> Fold:
     inputs, classes = _channels(configuration, dataset)
     network = _network(configuration, inputs, classes)
     network.load_state_dict(content["network_weights"])
-    model.parent.mkdir(parents=True, exist_ok=True)
+    arguments.made_folder("the folder of the models", model.parent)
     exported = model.with_suffix(f".{os.getpid()}.onnx")
     try:
         _export(network.eval(), inputs, configuration["patch_size"], exported)

@@ -98,7 +98,7 @@ class SegmentVolumes:
         check_outputs([("folder", target)], inputs)
         scan = scan_file.read(path, self.rank)
         result = self._segment(scan.image)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        arguments.made_folder("folder", self.folder)
         summary = self.window.summary
         axes = [] if summary is None else next(iter(summary.axes.values()))
         scan_file.write(target, result, scan, axes)

@@ -234,7 +234,7 @@ class HipEmitter {
     writer.line(fmt::format("Epilogue{} epilogue;", number));
   }
 
-  // What the host decides has no function.
+  // A step that the host decides has no function.
   template <class Flow>
   void print(const Flow&, const std::string&) {}
 
@@ -273,7 +273,7 @@ class HipEmitter {
   StepDescriptionPrinter descriptions_{context_, 1};
   StepFlowPrinter flow_{context_};
   std::set<std::string> device_headers_, host_headers_ = {"kernels/hip/wave/launch.h"};
-  // Of the step that is printed; the comment stands over the kernel that it is the first to use.
+  // The step that is printed; the comment stands over the kernel that it is the first to use.
   std::string comment_, title_;
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
   std::vector<std::string> kernels_, steps_;

@@ -1,7 +1,7 @@
 // Proofs about expressions: is d >= 0 for every value of its symbols?
 //
 // Method: when the bounds do not settle it, one atom t of d = K*t + R, with K of proven sign, is replaced by a bound of
-// t that makes d smaller or equal, and the question is asked of the result:
+// t that makes d smaller or equal. The question is asked of the result:
 //   axis w:      0 <= w <= extent - 1          dim with a finite bound: that bound
 //   x % b:       0 <= x%b <= b - 1, or x - b*(x//b)
 //   x // b:      x - b + 1 <= b*(x//b) <= x

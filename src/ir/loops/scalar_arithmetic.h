@@ -10,9 +10,9 @@
 
 namespace onnxc {
 
-// One value of any dtype: `number` for the floating dtypes (a float32 is held as the double that equals it; a half type
-// as the float32 its arithmetic is done in), `integer` for the others (sign or zero extended; the bit pattern of a
-// uint64; 0 or 1 for a boolean).
+// One value of any dtype. `number` is for the floating dtypes (a float32 is held as the double that equals it; a half
+// type as the float32 its arithmetic is done in). `integer` is for the others (sign or zero extended; the bit pattern
+// of a uint64; 0 or 1 for a boolean).
 union ScalarValue {
   double number;
   int64_t integer;

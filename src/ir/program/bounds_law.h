@@ -16,10 +16,10 @@ struct UndecidedAccesses {
   std::string first;  // as text
 };
 
-// Every index of a load or store lies within its axis, for all values of axes, dims and lets that the place allows:
-// loops around it run, a select takes this side, a store's condition holds, and the program's guards hold. Conditions
-// do not help a let, since a let is computed wherever the axes that it names run, nor the second operand of an `and`,
-// which is computed whatever the first is.
+// Every index of a load or store lies within its axis, for all values of axes, dims and lets that the place allows.
+// That is, loops around it run, a select takes this side, a store's condition holds, and the program's guards hold.
+// Conditions do not help a let, since a let is computed wherever the axes that it names run, nor the second operand of
+// an `and`, which is computed whatever the first is.
 //
 // Limits: what a kernel reads of its operands is the kernel's (ir/program/operand_law.h); an index that wraps around at
 // 64 bits is not seen.

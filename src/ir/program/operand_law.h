@@ -9,10 +9,10 @@
 
 namespace onnxc {
 
-// For all sizes with which the step runs (ir/program/step_facts.h), of each buffer that it reads or writes: a view lies
-// within its parent unless it is empty, an alias has as many elements as its parent, what a kernel is called with has
-// the extents that the kernel was made for, and the epilogue of a kernel that fills its output is of the output's
-// shape. Not proven different is not enough.
+// The law holds for all sizes with which the step runs (ir/program/step_facts.h), and for each buffer that it reads or
+// writes. A view lies within its parent unless it is empty. An alias has as many elements as its parent. A kernel's
+// operands have the extents that the kernel was made for. The epilogue of a kernel that fills its output is of the
+// output's shape. Not proven different is not enough.
 //
 // Limit: the guards of a branch count as if it were taken. A value that a branch computes may be loaded by a nest that
 // runs always, under the branch's condition, and the law does not look into selects.

@@ -41,7 +41,7 @@ inline double largest_finite(DType dtype) {
 }
 
 // Mean and population variance. `residue` is the mean of what is left once the rounded mean is subtracted, and
-// `mean_square` the mean of its squares: taking the residue off as well undoes the rounding of the mean and of the sum
+// `mean_square` the mean of its squares. Taking the residue off as well undoes the rounding of the mean and of the sum
 // that it came from.
 struct Moments {
   Operand mean, residue, mean_square;

@@ -1,8 +1,8 @@
 // The random numbers of a node, which Random*, Bernoulli, Multinomial and Dropout share.
 //
-// Each is a function of a seed, the node, the place of its element and the round of a loop, so that it is the same for
-// any number of threads, any fusion and either target, but for the last bits of a logarithm and a cosine. With
-// attribute 'seed' it is the same in each run; without it, each run has a seed of its own (ir/random_symbols.h).
+// Each is a function of a seed, the node, the place of its element and the round of a loop. So it is the same for any
+// number of threads, any fusion and either target, but for the last bits of a logarithm and a cosine. With attribute
+// 'seed' it is the same in each run; without it, each run has a seed of its own (ir/random_symbols.h).
 #pragma once
 
 #include <vector>

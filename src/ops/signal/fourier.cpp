@@ -424,7 +424,7 @@ void infer_mel_weight_matrix(InferContext& c) {
            {floor_div(length, 2) + 1, bins});
 }
 
-// Column i is a triangle over the bins of the spectrum: 0 at corner i, 1 at corner i + 1, 0 at corner i + 2; the
+// Column i is a triangle over the bins of the spectrum: 0 at corner i, 1 at corner i + 1, 0 at corner i + 2. The
 // corners are equally far apart in mel(f) = 2595 log10(1 + f / 700).
 void define_mel_weight_matrix(DefineContext& c) {
   const Operand y = c.out(0);

@@ -57,7 +57,7 @@ Expr quotient(const Expr& total, const Expr& known) {
 
 // Sets the dim that stands for -1, in whose place is 1. Dims that a run may find to be 0 copy the input's dim then. If
 // the -1 stands for a constant by the sizes' algebra, [T, B, 64] by [T*B, -1], a run that would have to copy is
-// refused: what follows, a matrix product with weights, needs that constant, and no other run has it. Without a -1
+// refused. The next node, a matrix product with weights, needs that constant, and no other run has it. Without a -1
 // nothing is done: the dim that was copied would have to be 0 as well.
 Shape with_inferred_dim(InferContext& c, const Shape& from, Shape shape, size_t inferred) {
   const Expr total = product(from);

@@ -22,7 +22,7 @@ struct SortedLines {
   Operand positions;  // int64, along the axis
 };
 
-// Method: merge sort by places. In chunks of 256 an element's place is the number of those that stand before it; after
+// Method: merge sort by places. In chunks of 256 an element's place is the number of those that stand before it. After
 // that an element's place among two runs is its own and how many of the other run stand before it, which a binary
 // search finds. All elements move at once, one nest a level: n log^2 n, and no loop over a line.
 SortedLines sort_lines(DefineContext& c, const Operand& x, size_t axis, const Precedes& precedes);

@@ -1,7 +1,7 @@
 // DeformConv (ONNX 19, 22; Dai et al., "Deformable Convolutional Networks", 2017, with the mask of Zhu et al., 2018): a
 // convolution whose taps stand at places that a tensor moves, and that are interpolated there.
 //
-// It is what its taps find (DeformedColumns), times the weights, by the kernels of MatMul. What a tap stands on is
+// It is what its taps find (DeformedColumns), times the weights, by the kernels of MatMul. The elements under a tap are
 // computed once for its offset group, and read for all of the group's channels, which lie next to each other. The
 // columns take taps * C values a place in memory, as onnxruntime's do, of all images of the batch at once.
 #include "ops/elementwise/elementwise.h"
@@ -56,7 +56,7 @@ void check_deform_conv(InferContext& c) {
   if (c.has_input(mask_input)) check_places(mask_input, taps, "mask");
 }
 
-// What the steps of the expansion share: places are counted by one index, taps by another.
+// The shared parts of the steps of the expansion: places are counted by one index, taps by another.
 struct DeformSpec : ConvSpec {
   explicit DeformSpec(const NodeReader& c)
       : ConvSpec(resolve_deform_conv(c)), offset_groups(offset_groups_of(c)), taps(tap_count(*this)) {}
@@ -126,7 +126,7 @@ Places find_places(DefineContext& c, const DeformSpec& spec) {
     for (const WindowAxis& each : spec.axes) at.push_back(nest.parallel(each.output));
     const Expr start = at[2 + static_cast<size_t>(i)] * axis.stride + along * axis.dilation - axis.pad_begin;
     const Scalar place = scalar::cast(dtype, scalar::index(start)) + scalar::cast(dtype, offset(at));
-    // Places outside are moved to the border, where no element of the input is next to them: 0 times infinity is NaN.
+    // Places outside are moved to the border if no element of the input is next to them: 0 times infinity is NaN.
     const Scalar far = scalar::cast(dtype, scalar::index(axis.input));
     const Scalar near = scalar::select(scalar::binary(ScalarOp::less_or_equal, place, number(place, -1)),
                                        number(place, -border), minimum(place, far));
@@ -146,7 +146,7 @@ void infer_deformed_columns(InferContext& c) {
   c.output(0, info(c.dtype(0)).compute, {spec.batch, spec.groups, product(spec.output_extents()), spec.depth()});
 }
 
-// Of the 2^axes elements around a place, each with its share.
+// The sum of the 2^axes elements around a place, each with its share.
 Scalar interpolated(NestBuilder& nest, const DeformSpec& spec, const Operand& padded, const Places& places,
                     std::vector<Expr> at, const Expr& channel, const Scalar& factor) {
   const auto axes = std::ssize(spec.axes);

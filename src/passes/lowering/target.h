@@ -41,7 +41,7 @@ struct Target {
   int64_t parallel_results = 0;
   // The cost of copying one vector of a tensor from blocks to rows, on the scale of Offer::cost.
   double copy_to_rows_cost = 0;
-  // What the kernels offer for a node, each kernel asked once; empty where its definition is to be used.
+  // The kernels' offers for a node, each kernel asked once; empty if its definition is used.
   std::function<Offers(const Node&, const Graph&)> offers;
   // Whether the kernel can apply `epilogue`, in which accumulator 0 is the kernel's result, and store to `output`.
   std::function<bool(const Program&, const KernelCall&, const Epilogue&, BufferId output)> fits_epilogue;

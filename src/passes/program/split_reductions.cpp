@@ -83,7 +83,7 @@ LoopNest split(Program& program, LoopNest& nest, size_t count) {
 
 constexpr int64_t chunk = 1024;  // four elements for each thread of a block
 
-// The one reduce axis, where there are few results of many elements.
+// The one reduce axis, if there are few results of many elements.
 const Axis* axis_to_cut(const LoopNest& nest, int64_t enough_results) {
   if (!is_splittable(nest) || std::ranges::count(nest.axes, AxisKind::reduce, &Axis::kind) != 1) return nullptr;
   double results = 1;

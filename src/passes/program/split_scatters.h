@@ -23,7 +23,7 @@ namespace onnxc {
 //     y[at] = u[i] where last[at] == i
 //
 // A store that combines gives the same in any order if the arithmetic is exact (is_order_free, ir/loops/operations.h),
-// and a target does it by atomic operations: integers, minima and maxima stay as they are, in a buffer of 32 bits if
+// and a target does it by atomic operations. Integers, minima and maxima stay as they are, in a buffer of 32 bits if
 // they have less. Sums of floating-point numbers of at most 32 bits are sums of integers: the updates of an element are
 // multiplied by a power of two that leaves the largest as many of 62 bits as their number allows, and rounded. The
 // result depends on no order, and is more exact than a sum in float32. (Demmel and Nguyen, Fast Reproducible

@@ -117,7 +117,7 @@ TEST(CpuTarget, SmallMaximaInRowsStayThere) {
             << size << type << window;
 }
 
-// In blocks where its input is.
+// In blocks if its input is.
 TEST(CpuTarget, LargeWindowsBetweenConvolutionsStayInBlocks) {
   EXPECT_THAT(steps(R"((float[1, 3, 20, 20] x) => (y) <float[32, 3, 3, 3] wa, float[8, 32, 1, 1] wb> {
     a = Conv(x, wa)

@@ -1,5 +1,5 @@
-"""Operators outside of the kernel templates at sizes where one thread alone would take long, with what to expect of
-them; `python -m tests.codegen.hip.serial_table` prints a table of them from simulated runs."""
+"""Operators outside of the kernel templates at sizes for which one thread by itself would take long, with what to
+expect of them; `python -m tests.codegen.hip.serial_table` prints a table of them from simulated runs."""
 
 import json
 import tempfile

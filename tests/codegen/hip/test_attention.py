@@ -1,5 +1,6 @@
-"""Attention in one kernel on the simulator, against PyTorch in float64: sizes around each tile's edge, depths that the
-kernel takes and one that it does not, sizes that only a run knows, masks, range, and results that must be exact."""
+"""Attention in one kernel on the simulator, against PyTorch in float64. Cases are sizes around each tile's edge, depths
+that the kernel takes and one that it does not, sizes that only a run knows, masks, range, and results that must be
+exact."""
 
 from dataclasses import dataclass
 from pathlib import Path

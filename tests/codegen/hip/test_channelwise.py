@@ -1,7 +1,8 @@
-"""The kernel of groups of few channels (depthwise ones: of one) on the simulator, in each of its forms and types: sizes
-around each edge of its tiles, kernels, strides, dilations and pads of rank 1 to 3, all sizes with one compile.
+"""The kernel of groups of few channels (depthwise ones: of one) on the simulator, in each of its forms and types. Cases
+are sizes around each edge of its tiles, kernels, strides, dilations and pads of rank 1 to 3, all sizes with one
+compile.
 
-A thread has four outputs along the height, or along the width if the kernel has a height of one; a block of threads has
+A thread has four outputs along the height, or along the width if the kernel has a height of one. A block of threads has
 256 places of one channel in a planar tensor, and 16 of 16 channels in blocks of channels.
 """
 

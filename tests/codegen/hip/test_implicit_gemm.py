@@ -236,9 +236,9 @@ def test_each_tile(tile: str, launches: Path, tmp_path: Path) -> None:
     assert conflicts(launches) == [0]
 
 
-# A wavefront's table has 63 taps, and 31 bits of a mask: one table and several, with and without masks, odd and even
-# numbers of steps, parts that begin within a table, a last pair of blocks that is half one. But for one these small
-# layers are cut into parts.
+# A wavefront's table has 63 taps, and 31 bits of a mask. Cases are one table and several, with and without masks, odd
+# and even numbers of steps, parts that begin within a table, a last pair of blocks that is half one. But for one these
+# small layers are cut into parts.
 MANY_TAPS: dict[str, Case] = {
     "63 taps": conv_case("", "Conv", (1, 20, 9, 10), (18, 20, 7, 9), pads=[3, 4, 3, 4]),
     "64 taps": conv_case("", "Conv", (1, 20, 9, 10), (18, 20, 8, 8), pads=[4, 3, 3, 4]),

@@ -99,7 +99,7 @@ def with_constant_weights(one: Case) -> Case:
 
 
 def in_type(dtype: type) -> Case:
-    """Of values that float16 holds; the sums are made in float32, and rounded once."""
+    """With values that float16 holds; the sums are made in float32, and rounded once."""
     one = exact(17, 19, 1, 1)
     (sums,) = expected_outputs(one)
     inputs: dict[str, Array] = {name: array.astype(dtype) for name, array in one.inputs.items()}

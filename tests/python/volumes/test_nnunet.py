@@ -186,6 +186,8 @@ def test_the_command_makes_a_model_of_any_window(tmp_path: Path, capsys: pytest.
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
     assert nnunet_command.main([str(tmp_path / "trained"), "-o", str(tmp_path), "--folds", "7"]) == 1
     assert capsys.readouterr().err.startswith("onnxc.nnunet: cannot read the checkpoint ")
+    assert nnunet_command.main([str(tmp_path / "trained"), "-o", "/proc/models"]) == 1
+    assert "cannot make the folder '/proc/models': No such file" in capsys.readouterr().err
 
 
 def test_needs_a_model_and_four_axes(folds: dict[int, list[Path]]) -> None:

@@ -1,8 +1,8 @@
 // A convolution as the CPU's kernels are asked for offers: shape, the size of its output, and costs that several share.
 //
-// Costs are of one image, in vector multiply-adds at the peak rate: a kernel's multiply-adds divided by its efficiency
-// (fraction of the peak), the additions of its transforms, and the bytes of weights, read once for each range of voxels
-// or tiles. The constants are measured; each stands beside the kernel's offer.
+// Costs are of one image, in vector multiply-adds at the peak rate. They are a kernel's multiply-adds divided by its
+// efficiency (fraction of the peak), the additions of its transforms, and the bytes of weights, read once for each
+// range of voxels or tiles. The constants are measured; each stands beside the kernel's offer.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"

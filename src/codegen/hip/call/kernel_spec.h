@@ -12,7 +12,7 @@
 
 namespace onnxc {
 
-// What the model of cost expects of a launch.
+// The cost model's expectation of a launch.
 struct Expected {
   double microseconds;
   const char* bound;  // what takes them: "MFMA", "LDS", "memory", ...
@@ -22,7 +22,7 @@ struct Expected {
 struct KernelFigures {
   int64_t lds_bytes;
   int64_t waves;                          // for which a SIMD unit has registers, and its compute unit LDS
-  std::optional<Expected> expected = {};  // nothing where a size is known to the run only
+  std::optional<Expected> expected = {};  // nothing if only the run knows a size
 };
 
 // An instance of a function template, and the number of blocks of its launch: an int64_t expression of the host file

@@ -51,7 +51,7 @@ const GemmOperation* find_gemm(const KernelCall& call);
 // The plan of a product, with the tile that was chosen; and as the template argument of the kernel, for an output in
 // blocks of channels.
 const kernels::GemmPlan& chosen_plan(const KernelCall& call);
-// What the model expects of the product at the sizes that it was planned for, hints where a run decides.
+// The model's expectation of the product at the sizes that it was planned for, hints if a run decides.
 double planned_microseconds(const KernelCall& call);
 std::string gemm_plan_text(const KernelCall& call);
 // Whether a kernel counts so many positions, as far as they are known when the model is compiled. Loops take any

@@ -1,10 +1,10 @@
 // Which variant of the implicit-GEMM kernel computes a product, and its expected cost: one pure function.
 //
-// The model counts cycles of a compute unit : of its matrix units, of LDS, and of its reads through the
-// second-level cache. Each step of a tile takes the largest of the three; a tile also has a prologue and an end. A
-// block that is alone on its compute unit waits for memory in each step as well. The slowest compute unit has the tiles
-// that do not divide evenly. Memory is read and written once, at its full rate and at the same time; a split reduction
-// also writes and reads its partial sums, in a launch more. None of it is measured: we have no such GPU.
+// The model counts cycles of a compute unit : of its matrix units, of LDS, and of its reads through the second-level
+// cache. Each step of a tile takes the largest of the three; a tile also has a prologue and an end. A block that has
+// its compute unit to itself waits for memory in each step as well. The slowest compute unit has the tiles that do not
+// divide evenly. Memory is read and written once, at its full rate and at the same time; a split reduction also writes
+// and reads its partial sums, in a launch more. None of it is measured: we have no such GPU.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"

@@ -1,7 +1,7 @@
 // Attention in one kernel: the product of queries and keys, a softmax over the keys, and the product with the values.
 //
 // Problem: output[b, i, e] = epilogue(sum over j of p[b, i, j] * v[b, j, e]), p = softmax over j of inner epilogue(sum
-// over d of q[b, i, d] * k[b, d, j]); the inner epilogue scales the scores and adds biases and masks. Separate steps
+// over d of q[b, i, d] * k[b, d, j]). The inner epilogue scales the scores and adds biases and masks. Separate steps
 // would write the scores to memory once and read them three times; with few features a head that takes longer than all
 // arithmetic. Method: a task processes one tile of queries at a time. The register tile of matmul.h computes the tile's
 // scores against two vectors of keys, applies the inner epilogue in registers, keeps the maximum of each row and stores

@@ -9,7 +9,7 @@
 // is the order of each sum. In groups of m channels each element serves m times: its lanes are permuted within the
 // group so that every channel meets each member once, and multiplied with that member's taps. Bytes become floats as
 // they are loaded, and so do their weights; the sums of whole numbers are exact. If channels of floats fill half a
-// block or a quarter, a vector holds two or four voxels: part p of a tile's vectors is the outputs after those of part
+// block or a quarter, a vector holds two or four voxels. Part p of a tile's vectors is the outputs after those of part
 // p - 1, its elements are joined from as many loads, and every part has the taps. Limits: kernels wider than nine (with
 // 16 registers five) load an element for each tap, as do tiles with more columns outside; with a stride or 16 registers
 // a vector holds one voxel. Bound by: FMA throughput while the planes of a band stay in the second-level cache, with
@@ -134,7 +134,7 @@ class DepthwiseConvolution {
     }
   }
 
-  // The first inputs that the same outputs of the next plane will read: with stride a band has few rows of outputs for
+  // The first inputs that the same outputs of the next plane will read. With stride a band has few rows of outputs for
   // its rows of input, and these are too few at a place for the processor to fetch them ahead by itself.
   template <int outputs>
   [[gnu::always_inline]] static void fetch_next_plane(const Arguments& arguments, const Position& first,

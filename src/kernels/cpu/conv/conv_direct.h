@@ -7,14 +7,14 @@
 // row need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Each voxel has its own input pointer per
 // tap; if the tap is padding the pointer is to zeros, and a tap that is padding for the whole tile is skipped. The
 // input is not padded and not copied, except a 1x1x1 kernel's tile whose voxels are not contiguous. Two kinds of kernel
-// have a second loop, for the tiles of a row that are inside it with all taps, so that one pointer serves all voxels:
-// kernels of one tap, and kernels whose extents are run-time values (the parts of a transposed convolution). Cache: a
-// task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level cache stay there for
-// one sweep (a "pass"), and partial sums wait in scratch between passes. During a pass each tile prefetches a part of
-// the next pass's weights, or after a chunk's last pass of the next chunk's: 7x7 maps of 512 channels run twice as
-// fast. Only the shape fixes the order of each sum. Groups may begin and end inside of a block: a tile broadcasts only
-// the channels of its own group, so that no infinity or NaN of another reaches it, its vectors begin with the group's
-// first output wherever that lies, and in a block that groups share only the lanes of its own group are stored.
+// have a second loop, for the tiles of a row that are inside it with all taps, so that one pointer serves all voxels.
+// These are kernels of one tap, and kernels whose extents are run-time values (the parts of a transposed convolution).
+// Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level cache stay
+// there for one sweep (a "pass"), and partial sums wait in scratch between passes. During a pass each tile prefetches a
+// part of the next pass's weights, or after a chunk's last pass of the next chunk's: 7x7 maps of 512 channels run twice
+// as fast. Only the shape fixes the order of each sum. Groups may begin and end inside of a block. A tile broadcasts
+// only the channels of its own group, so that no infinity or NaN of another reaches it. Its vectors begin with the
+// group's first output wherever that lies. In a block that groups share only the lanes of its own group are stored.
 //
 // Limits: weights are constant and float; pairs need groups of whole blocks; groups of few outputs leave lanes empty.
 // Bound by: FMA throughput with two or three blocks (the tile by itself reaches 99% of peak for both instruction sets);

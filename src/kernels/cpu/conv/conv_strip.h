@@ -111,8 +111,8 @@ struct Strip {
             smaller(geometry.planes, sizes.output.d - plane), smaller(geometry.rows, sizes.output.h - row)};
   }
 
-  // Calls copy(block, first, is_inside, voxel) for each row of the strip: its first element lies at `first` of the
-  // input, whose plane and row are inside of it or not, and goes to `voxel` of the strip; row_pitch elements follow,
+  // Calls copy(block, first, is_inside, voxel) for each row of the strip. Its first element lies at `first` of the
+  // input, whose plane and row are inside of it or not, and goes to `voxel` of the strip. row_pitch elements follow,
   // each a stride further.
   template <class Copy>
   static void for_each_row(const StripGeometry& geometry, const ConvSizes& sizes, const Task& task, int64_t blocks,

@@ -5,7 +5,7 @@
 // i, k]), or its transpose. A group fills few lanes of a vector, and begins wherever the one before ends. Method: a
 // vector is a block of the output, whatever groups it meets: lane by lane its input number i is a channel of the lane's
 // own group. They are gathered from the one, two or more blocks that hold them by a permutation of each, so that no
-// lane reads another group and no infinity or NaN crosses; if a group fills a vector they are one broadcast. A register
+// lane reads another group and no infinity or NaN crosses. If a group fills a vector they are one broadcast. A register
 // tile is up to 16 outputs of one row that read the same taps: of a transposed convolution every stride-th. For each
 // row of the kernel and each input number its taps are loaded once, and each column that the tile reads is gathered
 // once and serves all outputs and taps that meet in it. Rows of the kernel in the padding are skipped; only the first

@@ -8,9 +8,9 @@
 // whether each does (int8_winograd_is_exact). Bits are those of conv_int8.
 //
 // A task has a range of tiles. For each depth point it transforms all channels of the input over rows and columns into
-// scratch; then for each chunk of two blocks of output channels it multiplies each point's tiles by the point's
-// weights, a register tile of 12 tiles by two blocks (4 by two with AVX2), transforms the products back and adds them
-// to the tile's planes of outputs. Scratch stays in the second-level cache.
+// scratch. Then for each chunk of two blocks of output channels it multiplies each point's tiles by the point's
+// weights. A register tile of 12 tiles by two blocks (4 by two with AVX2) transforms the products back and adds them to
+// the tile's planes of outputs. Scratch stays in the second-level cache.
 //
 // Bound by: products, half as many an instruction as conv_int8.h's and one sixth of its number with F(2,4,4); with few
 // channels by the transforms. Limits: F(2,4,4) holds for sums below 2^24, as 128 input channels or so give them; tiles

@@ -1,7 +1,7 @@
 // Winograd convolution NCHW to NCHW with few input channels: stride 1 along the width, 1 or 2 along depth and height.
 //
 // Problem: as in conv_stem_winograd.h, but with an NCHW output. That kernel's output would need a reorder, and its
-// lanes are output channels: each FMA takes a broadcast input element or a weight vector from memory, and with few
+// lanes are output channels. Each FMA takes a broadcast input element or a weight vector from memory, and with few
 // output channels to share it the input transform is a large part of the time. Method: the same products with
 // neighbours along the width in the lanes, as the transform already has them, and one broadcast weight of each output
 // channel. A register tile is two to four vectors of a row by some output channels, at two points of the height at
@@ -10,9 +10,9 @@
 //
 // Limits: one group, stride 1 along the width, dilation 1 along an axis in pairs. An output that ends as NaN or
 // infinity is summed again by the definition. Bound by: FMA throughput, which is half of the time of a 9x9x1 layer of
-// 16 channels (a sixth is the input transform, the rest what a register tile costs before and after its products); with
-// three taps by that cost. A row's last vector may be partly empty. Kernels of other engines for that layer are direct
-// and cannot pass the peak; this one reaches 1.1 of it, with AVX2 1.0.
+// 16 channels (a sixth is the input transform, the rest what a register tile costs before and after its products). With
+// three taps it is bound by that cost. A row's last vector may be partly empty. Kernels of other engines for that layer
+// are direct and cannot pass the peak; this one reaches 1.1 of it, with AVX2 1.0.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"

@@ -270,8 +270,8 @@ struct StemWinogradGroupOffsets {
 template <StemWinogradPacking packing>
 inline constexpr StemWinogradGroupOffsets<packing> stem_winograd_group_offsets{};
 
-// The products of a tile at points 1 and 2 of the height, or at 0 and 3, with a point of the depth: calls
-// add.operator()<points>(row, weights) for each term and tap of the width; the products of `points` points, one or two,
+// The products of a tile at points 1 and 2 of the height, or at 0 and 3, with a point of the depth. Calls
+// add.operator()<points>(row, weights) for each term and tap of the width. The products of `points` points, one or two,
 // take elements of the row and of the next one. A point has `chunk_lanes` weights; `weights` are the chunk's.
 template <StemWinogradPacking packing, bool is_outer_group, int64_t chunk_lanes, class InputTile, class Add>
 [[gnu::always_inline]] inline void for_each_stem_product(const InputTile& input, const float* weights, int64_t point,

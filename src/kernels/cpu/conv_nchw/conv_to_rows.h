@@ -9,7 +9,7 @@
 // interleaved, and epilogue and stores go along the output rows. If a chain would become long, it is summed up after
 // each tap of depth and height; only the shape fixes the order of each sum. Limits: one group, dilation 1. Bound by:
 // FMA throughput with many channels; a 1x1x1 by memory and the transposition. 3x3x3 with stride 2 from 32 to 3 channels
-// reaches 41% of the peak; conv_transpose_packed.h has 18%: two fifths of the time are the transposition, repeated for
+// reaches 41% of the peak; conv_transpose_packed.h has 18%. Two fifths of the time are the transposition, repeated for
 // each tap of the depth, and rows of 24 positions fill three quarters of their vectors.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Direct convolution by matrix tiles (AMX) on NCHWc: any kernel, stride, dilation and begin pads, ranks 1 to 3, one
-// group; of bfloat16 with sums in float32, of bytes with exact sums in int32, or of float32 as digits of bytes.
+// group. Operands are bfloat16 with sums in float32, bytes with exact sums in int32, or float32 as digits of bytes.
 //
 // Problem: as conv_direct.h, with inputs and weights rounded to bfloat16 or as they are, or as conv_int8.h. Method: a
 // task copies what it reads into a strip (conv_strip.h); a block of 32 channels of a voxel (64 of bytes) is one line

@@ -10,11 +10,11 @@
 // is left out (of three orders the errors were seven times those of a float32 sum). Integers below 2^15 stay exact. The
 // result does not depend on the order of the sums or the number of threads.
 //
-// Error: an input is off by at most 2^-23 of its strip's largest. If that is far above the usual size, the geometric
-// mean of those that are not zero, the rounding error of an input is three more digits, and the next four orders are
-// nine more products; if it is so far above that these do not suffice, or something is infinite or NaN, the strip is
-// summed in float32 by the definition, in about ten times the time. A weight below 2^-24 of its output channel's
-// largest is zero there, and times infinity NaN.
+// Error: an input is off by at most 2^-23 of its strip's largest. The usual size is the geometric mean of those that
+// are not zero. If the largest is far above it, the rounding error of an input is three more digits, and the next four
+// orders are nine more products. If it is so far above that these do not suffice, or something is infinite or NaN, the
+// strip is summed in float32 by the definition, in about ten times the time. A weight below 2^-24 of its output
+// channel's largest is zero there, and times infinity NaN.
 #pragma once
 
 #include "kernels/cpu/conv_tiles/conv_tiles_elements.h"

@@ -140,7 +140,7 @@ constexpr KernelWork transposed_work(const TransposedPacking& packing, const Con
 
 // ---- few output channels (conv_transpose_packed.h)
 
-// All residues as one convolution of stride 1, with the residues side by side in the lanes: output z = stride * m + r -
+// All residues as one convolution of stride 1, with the residues side by side in the lanes. Output z = stride * m + r -
 // pad gathers x[m - j] over the taps k = r + stride * j, j below `taps`. A vector holds `slots` residues with all
 // output channels of each. A tap that a residue lacks has weight zero.
 struct PackedTransposedPacking {

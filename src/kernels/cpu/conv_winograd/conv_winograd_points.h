@@ -1,14 +1,14 @@
 // Winograd's matrices, in one place for the compiler's packer and the kernel.
 //
-// F(m, 3) computes m neighbouring outputs y of a three-tap filter g from m + 2 inputs d by m + 2 products; a direct sum
-// takes 3 m: y = A (G g * B d) (Winograd 1980; Lavin and Gray 2016). It multiplies two polynomials by their values at m
-// + 1 points and at infinity. The row of B at a point p is the product of (x - q) over all other points q; the row of G
-// is 1, p, p^2, divided by that product's value at p; the column of A is 1, p, p^2, ...
+// F(m, 3) computes m neighbouring outputs y of a three-tap filter g from m + 2 inputs d by m + 2 products, instead of a
+// direct sum's 3 m. y = A (G g * B d) (Winograd 1980; Lavin and Gray 2016). It multiplies two polynomials by their
+// values at m + 1 points and at infinity. The row of B at a point p is the product of (x - q) over all other points q;
+// the row of G is 1, p, p^2, divided by that product's value at p; the column of A is 1, p, p^2, ...
 //
 // F(2) uses the points 0, 1, -1; only G is more than additions. F(4) uses 0, +-3/4, +-3/2: the error of its products is
-// a third of that with the usual 0, +-1, +-2, because the entries of A and B stay near 1 and close to each other in
-// magnitude, and all of A and B are exact in float. At the same six points F(2, 5) computes two outputs of five taps: B
-// is the same, and G and A have as many powers of p as there are taps and outputs.
+// a third of that with the usual 0, +-1, +-2. The reason is that the entries of A and B stay near 1 and close to each
+// other in magnitude, and all of A and B are exact in float. At the same six points F(2, 5) computes two outputs of
+// five taps: B is the same, and G and A have as many powers of p as there are taps and outputs.
 //
 // With a stride of two the first and last tap are a two-tap filter over every other input, and the middle tap is a
 // filter of its own over the others. F(2, 2) takes 3 products at 0, 1 and infinity, the middle tap 2 plain ones: 5 for

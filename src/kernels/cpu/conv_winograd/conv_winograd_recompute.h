@@ -1,7 +1,7 @@
 // The outputs of a Winograd convolution that are NaN or infinite, by the definition.
 //
 // Problem: a NaN or infinity in the input makes all outputs of its tile NaN, and inputs beyond FLT_MAX / 8 (with F(4)
-// FLT_MAX / 50, with F(2,4,4) FLT_MAX / 5000) overflow in the transforms; a direct sum gives what PyTorch gives.
+// FLT_MAX / 50, with F(2,4,4) FLT_MAX / 5000) overflow in the transforms. A direct sum gives what PyTorch gives.
 // Method: an output that reads a NaN is NaN, whatever the weights are. Others that are not finite are summed again over
 // their own taps, those of a line together. A tap's weights are recovered from the transformed ones: along each axis
 // they are the output for a tile whose input at that tap is 1 and whose others are 0 (conv_winograd_points.h). Limits:

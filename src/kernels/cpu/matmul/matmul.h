@@ -3,7 +3,7 @@
 //
 // Operands are float, float16 or bfloat16 with any strides (transposed, broadcast along batch axes, part of a larger
 // tensor); output rows are contiguous; sums are in float. Method: a register tile is some rows by two vectors of
-// columns; for each k one element of each row of a is broadcast against two vectors of b. b is read from panels two
+// columns. For each k one element of each row of a is broadcast against two vectors of b. b is read from panels two
 // vectors wide: a constant b is packed at compile time, otherwise a task packs each panel when it reaches it. A task
 // copies its rows of a, one block of the depth at a time, to rows at a constant distance, so that the tile addresses
 // all of them from one pointer. With a single row (a fully connected layer) b is streamed once, and several sets of

@@ -1,4 +1,4 @@
-// What the compiler and the pooling kernels (pooling.h, separable_pool.h, planar_pool.h) must agree on.
+// The contract of the compiler and the pooling kernels (pooling.h, separable_pool.h, planar_pool.h).
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"

@@ -11,7 +11,7 @@
 // sequence of their own. Limits: with strides the folds between outputs are wasted; `is_separable` weighs that. Bound
 // by: loads and stores of the first and second-level cache, 1.5 and 1 for each fold; the planes of a tile stay in the
 // second-level cache. The best known method needs 3 - 4 / k comparisons an axis and element, as here: 9x9x9 of one
-// block takes 60 cycles an output with AVX-512, of which arithmetic needs half.
+// block takes 60 cycles an output with AVX-512, half of them for arithmetic.
 #pragma once
 
 #include "kernels/cpu/memory_bound/pooling.h"
@@ -203,7 +203,7 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     return tile.scratch.row;
   }
 
-  // In rows: voxels [inside, past) of the columns are in the input. What is beyond them is read and not used.
+  // In rows: voxels [inside, past) of the columns are in the input. Voxels beyond them are read and not used.
   static const Vector* fold_voxels(const Tile& tile, const Input* row, int64_t count, int64_t inside, int64_t past) {
     Element* const columns = reinterpret_cast<Element*>(tile.scratch.columns);
     for (int64_t i = 0; i < count; i += lanes) store(columns + i, splat(Base::neutral));

@@ -4,7 +4,7 @@
 // +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in cache: its maximum; the
 // exponentials, kept in the output if that is float, and their sum; the quotients. Several vectors of partial sums keep
 // the error of a long row small. Rows of no more elements than a vector has lanes are taken a vector of rows at once, a
-// row in each lane: a vector of one such row would be mostly empty, and its folds would be all the work. Only the
+// row in each lane. A vector of one such row would be mostly empty, and its folds would be all the work. Only the
 // number of columns fixes the order of each sum. Limits: a single row uses one thread. Bound by: the exponential; with
 // short rows the moves between rows and lanes.
 #pragma once

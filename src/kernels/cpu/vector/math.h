@@ -162,7 +162,7 @@ template <class Real>
 }
 
 // Near zero an odd polynomial, else one of the magnitude, scaled to [-1, 1] from the end of the other to the point at
-// which the result is 1: both are chains of multiply-adds, 20 in all; 1 - exp(polynomial) took 28 operations. The
+// which the result is 1. Both are chains of multiply-adds, 20 in all; 1 - exp(polynomial) took 28 operations. The
 // second is a minimax fit with an error of 2^-25 that is 1 at its end, and so is what it gives beyond.
 template <class Real>
 [[gnu::always_inline]] inline Real error_function(Real x) {

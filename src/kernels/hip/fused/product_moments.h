@@ -1,5 +1,6 @@
 // A convolution and the normalisation of its result by channel or group of channels, if a block does not hold a
-// channel's voxels: two launches in place of three (three if the parts are folded), and one read of the result less.
+// channel's voxels. It takes two launches in place of three (three if the parts are folded), and one read of the result
+// less.
 //
 // Method: a block of the first kernel has a tile of voxels in registers when its reduction is done. It stores them in
 // the place of the normalised ones, and for each channel the mean and the sum of the squares of the differences from

@@ -57,7 +57,7 @@ inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {12
 
 // In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
 // from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four
-// adjacent rows and of four rows that are 20 or 12 further; a write phase has all chunks of two rows, one of eight
+// adjacent rows and of four rows that are 20 or 12 further. A write phase has all chunks of two rows, one of eight
 // rows, or (8 bytes of each, in bf16x3) two of four rows.
 inline constexpr int64_t chunk_bytes = 16, lds_row_bytes = 64;
 constexpr int lds_place(int row, int chunk) {
@@ -90,8 +90,8 @@ struct WeightView {
   int64_t batch, group, k, column;
 };
 
-// The numbers by which a block finds its tile: the number of tiles, the number of parts that each tile's reduction is
-// split into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
+// The numbers by which a block finds its tile. They are the number of tiles, the number of parts that each tile's
+// reduction is split into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
 struct GemmLaunch {
   uint32_t tiles, parts, rows;
   Divisor row_tiles, width, height, batch;

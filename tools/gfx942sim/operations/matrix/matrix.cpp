@@ -8,7 +8,7 @@
 // Products and sums: float32 and float64 as a chain of fused multiply-adds over ascending k; narrower floats are
 // widened to float32 exactly and then summed in the same way, integers wrap. AMD does not say how the hardware rounds
 // inside a sum of narrow products, so results for those agree within float32 rounding and exactly if all sums are
-// exact; GFX942SIM_MATRIX=measured has them as an MI300X was seen to make them (measured_matrix.h).
+// exact. GFX942SIM_MATRIX=measured has them as an MI300X was seen to make them (measured_matrix.h).
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -210,7 +210,7 @@ void execute_product(Wave& wave, const Instruction& instruction) {
 }
 
 // Sparse products (v_smfmac): of each four successive k of a row of A, at most two are stored. A lane's two bits for
-// each stored element tell which of the four it is; they stand in a register of the third operand, in which abid
+// each stored element tell which of the four it is. They stand in a register of the third operand, in which abid
 // chooses 8 bits (16 for bytes) if cbsz is 0; else they are the lowest. D is the addend too; B is dense, in runs of the
 // same k as the stored elements of A stand for.
 template <class ElementA, class ElementB, Shape shape>

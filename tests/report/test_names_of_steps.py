@@ -119,7 +119,9 @@ def test_a_step_has_one_name(models: dict[str, Path], name: str, target: str, tm
             has_name = any(f"{title} ".startswith(f"{kernel} ") for title in titles)
             assert has_name or any(word in f"{title} " for title in titles for word in FUSED), (node, kernel)
             assert node["became"] == "kernel"
-        assert all(title in node["description"] for title in titles if not title.startswith(("copy", "loops copy", "sizes")))
+        assert all(
+            title in node["description"] for title in titles if not title.startswith(("copy", "loops copy", "sizes"))
+        )
 
 
 @pytest.mark.parametrize("target", ["cpu", "hip"])
@@ -142,7 +144,13 @@ def test_a_step_that_the_compile_adds_says_so(tmp_path: Path) -> None:
 def test_what_is_not_estimated_is_unknown_and_not_zero(tmp_path: Path) -> None:
     """A cost that no offer has, and the time of a kernel over sizes that only a run knows."""
     model = onnx.parser.parse_model(CONVOLUTIONS.replace("[1, 1, 20, 24, 28]", "[N, 1, D, H, W]"))
-    shapes = {"w": (16, 1, 3, 3, 3), "ones": (16,), "v": (16, 16, 3, 3, 3), "u": (16, 16, 2, 2, 2), "t": (32, 32, 1, 1, 1)}
+    shapes = {
+        "w": (16, 1, 3, 3, 3),
+        "ones": (16,),
+        "v": (16, 16, 3, 3, 3),
+        "u": (16, 16, 2, 2, 2),
+        "t": (32, 32, 1, 1, 1),
+    }
     model.graph.initializer.extend(weights(shapes))
     onnx.save(model, tmp_path / "model.onnx")
     report = json.loads(onnxc(tmp_path / "model.onnx", "--target", "hip", "--report", "--json"))

@@ -171,7 +171,10 @@ def test_a_dim_that_is_declared_free_and_takes_one_size(tmp_path: Path) -> None:
     model = annotated_model.save(BAKED, tmp_path / "model.onnx", {"join": "decoder.join"})
     done = run(model, "--dump-shapes")
     assert "input   x float32[3, 1, 32, 32]  (the file declares [N, 1, D, H])" in done.stdout
-    assert "a size is baked into the model: N must be 3, and the file declares it free (node 'join' (Concat, " in done.stderr
+    assert (
+        "a size is baked into the model: N must be 3, and the file declares it free (node 'join' (Concat, "
+        in done.stderr
+    )
     assert "a size is baked into the model: D, H must be 32, and the file declares them free (" in done.stderr
     assert dump(model)["inputs"][0]["declared"] == ["N", 1, "D", "H"]
     given = run(model, "--dump-shapes", "--dim", "N=3", "--dim", "D=32", "--dim", "H=32")

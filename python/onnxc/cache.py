@@ -17,6 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from onnxc import arguments
+from onnxc.errors import ArgumentError
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
@@ -100,7 +102,7 @@ def find(name: str) -> Path | None:
 
 def make_room(where: Path) -> None:
     """Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size."""
-    most = int(os.environ.get("ONNXC_MODEL_CACHE_BYTES") or USUAL_BYTES)
+    most = most_bytes()
     files = _files(where)
     total = sum(size for _, size, _ in files)
     for _, size, file in files[:-1]:

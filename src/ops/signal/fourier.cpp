@@ -459,8 +459,8 @@ constexpr OpRow rows[] = {
     {.domain = "", .name = "DFT", .expand = expand_dft},
     {internal_domain, "DFT", infer_dft, define_dft, unchanged},
     {.domain = "", .name = "STFT", .expand = expand_stft},
-    {internal_domain, "Frames", infer_frames, define_frames},
-    {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix},
+    {internal_domain, "Frames", infer_frames, define_frames, unchanged},
+    {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix, unchanged},
 };
 
 // 1 where a is less than b, else 0.

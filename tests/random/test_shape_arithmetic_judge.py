@@ -1,4 +1,4 @@
-"""What random shape arithmetic may draw, and what its judge sees."""
+"""The graphs that random shape arithmetic may draw, and the faults that its judge sees."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import RUNS
 from tests.random.shape_arithmetic import judge as judge_module
 from tests.random.shape_arithmetic.builder import INTEGER, ShapeDrawing
@@ -208,7 +208,8 @@ def drawn_as(prefix: str, drawn: Drawn) -> Drawn:
 
 
 def test_a_refusal_divides_a_group(drawn: Drawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The graphs that it names are tried alone, and what names none is halved; others are judged by their results."""
+    """The graphs that it names are tried one by one, and a refusal that names none is halved; others are judged by
+    their results."""
     group = [drawn_as(f"g{number}_", drawn) for number in range(8)]
     tried = []
 

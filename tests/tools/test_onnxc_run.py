@@ -82,7 +82,8 @@ def test_files_of_float32_are_rounded_to_the_input(dtype: str, tmp_path: Path) -
 
 
 def test_verifies_a_group_normalization_that_is_written_as_nodes(tmp_path: Path) -> None:
-    """What PyTorch exports; the compiler finds the operator in it, and keeps other sums than the nodes do."""
+    """The nodes that PyTorch exports; the compiler finds the operator in them, and keeps other sums than the nodes
+    do."""
     nodes = [
         helper.make_node("Reshape", ["x", "groups"], ["grouped"]),
         helper.make_node("InstanceNormalization", ["grouped", "ones", "zeros"], ["normal"], name="norm"),
@@ -236,7 +237,7 @@ def test_memory_of_given_dims() -> None:
         ([], 2, "input 'x' has no value: give --input x=FILE.npy, or --random SEED"),
         (["--input", "w=a.npy"], 2, "--input w=a.npy: expected NAME=FILE with one of the names"),
         (["--input", "x=missing.npy"], 1, "missing.npy"),
-        (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for device 1"),
+        (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for a GPU"),
         (
             ["--random", "1", "--dim", "N=3", "--device", "hip:one"],
             2,
@@ -253,6 +254,21 @@ def test_mistakes(arguments: list[str], code: int, message: str, tmp_path: Path)
     done = run(*arguments, code=code)
     assert message in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("ONNXC_THREADS", "x", "a number of threads from 1 to 1024 is expected"),
+        ("ONNXC_SEED", "x", "an integer is expected"),
+    ],
+)
+def test_a_variable_with_an_impossible_value(
+    variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    message = run("--random", "1", "--dim", "N=3", code=2).stderr
+    assert f"the environment variable {variable} is '{value}'; {expected}" in message
 
 
 def test_debians_hip_finds_no_gpu() -> None:
@@ -328,7 +344,7 @@ def test_wrong_files(tmp_path: Path) -> None:
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_text("hello")
     found = run(model=tmp_path / "a.so", code=1).stderr
-    assert "is no shared object" in found
+    assert "is not a shared object" in found
     assert "compile the model first, as onnxc model.onnx -o model.so" in found
     (tmp_path / "a.onnx").write_text("hello")
     found = run(model=tmp_path / "a.onnx", code=1).stderr

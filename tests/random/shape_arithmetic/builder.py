@@ -1,8 +1,8 @@
 """Random shape arithmetic: what is computed of sizes by any operator, in chains and DAGs, and what reads it.
 
-A graph has one or two inputs, of which nothing but the sizes need matter. It begins with their Shape and Size and grows
-by drawing an operator and values for it, which onnxruntime evaluates at once at each run's sizes: what it refuses, what
-is not determined or grows too large is drawn again.
+A graph has one or two inputs; only their sizes need matter. It begins with their Shape and Size and grows by drawing an
+operator and values for it, which onnxruntime evaluates at once at each run's sizes: what it refuses, what is not
+determined or grows too large is drawn again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import KINDS, RUNS, Dim, Drawing, fixed
 from tests.random.shape_arithmetic.evaluation import Unfit, Value, evaluate
 from tests.random.shape_arithmetic.operators import (
@@ -193,7 +193,7 @@ class ShapeDrawing(Drawing):
         return self.apply_all(schema.name, inputs, drawn.get("num_outputs", max(1, schema.min_output)), **drawn)
 
     def draw_input(self, number: int) -> Value:
-        """From the pool, perhaps with more axes; a parameter behind the first is often a constant."""
+        """From the pool, perhaps with more axes; a parameter after the first is often a constant."""
         if number > 0 and self.chance(0.5):
             return self.known[self.constant(self.draw_constant())]
         value = self.draw_value()

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 LARGEST_INTEGER = 30_000  # so that products of two stay within int32
 LARGEST_FLOAT = 1e6
@@ -98,7 +98,8 @@ def makes_large_size(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return bool(data * np.prod([float(np.prod(np.maximum(each, 1))) for each in sizes]) > 4 * LARGEST_TENSOR)
 
 
-# --------------------------------------------------------------------------------------- where onnxruntime is not ONNX
+# --------------------------------------------------------------------------------------- differences of onnxruntime
+# from ONNX
 
 
 def has_window_beyond_tensor(node: onnx.NodeProto, inputs: Inputs) -> bool:
@@ -124,7 +125,7 @@ def has_other_rank(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return any(each.ndim != rank for each, rank in zip(inputs, RANKS[node.op_type], strict=False) if rank is not None)
 
 
-# Of each input, if ONNX asks for one.
+# For each input, if ONNX asks for one.
 RANKS: dict[str, Sequence[int | None]] = {
     "BlackmanWindow": (0,), "Compress": (None, 1), "DFT": (None, 0, 0), "GroupNormalization": (None, 1, 1),
     "HammingWindow": (0,), "HannWindow": (0,), "STFT": (None, 0),

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . scripts/environment.sh
 
 selection=() models=--fast
-[ "${1:-}" = --all ] && selection=(--slow) models=--all
+[ "${1:-}" = --all ] && selection=(lab --slow) models=--all
 failed=()
 part() {
   local name=$1 start=$SECONDS
@@ -20,7 +20,7 @@ part 'format and types' make -s check-format
 scripts/build.sh release || exit 1
 part 'C++ tests' "$ONNXC_CTEST" --test-dir build --output-on-failure -j2
 # Before the tests, whose processes would otherwise export the same model at the same time.
-part 'export of the test models' "$ONNXC_TEST_VENV/bin/python" -m tests.models.export "$models"
+part 'export of the test models' "$ONNXC_TEST_VENV/bin/python" -m models.export "$models"
 # By file, so that cases which share a compile stay in one process.
 part 'Python tests' "$ONNXC_TEST_VENV/bin/python" -m pytest -q -n 2 --dist loadfile --durations 20 tests "${selection[@]}"
 part 'address and undefined-behaviour sanitizers' scripts/sanitize.sh asan

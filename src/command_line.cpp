@@ -52,7 +52,7 @@ const CLI::Validator not_negative(
     },
     "");
 
-// Of CLI11's own, which names all of its units where a text is no size.
+// Instead of CLI11's own, which names all of its units if a text is not a size.
 const CLI::Validator size_in_bytes(
     [](std::string& text) -> std::string {
       const std::string given = text;
@@ -132,8 +132,7 @@ struct Words {
     app.add_option("MODEL", options.model, "the ONNX file")->option_text(" ");
     app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
 
-    app.add_option("--target", options.target,
-                   "what to compile for: cpu (default), hip (a GPU alone) or cpu,hip (both)")
+    app.add_option("--target", options.target, "what to compile for: cpu (default), hip (only a GPU) or cpu,hip (both)")
         ->capture_default_str()
         ->check(one_of({"cpu", "hip", "cpu,hip"}))
         ->option_text("NAME");
@@ -193,7 +192,7 @@ struct Words {
         ->check(CLI::Range(1, 1024))
         ->option_text("N");
     app.add_flag("--keep-refused", options.keep_refused,
-                 "keep the generated source if clang rejects it, and print where it is");
+                 "keep the generated source if clang rejects it, and print its path");
     app.add_option("--max-memory", options.limits.max_memory,
                    "limit on the memory of the compile, such as 8GB; a model that needs more is refused")
         ->transform(size_in_bytes)
@@ -206,7 +205,7 @@ struct Words {
         ->check(not_negative)
         ->option_text("N");
     app.add_flag("--sandbox", insists_on_sandbox,
-                 "fail where the kernel has no sandbox for the compile (default: go on without)");
+                 "fail if the kernel has no sandbox for the compile (default: go on without)");
     app.add_flag("--no-sandbox", leaves_out_sandbox, "let the compile reach every file and the network");
 
     constexpr const char* reports = "Reports (on stdout; without -o the model is not compiled)";
@@ -218,8 +217,8 @@ struct Words {
         ->group(reports);
     app.add_option(
            "--node", options.shape_request.nodes,
-           "with --dump-shapes: only nodes of which the name, operator, PyTorch module or source line fits this "
-           "pattern ('*up*'); may be repeated")
+           "with --dump-shapes: only nodes whose name, operator, PyTorch module or source line fits this pattern "
+           "('*up*'); may be repeated")
         ->allow_extra_args(false)
         ->option_text("PATTERN")
         ->group(reports);
@@ -239,7 +238,7 @@ struct Words {
         ->option_text("[=PASS]")
         ->group(reports);
     app.add_option("--run-pass", options.run_pass,
-                   "run this pass alone on MODEL: a program's text, or an ONNX file for a pass on graphs")
+                   "run a single pass on MODEL: a program's text, or an ONNX file for a pass on graphs")
         ->option_text("PASS")
         ->group(reports);
     app.add_option("--list-operators", options.list_operators,
@@ -290,7 +289,7 @@ constexpr const char* description =
 }  // namespace
 
 std::optional<int> parse_command_line(int argc, const char* const* argv, CommandLine& command) {
-  CLI::App app{description};
+  CLI::App app{description, "onnxc"};
   Words words{command};
   words.add_to(app);
   try {

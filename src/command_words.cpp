@@ -5,29 +5,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
+#include <memory>
 
+#include "help_text.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
 namespace {
-
-// Insertions, deletions and replacements that make one word the other.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -124,24 +110,9 @@ void check_effects(const CLI::App& app, std::span<const OptionEffect> effects) {
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto fault = [words = std::move(words)](const std::string& word) {
     const bool is_known = std::ranges::find(words, word) != words.end();
-    return is_known ? "" : fmt::format("{} is none of: {}", quote(word), fmt::join(words, " "));
+    return is_known ? "" : fmt::format("must be one of: {}; found {}", fmt::join(words, " "), quote(word));
   };
   return {fault, ""};
-}
-
-std::string nearest_word(std::string_view word, std::span<const std::string> known) {
-  std::string nearest;
-  size_t least = word.size() / 3 + 2;  // more than a third of it is another word
-  for (const std::string& each : known) {
-    // What is begun, or has an end too many, is nearer than its letters say.
-    const bool is_begun = word.size() > 3 && (each.starts_with(word) || word.starts_with(each));
-    const size_t steps = is_begun ? 1 : distance(word, each);
-    if (steps < least) {
-      least = steps;
-      nearest = each;
-    }
-  }
-  return nearest;
 }
 
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values) {
@@ -149,6 +120,7 @@ void parse_words(CLI::App& app, std::span<const std::string> words, std::span<co
   std::vector<std::string> given = with_default_values(words, optional_values);
   std::ranges::reverse(given);  // CLI11 takes the last word first
   app.allow_extras();
+  app.formatter(std::make_shared<HelpFormatter>());
   try {
     app.parse(std::move(given));
   } catch (const CLI::Success&) {

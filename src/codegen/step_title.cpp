@@ -8,7 +8,7 @@
 namespace onnxc {
 namespace {
 
-// The arithmetic of a kernel that reads this type, where a title need not say it.
+// The arithmetic of a kernel that reads this type, which a title need not say.
 std::string usual_arithmetic(DType input, const CpuKernelSpec& spec) {
   if (input == DType::float32) return "float32";
   return spec.accumulator() == DType::int32 ? "int8" : spec.arithmetic();

@@ -164,7 +164,7 @@ void GraphBuilder::build_operator(NodeInProgress& node) {
 // Whether the operator is one of its operator set; a row may cover more versions than the operator was part of ONNX in.
 bool GraphBuilder::exists(NodeInProgress& node) {
   Origin& origin = node.origin;
-  // GroupNormalization 18 was deprecated as it is (by 21, where its parameters are other ones), and files hold it.
+  // GroupNormalization 18 is deprecated (version 21 has other parameters), but files hold it.
   const bool is_early_group_normalization = origin.domain.empty() && origin.type == "GroupNormalization";
   if (node.schema != nullptr) return !node.schema->Deprecated() || is_early_group_normalization;
   if (!is_onnx_domain(origin.domain)) return true;

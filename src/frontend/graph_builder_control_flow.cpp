@@ -63,7 +63,7 @@ void GraphBuilder::build_body(const onnx::GraphProto& body, const NodeInProgress
   for (const onnx::NodeProto& each : body.node()) build_node(each, inner);
 }
 
-// The branch of an If whose condition is constant; false where it is not.
+// The branch of an If whose condition is constant; false if it is not.
 bool GraphBuilder::inline_branch(NodeInProgress& node) {
   const Value* condition = node.inputs.at(0);
   if (!condition->constant || condition->constant->size() != 1 || condition->dtype != DType::boolean) return false;
@@ -233,7 +233,7 @@ void GraphBuilder::build_batched_scan(NodeInProgress& node) {
   bind_outputs(node, inner, outputs);
 }
 
-// A loop over the sequence that is the first input. Each output is a state, which a round puts its tensor behind.
+// A loop over the sequence that is the first input. Each output is a state, to which each round appends its tensor.
 // (ONNX's own function body asks for types that are known only later: which of the inputs are sequences.)
 void GraphBuilder::build_sequence_map(NodeInProgress& node) {
   const onnx::GraphProto& body = node.attributes.at("body")->g();

@@ -32,14 +32,14 @@ DType dtype_of(onnx::DataType type) {
   return row == nullptr ? DType::undefined : row->dtype;
 }
 
-// Exporters write half types where the operator's version does not allow them yet (PyTorch: bfloat16 for Conv before
+// Exporters write half types even if the operator's version does not allow them yet (PyTorch: bfloat16 for Conv before
 // version 22); they mean the same there as float32 does.
 bool is_allowed(DType dtype, const OpSchema::FormalParameter& formal) {
   if (formal.GetTypes().contains(onnx_type(dtype))) return true;
   return is_half(dtype) && formal.GetTypes().contains(onnx_type(DType::float32));
 }
 
-// The formal parameter of an input or output; the last one stands for all that follow where it is variadic.
+// The formal parameter of an input or output; a variadic last one stands for all that follow.
 const OpSchema::FormalParameter* formal_of(const FormalParameters& formals, size_t index) {
   if (index < formals.size()) return &formals[index];
   if (!formals.empty() && formals.back().GetOption() == OpSchema::Variadic) return &formals.back();

@@ -15,7 +15,7 @@
 namespace onnxc {
 namespace {
 
-// The version in which an operator set gained an operator, or 0 where it never did.
+// The version in which an operator set gained an operator, or 0 if it never did.
 int first_version(const Origin& origin) {
   using FirstVersions = std::map<std::pair<std::string, std::string>, int>;
   static const FirstVersions first_versions = [] {
@@ -33,7 +33,7 @@ int first_version(const Origin& origin) {
 std::string reason_for(const Origin& origin, const onnx::OpSchema* schema) {
   // CastMap and DictVectorizer take a map, which no input of a model can be.
   if (origin.domain == "ai.onnx.ml" && origin.type == "ZipMap")
-    return "it gives a map for each row, and onnxc has tensors alone; export the model without it (skl2onnx: options "
+    return "it gives a map for each row, and onnxc has only tensors; export the model without it (skl2onnx: options "
            "{'zipmap': False}), or name the tensor in front of it with --outputs";
   if (schema != nullptr && schema->Deprecated())
     return fmt::format("ONNX removed it in version {}; export the model with an older opset_version",
@@ -65,7 +65,7 @@ void UnsupportedNodes::add(const Origin& origin, const onnx::OpSchema* schema) {
 void UnsupportedNodes::add(const Origin& origin, std::string reason) { nodes_.push_back({origin, std::move(reason)}); }
 
 std::string UnsupportedNodes::report() const {
-  // Of a long list the first node of each operator comes first: these are what its reader has to know.
+  // In a long list the first node of each operator comes first, since that is what its reader has to know.
   std::vector<std::string> first, others;
   std::set<std::tuple<std::string, std::string, std::string>> seen;
   for (const auto& [origin, reason] : nodes_) {

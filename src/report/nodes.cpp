@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What one node became.
+// The fate of one node.
 struct Fate {
   std::string became = "no step";  // "kernel", "loops", "sizes", "loop", or "no step": computed at compile time, folded
                                    // into another, or a view
@@ -44,7 +44,7 @@ bool is_copy(const Step& step) {
   return call == nullptr || call->spec->describe().starts_with(fmt::format("{} to ", copy_nest_name));
 }
 
-// `steps`: of one node, of which the last gives its output.
+// `steps`: those of one node; the last gives its output.
 Fate fate_of(const std::string& node, const Program& program, const std::vector<size_t>& steps) {
   std::vector<size_t> computing;
   std::ranges::copy_if(steps, std::back_inserter(computing), [&](size_t i) { return !is_copy(program.steps[i]); });
@@ -78,7 +78,7 @@ std::vector<Fate> fates(const std::vector<Origin>& nodes, const Program& program
   return result;
 }
 
-// Why a step belongs to none of the file's nodes; empty where it does.
+// Why a step belongs to none of the file's nodes; empty if it does.
 std::string why_of_no_node(const Step& step, const std::set<std::string>& names) {
   std::vector<std::string> added;
   for (const Origin& origin : step.origins) {

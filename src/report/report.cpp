@@ -28,8 +28,8 @@ void Report::add_graph(const Graph& graph) {
   if (form_ == Form::page) onnxc::add_graph(page_, graph);
 }
 
-void Report::add_offers(std::string_view target, const Graph& graph, const KernelChoices& choices) {
-  if (form_ == Form::page) onnxc::add_offers(page_, target == "hip" ? "the GPU" : "the CPU", graph, choices);
+void Report::add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices) {
+  if (form_ == Form::page) onnxc::add_offers(page_, where, graph, choices);
 }
 
 void Report::add_cpu(const Program& program) {

@@ -96,7 +96,7 @@ void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_jso
                     source.is_null() ? Json("") : source.at("line")});
   }
   page.add_table(
-      "What became of each node, on " + where,
+      "Steps of each node, on " + where,
       "A fast kernel, plain loops, or no step of its own: computed at compile time, folded into another node, "
       "or only a view.",
       {{.name = "operator"},

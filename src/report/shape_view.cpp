@@ -49,7 +49,7 @@ std::optional<bool> ShapeView::holds(const Guard& guard) const {
                                       : std::nullopt;
 }
 
-// A dim of which only multiples are legal stands in the graph as its quotient.
+// A dim whose legal sizes are multiples stands in the graph as its quotient.
 void ShapeView::bind(const Graph& graph, const std::string& name, int64_t size) {
   const auto rule =
       std::ranges::find_if(graph.size_rules, [&](const SizeRule& each) { return each.symbol.name() == name; });

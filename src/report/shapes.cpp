@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // A declared symbol of another tensor stands for any size, and only a number can disagree; that of an input is its own,
-// and disagrees where a rule left it one size, or gives it by others.
+// and disagrees if a rule left it one size, or gives it by others.
 bool disagrees(const Value& value) {
   if (!value.declared_shape || !value.shape) return false;
   if (value.declared_shape->size() != value.shape->size()) return true;
@@ -30,7 +30,7 @@ bool disagrees(const Value& value) {
 
 constexpr size_t longest_reason = 4000;
 
-// Of a node at fault, why; else null.
+// The reason for a node at fault; else null.
 const std::string* fault_of(const ShownShapes& shown, const Node& node) {
   for (const ShapeFaults::Fault& fault : shown.faults)
     if (fault.node == &node) return &fault.text;
@@ -49,7 +49,7 @@ std::string describe(const ShapeView& view, const Value* value) {
   return text;
 }
 
-// Of what stands in a branch; a condition is 0 or 1.
+// The condition of a node in a branch, which is 0 or 1.
 std::string when(const Expr& condition) {
   return condition.is_constant(1) ? "" : fmt::format(" when {} is not 0", condition.to_string());
 }

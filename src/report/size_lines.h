@@ -1,4 +1,4 @@
-// The rules of sizes as people read them: one line for the dims of which one node demands the same.
+// The rules of sizes as people read them: one line for the dims for which one node demands the same.
 #pragma once
 
 #include <string>

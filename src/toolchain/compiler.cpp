@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int oldest_clang = 19, newest_clang = 39;
-// What a model.so of zig runs with where nobody asks: RHEL 8, Debian 10 and Ubuntu 18.10 have it.
+// The glibc that a model.so of zig needs by default: RHEL 8, Debian 10 and Ubuntu 18.10 have it.
 constexpr const char* usual_glibc = "2.28";
 
-// "clang++-19" is 19; 0 where the name ends in no number.
+// "clang++-19" is 19; 0 if the name does not end in a number.
 int version_in_name(const std::string& name) {
   const size_t begin = name.find_last_not_of("0123456789") + 1;
   return begin < name.size() && name.size() - begin < 4 ? std::stoi(name.substr(begin)) : 0;
@@ -39,7 +39,7 @@ Compiler clang(const std::string& command) {
   return {.command = {command}, .linker = linker_of(version_in_name(fs::path(command).filename().string()))};
 }
 
-// The newest glibc 2.x that a zig has, by its own list; nothing where it cannot be read.
+// The newest glibc 2.x that a zig has, by its own list; nothing if it cannot be read.
 std::optional<int> newest_glibc(const std::string& program) {
   const ProcessResult result = run_process({program, "targets"});
   size_t at = result.succeeded() ? result.output.find("glibc") : std::string::npos;
@@ -85,7 +85,7 @@ std::optional<Compiler> find_clang() {
   return std::nullopt;
 }
 
-// Where pip puts the program of the package ziglang under the prefix of a Python.
+// The place under a Python's prefix to which pip installs the program of the package ziglang.
 std::optional<fs::path> zig_under(const fs::path& prefix) {
   std::error_code error;
   for (fs::directory_iterator folder(prefix / "lib", error), end; !error && folder != end; folder.increment(error)) {
@@ -109,7 +109,7 @@ bool is_glibc_version(const std::string& text) {
          text.find_first_not_of("0123456789", 2) == std::string::npos;
 }
 
-// `source`: where the name comes from, --compiler or the environment variable.
+// `source`: the origin of the name, --compiler or the environment variable.
 void check_exists(std::string_view source, const std::string& name) {
   std::error_code error;
   const bool is_path = name.find('/') != std::string::npos;

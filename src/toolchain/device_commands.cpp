@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where Debian's rocm-device-libs put them.
+// The folder of Debian's rocm-device-libs.
 constexpr const char* debian_folder = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
 
 std::string variable(const char* name) {
@@ -77,7 +77,8 @@ DeviceToolchain find_device_toolchain(const Compiler& compiler) {
     if (fs::exists(rocm / place / "ocml.bc")) return {rocm / place, clang_of_rocm(rocm, compiler)};
   if (fs::exists(fs::path(debian_folder) / "ocml.bc")) return {debian_folder, compiler};
   user_error(
-      "the math library for GPUs (ocml.bc) is in none of {}, {}/amdgcn/bitcode: apt-get install rocm-device-libs, or "
+      "the math library for GPUs (ocml.bc) is neither in {} nor in {}/amdgcn/bitcode: apt-get install "
+      "rocm-device-libs, or "
       "set ROCM_PATH to the folder of ROCm",
       debian_folder, rocm.string());
 }

@@ -38,7 +38,7 @@ def test_options(command: str) -> None:
 
 
 def option_words(line: str) -> list[str]:
-    """Of a line such as "  -o,--output FILE    the file to write"."""
+    """The options of a line such as "  -o,--output FILE    the file to write"."""
     found = re.match(r"  (-[\w,-]+)", line)
     return found[1].split(",") if found else []
 

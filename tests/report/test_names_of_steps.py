@@ -76,7 +76,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def chosen_kernels(text: str) -> dict[str, str | None]:
-    """Of each node the kernel that was taken; None where its definition is used."""
+    """For each node the kernel that was taken; None if its definition is used."""
     chosen: dict[str, str | None] = {}
     for line in text.splitlines():
         if found := re.match(r"node '(\S+)' \(", line):

@@ -1,4 +1,4 @@
-// What a model.so says of itself, and how instances are made of it.
+// The model.so's facts about itself, and how instances are made of it.
 #include <cstdlib>
 #include <string>
 

@@ -91,7 +91,7 @@ std::vector<Wrong> wrong_values() {
        "output 0 'y': data is null"},
       {"misaligned", [](FakeRun& v) { v.values[1].data = reinterpret_cast<char*>(v.k.data()) + 1; },
        ONNXC_INVALID_ARGUMENT,
-       "input 1 'k?': data lies 1 byte behind a multiple of 4, and a float32 needs one: copy the tensor to aligned "
+       "input 1 'k?': data lies 1 byte past a multiple of 4, and a float32 needs one: copy the tensor to aligned "
        "memory"},
       {"output_dims", [](FakeRun& v) { v.values[2].rank = 2, v.values[2].dims = other; }, ONNXC_WRONG_DIMS,
        "output 0 'y': dims is 4x4, and with these inputs the model gives 3x4"},

@@ -1,4 +1,5 @@
-"""The process itself: what it may overwrite, where its messages cannot go, and what it leaves when it is ended."""
+"""The process itself: files that it may overwrite, messages that cannot be written, and what it leaves when it is
+ended."""
 
 import os
 import resource
@@ -20,7 +21,7 @@ ONNXC = str(BINARIES / "onnxc")
 
 
 def save(folder: Path, *, external: bool = False) -> Path:
-    """A convolution, its weights in a file of their own where `external`, and a tensor that nothing needs."""
+    """A convolution, its weights in a file of their own if `external`, and a tensor that nothing needs."""
     weights = np.ones((8, 4, 3, 3), np.float32)
     graph = helper.make_graph(
         [helper.make_node("Conv", ["x", "w"], ["y"], name="conv1")],

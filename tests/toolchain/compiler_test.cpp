@@ -15,7 +15,7 @@ namespace {
 
 using testing::ElementsAre, testing::HasSubstr, testing::ThrowsMessage;
 
-// A PATH with these programs alone; the environment is put back at the end.
+// A PATH with only these programs; the environment is put back at the end.
 class Programs {
  public:
   Programs() {

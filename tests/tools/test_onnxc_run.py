@@ -82,7 +82,8 @@ def test_files_of_float32_are_rounded_to_the_input(dtype: str, tmp_path: Path) -
 
 
 def test_verifies_a_group_normalization_that_is_written_as_nodes(tmp_path: Path) -> None:
-    """What PyTorch exports; the compiler finds the operator in it, and keeps other sums than the nodes do."""
+    """The nodes that PyTorch exports; the compiler finds the operator in them, and keeps other sums than the nodes
+    do."""
     nodes = [
         helper.make_node("Reshape", ["x", "groups"], ["grouped"]),
         helper.make_node("InstanceNormalization", ["grouped", "ones", "zeros"], ["normal"], name="norm"),
@@ -362,7 +363,7 @@ def test_wrong_files(tmp_path: Path) -> None:
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_text("hello")
     found = run(model=tmp_path / "a.so", code=1).stderr
-    assert "is no shared object" in found
+    assert "is not a shared object" in found
     assert "compile the model first, as onnxc model.onnx -o model.so" in found
     (tmp_path / "a.onnx").write_text("hello")
     found = run(model=tmp_path / "a.onnx", code=1).stderr

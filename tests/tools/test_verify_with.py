@@ -66,7 +66,7 @@ def test_each_tensor_of_the_model_is_compared(model: Path, tmp_path: Path) -> No
     done = json.loads(verify(compiled, model, "--json").stdout)
     assert done["with"].startswith("onnxruntime 1.")
     assert done["passed"]
-    assert done["compared"] == 4  # a, b, c and y; what Softmax keeps between its loops is no tensor of the model
+    assert done["compared"] == 4  # a, b, c and y; the sums between Softmax's loops are not a tensor of the model
     assert done["first_tensor"] is None
     assert "PASSED: 4 tensors equal those of onnxruntime 1." in verify(compiled, model).stdout
 

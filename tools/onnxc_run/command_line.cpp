@@ -142,7 +142,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   RunOptions options;
   std::vector<std::string> dims, shapes, relative, absolute;
   std::string device = "cpu";
-  CLI::App app{"onnxc-run runs, checks and measures a model that onnxc compiled."};
+  CLI::App app{"onnxc-run runs, checks and measures a model that onnxc compiled.", "onnxc-run"};
   app.footer(
       "Exit codes: 0 success; 1 error in the model, an input or the machine; 2 error in the command line;\n"
       "3 bug in onnxc; 4 an output differs from what was expected. Data goes to stdout, messages to stderr.\n"

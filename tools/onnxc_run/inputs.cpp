@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "command_words.h"
 #include "ir/dtype_visit.h"
 #include "ir/expr/parser.h"
 #include "onnxc_run/files/tensor_files.h"
@@ -92,7 +91,7 @@ std::map<std::string, int64_t> known_symbols(const ModelLibrary& library, const 
   return symbols;
 }
 
-// "16*n or 16*n + 15" is 16; 1 where a rule says no multiple.
+// "16*n or 16*n + 15" is 16; 1 if a rule says no multiple.
 int64_t multiple_of_rule(const std::string& legal) {
   const size_t star = legal.find("*n");
   if (star == std::string::npos || star == 0 || star > 9) return 1;

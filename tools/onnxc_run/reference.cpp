@@ -34,9 +34,9 @@ void compile_reference(const std::filesystem::path& model, const std::filesystem
              printable_message(result.errors));
 }
 
-// The names of the model's own tensors. What an operator's definition keeps between its loops is named after its node,
-// and need not mean the same in two compiles: a group normalisation found in the graph keeps other sums than the nodes
-// that it was written with.
+// The names of the model's own tensors. A tensor between an operator's loops is named after its node, and need not mean
+// the same in two compiles: a group normalisation found in the graph keeps other sums than the nodes that it was
+// written with.
 std::set<std::string> names_of_model(const std::filesystem::path& model) {
   std::set<std::string> names;
   const ImportedModel imported = import_model(model);
@@ -79,7 +79,7 @@ std::set<std::string> names_of_steps(const Session& session) {
   return names;
 }
 
-// -P: a folder that happens to be called onnxc where the command is given is not imported.
+// -P: a folder that happens to be called onnxc in the current folder is not imported.
 void run_python(const std::filesystem::path& model, const std::filesystem::path& folder) {
   const std::string python = find_python();
   ProcessOptions options;

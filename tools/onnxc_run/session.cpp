@@ -101,7 +101,7 @@ void check_whole(const std::filesystem::path& path) {
   const std::string_view text = file->text();
   const bool is_onnx = path.extension() == ".onnx";
   user_check(text.starts_with(ELFMAG),
-             "{} is no shared object, and onnxc-run takes models that are compiled: compile {} first, as "
+             "{} is not a shared object, and onnxc-run takes models that are compiled: compile {} first, as "
              "onnxc {} -o {}",
              quote(path.string()), is_onnx ? "it" : "the model", is_onnx ? printable(path.string()) : "model.onnx",
              is_onnx ? printable(std::filesystem::path(path).replace_extension(".so").string()) : "model.so");

@@ -18,7 +18,7 @@
 namespace onnxc {
 namespace {
 
-// What one call of a kernel template costs to compile, in characters of plain loops.
+// The cost of compiling one call of a kernel template, in characters of plain loops.
 constexpr int64_t kernel_cost = 12'000;
 
 class StepPrinter {
@@ -40,7 +40,7 @@ class StepPrinter {
       function_ = fmt::format("step{}", i);
       print_step(step);
       parts_.append("\n");
-      // What a run does itself has no function.
+      // Steps that the run does itself have no function.
       const std::string function = begins_level(step) ? "nullptr" : function_;
       result_.descriptions.push_back(
           descriptions_.describe(i, function, step_title(program_, step), operations_, flow_.describe(i)));
@@ -148,7 +148,7 @@ class StepPrinter {
     parts_.append(writer.take(), kernel.unit);
   }
 
-  // Of a vector it is among the functions, though it is as light as a sum.
+  // The vector form of `negate` is in math.h, so a model that negates needs that header.
   static bool negates(const Scalar& value) {
     bool found = false;
     visit(value, [&](const ScalarNode& node) { found |= node.op == ScalarOp::negate; });
@@ -176,7 +176,7 @@ class StepPrinter {
     return epilogue;
   }
 
-  // Two where the kernel has one for a result that it keeps to itself.
+  // Two if the kernel has one for a result that it keeps to itself.
   std::pair<std::string, std::string> share_epilogues(const KernelCall& call, EpilogueForm form) {
     auto outer = share_epilogue(without_rounding(call.epilogue), form);
     if (!call.inner_epilogue.value) return outer;

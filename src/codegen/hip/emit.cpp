@@ -27,6 +27,8 @@ class HipEmitter {
   EmittedDevice run() {
     {
       auto host_namespace = host_.scope("namespace hip");
+      host_.line(fmt::format("constexpr machine::GpuMachine planned_gpu = machine::{};", options_.machine.name));
+      host_.line("");
       for (size_t i = 0; i < program_.steps.size(); ++i) print_step(i, program_.steps[i]);
       print_sizes(host_, context_, {});
       host_.line("");
@@ -97,7 +99,7 @@ class HipEmitter {
     for (FlatNest& flat : nests) {
       std::vector<size_t> places;
       for (BufferId storage : number_storages(flat)) places.push_back(context_.names.storages.at(storage));
-      const DeviceSchedule schedule = schedule_for_device(std::move(flat));
+      const DeviceSchedule schedule = schedule_for_device(std::move(flat), options_.machine);
       const SharedKernel& kernel = share_kernel(schedule);
       report(kernel, title_, nest_figures());
       auto block = body.scope("");
@@ -129,7 +131,7 @@ class HipEmitter {
     return kernel;
   }
 
-  // Of the loops of the step that is printed, where the sizes of what they read and write are known.
+  // For the loops of the step that is printed, if the sizes of what they read and write are known.
   std::optional<KernelFigures> nest_figures() const {
     const Step& step = program_.steps.at(steps_.size());
     int64_t bytes = 0;
@@ -140,7 +142,7 @@ class HipEmitter {
         if (!count) return std::nullopt;
         bytes += *count * element_size(buffer.dtype);
       }
-    const GpuEstimate estimate = estimate_memory(bytes);
+    const GpuEstimate estimate = estimate_memory(bytes, options_.machine);
     return KernelFigures{0, 1, Expected{estimate.microseconds, describe(estimate.bound)}};
   }
 
@@ -232,7 +234,7 @@ class HipEmitter {
     writer.line(fmt::format("Epilogue{} epilogue;", number));
   }
 
-  // What the host decides has no function.
+  // A step that the host decides has no function.
   template <class Flow>
   void print(const Flow&, const std::string&) {}
 
@@ -271,7 +273,7 @@ class HipEmitter {
   StepDescriptionPrinter descriptions_{context_, 1};
   StepFlowPrinter flow_{context_};
   std::set<std::string> device_headers_, host_headers_ = {"kernels/hip/wave/launch.h"};
-  // Of the step that is printed; the comment stands over the kernel that it is the first to use.
+  // The step that is printed; the comment stands over the kernel that it is the first to use.
   std::string comment_, title_;
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
   std::vector<std::string> kernels_, steps_;

@@ -113,8 +113,8 @@ int64_t typed_field_size(const TensorProto& tensor, std::string_view field) {
   return tensor.int32_data_size();
 }
 
-// A tensor over bytes that somebody else owns, or over a copy where they cannot be used as they lie: elements that are
-// not aligned or packed, and booleans that are neither 0 nor 1.
+// A tensor over bytes that somebody else owns, or over a copy if they cannot be used as they lie: elements that are not
+// aligned or packed, and booleans that are neither 0 nor 1.
 Tensor adopt(DType dtype, const std::vector<int64_t>& dims, std::span<const std::byte> bytes,
              std::shared_ptr<const void> owner) {
   if (is_sub_byte(dtype)) return unpack(dtype, dims, bytes);

@@ -13,7 +13,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 constexpr size_t maximum_ellipsis_axes = 10;
 
-// `rank` is the tensor's where it is known (the inputs), to tell how many axes the ellipsis stands for.
+// `rank` is the tensor's if it is known (the inputs), to tell how many axes the ellipsis stands for.
 AxisLabels read_term(const NodeReader& c, const std::string& term, std::optional<size_t> rank, size_t ellipsis_axes) {
   AxisLabels labels;
   size_t dots = term.find("...");
@@ -148,7 +148,8 @@ void define_einsum(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
-constexpr OpRow rows[] = {{"", "Einsum", infer_einsum, define_einsum, LayoutRule::row_major, 12}};
+constexpr OpRow rows[] = {
+    {"", "Einsum", infer_einsum, define_einsum, StorageRule::unchanged, LayoutRule::row_major, 12}};
 
 }  // namespace
 

@@ -33,7 +33,7 @@ Value* extent(ExpandContext& c, Value* x, int64_t axis) {
   return c.add("Squeeze", {dim, c.integers({0})});
 }
 
-// What is added to the scores of keys that a query does not see.
+// The summands to the scores of keys that a query does not see.
 struct Masks {
   Value* bias = nullptr;           // added as it is, broadcast to [batch, heads, steps, keys]
   Value* padding = nullptr;        // [batch, keys]: 0 for a key that is padding

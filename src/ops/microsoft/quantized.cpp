@@ -8,12 +8,12 @@ namespace {
 
 constexpr const char* microsoft = "com.microsoft";
 
-// The numbers of the tensor at input i; its scale and zero point are the two inputs behind it.
+// The numbers of the tensor at input i; its scale and zero point are the two inputs after it.
 Value* numbers(ExpandContext& c, size_t i, size_t scale) {
   return c.add("DequantizeLinear", {c.in(i), c.in(scale), c.in(scale + 1)});
 }
 
-// Output 0, of the type of the quantised input 0 where no zero point says it.
+// Output 0, of the type of the quantised input 0 if no zero point says it.
 void give_quantized(ExpandContext& c, Value* y, size_t scale, size_t input = 0) {
   Value* zero = c.in(scale + 1);
   if (zero == nullptr) zero = c.number(c.dtype(input), 0);

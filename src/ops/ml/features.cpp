@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* ml = "ai.onnx.ml";
 
-// ONNX-ML Binarizer 1: 1 where x is above the threshold, else 0.
+// ONNX-ML Binarizer 1: 1 if x is above the threshold, else 0.
 Scalar binarized(const NodeReader& node, const Scalar& x) {
   const Scalar threshold = number(x, static_cast<double>(node.real("threshold", 0)));
   return scalar::select(less(threshold, x), number(x, 1), number(x, 0));
@@ -25,7 +25,7 @@ void expand_array_feature_extractor(ExpandContext& c) {
   c.give(0, c.add("Gather", {x, indices}, {{"axis", int64_t{-1}}}));
 }
 
-// ONNX-ML FeatureVectorizer 1: the features of all inputs behind one another, as float32; [m] counts as [1, m].
+// ONNX-ML FeatureVectorizer 1: the features of all inputs one after another, as float32; [m] counts as [1, m].
 void expand_feature_vectorizer(ExpandContext& c) {
   const std::vector<int64_t> sizes = c.NodeReader::integers("inputdimensions");
   c.check(sizes.empty() || sizes.size() == c.input_count(), "attribute 'inputdimensions' has {} for {}",
@@ -64,7 +64,7 @@ void expand_scaler(ExpandContext& c) {
   c.give(0, y);
 }
 
-// ONNX-ML Normalizer 1: each row divided by its greatest element or its norm, where that is not 0.
+// ONNX-ML Normalizer 1: each row divided by its greatest element or its norm, if that is not 0.
 void expand_normalizer(ExpandContext& c) {
   const std::string norm = c.text("norm", "MAX");
   Value* x = as_float(c, 0);
@@ -115,9 +115,10 @@ void expand_linear_classifier(ExpandContext& c) {
   c.give(1, transformed(c, scores, transform));
 }
 
-// ONNX-ML OneHotEncoder 1: for each category, 1 where x is it and else 0.
+// ONNX-ML OneHotEncoder 1: for each category, 1 if x is it and else 0.
 void expand_one_hot_encoder(ExpandContext& c) {
-  c.check(c.integer("zeros", 1) != 0, "attribute 'zeros' is 0: to fail for what is no category is not supported");
+  c.check(c.integer("zeros", 1) != 0,
+          "attribute 'zeros' is 0: to fail for a value that is not a category is not supported");
   Value* categories = integers_or_strings(c, "cats_int64s", "cats_strings");
   Value* x = c.in(0);
   if (x->dtype != DType::string) x = c.add("Cast", {x}, {{"to", static_cast<int64_t>(DType::int64)}});
@@ -126,7 +127,8 @@ void expand_one_hot_encoder(ExpandContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, LayoutRule::follows},
+    {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, StorageRule::unchanged,
+     LayoutRule::follows},
     {.domain = ml, .name = "ArrayFeatureExtractor", .expand = expand_array_feature_extractor},
     {.domain = ml, .name = "FeatureVectorizer", .expand = expand_feature_vectorizer},
     {.domain = ml, .name = "Scaler", .expand = expand_scaler},

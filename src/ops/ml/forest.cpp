@@ -27,7 +27,7 @@ struct LeafWeight {
   double weight;
 };
 
-// Of a tree in a pass over all: how many steps its deepest leaf is away.
+// For a tree in a pass over all: how many steps its deepest leaf is away.
 class Depths {
  public:
   Depths(const NodeReader& c, const std::vector<TreeNode>& nodes)
@@ -47,7 +47,7 @@ class Depths {
       bool is_ready = true;
       for (int64_t next : {node.if_true, node.if_false}) {
         if (next < 0) continue;
-        c_.check(known(next) != entered, "its node {} is reached from itself: that is no tree", next);
+        c_.check(known(next) != entered, "its node {} is reached from itself: that is not a tree", next);
         if (known(next) == unknown) {
           path.push_back(next);
           is_ready = false;
@@ -110,7 +110,7 @@ Forest forest_of(const NodeReader& c, const std::vector<TreeNode>& nodes, std::v
   return forest;
 }
 
-// An attribute with a value for each of `count` things; where it is absent and may be, zeros.
+// An attribute with a value for each of `count` things; zeros if it is absent and may be.
 std::vector<int64_t> list_of(const NodeReader& c, const char* name, size_t count, bool is_optional = false) {
   std::vector<int64_t> values = c.integers(name);
   if (values.empty() && is_optional) values.resize(count);
@@ -235,7 +235,7 @@ Forest read_listed_trees(const NodeReader& c, const std::string& leaf, const std
   c.check(numbers.size() == count, "attribute 'nodes_values' has {}, expected {}", counted(numbers.size(), "value"),
           count);
 
-  // Of a tree and an id in it, the node, or ~i for leaf i; trees in the order in which they come.
+  // The node for a tree and an id in it, or ~i for leaf i; trees in the order in which they come.
   std::map<std::pair<int64_t, int64_t>, int64_t> known;
   int64_t node_count = 0, leaf_count = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -273,7 +273,7 @@ Forest read_listed_trees(const NodeReader& c, const std::string& leaf, const std
   std::vector<LeafWeight> leaves;
   for (size_t i = 0; i < targets.size(); ++i) {
     const int64_t place = at(leaf_trees[i], leaf_ids[i]);
-    c.check(place < 0, "node {} of tree {} has a weight, and is no leaf", leaf_ids[i], leaf_trees[i]);
+    c.check(place < 0, "node {} of tree {} has a weight, and is not a leaf", leaf_ids[i], leaf_trees[i]);
     leaves.push_back({~place, targets[i], weights[i]});
   }
   return forest_of(c, nodes, std::move(roots), leaf_count, target_count, leaves);

@@ -104,8 +104,8 @@ struct Pairs {
   }
 };
 
-// [supports, pairs]: what each support vector counts for in each pair. Coefficients are [classes - 1, supports], where
-// row j - 1 of a vector of class i, and row i of one of class j, are for the pair (i, j), as LIBSVM stores them.
+// [supports, pairs]: what each support vector counts for in each pair. Coefficients are [classes - 1, supports], as
+// LIBSVM stores them: row j - 1 of a vector of class i, and row i of one of class j, are for the pair (i, j).
 std::vector<float> pair_weights(const Pairs& pairs, const std::vector<int64_t>& per_class, int64_t vectors,
                                 const std::vector<float>& coefficients) {
   std::vector<float> weights(static_cast<size_t>(vectors * pairs.count));
@@ -123,8 +123,7 @@ std::vector<float> pair_weights(const Pairs& pairs, const std::vector<int64_t>& 
   return weights;
 }
 
-// The class that most pairs decide for, the first of several, [rows]: a pair's vote is for i where its score is above
-// 0.
+// The class that most pairs decide for, the first of several, [rows]: a pair's vote is for i if its score is above 0.
 Value* most_votes(ExpandContext& c, const Pairs& pairs, Value* scores) {
   std::vector<float> gained(static_cast<size_t>(pairs.count * pairs.classes)),
       without(static_cast<size_t>(pairs.classes));
@@ -215,7 +214,7 @@ void expand_pairs(ExpandContext& c, Value* labels, const std::vector<int64_t>& p
   c.give(1, pairs.classes == 2 ? both_scores(c, scores, transform) : transformed(c, scores, transform));
 }
 
-// ONNX-ML SVMClassifier 1: the scores of pairs [rows, pairs] or, where 'prob_a' is given, the probabilities of classes,
+// ONNX-ML SVMClassifier 1: the scores of pairs [rows, pairs] or, if 'prob_a' is given, the probabilities of classes,
 // and of each row the label that most pairs decide for. Two classes have a score each. Without support vectors a linear
 // function for each class.
 void expand_classifier(ExpandContext& c) {

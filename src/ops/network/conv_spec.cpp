@@ -37,10 +37,10 @@ AutoPad read_auto_pad(const NodeReader& node) {
   if (text == "SAME_UPPER") return AutoPad::same_upper;
   if (text == "SAME_LOWER") return AutoPad::same_lower;
   if (text == "VALID") return AutoPad::valid;
-  node.fail("auto_pad '{}' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", text);
+  node.fail("auto_pad must be one of NOTSET, SAME_UPPER, SAME_LOWER, VALID, found '{}'", text);
 }
 
-// Kernel, stride, dilation and explicit pads of each axis; the pads stay as they are given where auto_pad is not used.
+// Kernel, stride, dilation and explicit pads of each axis; the pads stay as they are given if auto_pad is not used.
 std::vector<WindowAxis> read_axes(const NodeReader& node, const std::vector<int64_t>& kernel) {
   const Shape& x = node.shape(0);
   size_t count = x.size() - 2;
@@ -128,7 +128,7 @@ void check_bias(const NodeReader& node, const Expr& channels, size_t bias = 2) {
              "the bias has shape {}; [{}] is expected", to_string(node.shape(bias)), channels.to_string());
 }
 
-// Of a convolution whose bias, where it has one, is this input.
+// For a convolution whose bias, if it has one, is this input.
 ConvSpec resolve_forward_conv(const NodeReader& node, std::optional<size_t> bias) {
   check_ranks(node);
   const Shape &x = node.shape(0), &w = node.shape(1);

@@ -15,7 +15,7 @@ Interpolation read_interpolation(const NodeReader& c) {
   if (mode == "nearest") return Interpolation::nearest;
   if (mode == "linear" || mode == "bilinear" || mode == "trilinear") return Interpolation::linear;
   if (mode == "cubic") return Interpolation::cubic;
-  c.fail("mode '{}' is none of nearest, linear, cubic", mode);
+  c.fail("mode must be one of nearest, linear, cubic, found '{}'", mode);
 }
 
 bool is_upsample(const NodeReader& c) { return c.node().op->name == "Upsample"; }
@@ -51,7 +51,7 @@ int64_t known_size(const NodeReader& c, float rounded, int64_t extent, float sca
   return static_cast<int64_t>(rounded);
 }
 
-// floor(extent * scale) with the product in float32 as an expression; nothing where it may be rounded.
+// floor(extent * scale) with the product in float32 as an expression; nothing if it may be rounded.
 std::optional<Expr> scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
   c.check(std::isfinite(scale) && scale > 0 && scale < 1e6F,
           "a scale of {}; a positive value below 1000000 is expected", scale);
@@ -85,7 +85,7 @@ void keep_aspect_ratio(const NodeReader& c, const std::vector<size_t>& axes, Res
   if (policy == "stretch") return;
   spec.takes_least_scale = policy == "not_larger";
   c.check(spec.takes_least_scale || policy == "not_smaller",
-          "keep_aspect_ratio_policy '{}' is none of stretch, not_larger, not_smaller", policy);
+          "keep_aspect_ratio_policy must be one of stretch, not_larger, not_smaller, found '{}'", policy);
   float scale = spec.takes_least_scale ? INFINITY : 0;
   for (size_t axis : axes) {
     std::optional<int64_t> from = spec.axes[axis].input.constant(), to = spec.axes[axis].output.constant();
@@ -131,7 +131,7 @@ NearestMode read_nearest_mode(const NodeReader& c, Interpolation interpolation) 
                                     {"floor", floor},
                                     {"ceil", ceil}})
     if (mode == text) return value;
-  c.fail("nearest_mode '{}' is none of round_prefer_floor, round_prefer_ceil, floor, ceil", mode);
+  c.fail("nearest_mode must be one of round_prefer_floor, round_prefer_ceil, floor, ceil, found '{}'", mode);
 }
 
 // The scales or the sizes of these axes.

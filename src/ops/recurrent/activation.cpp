@@ -65,7 +65,7 @@ std::vector<RecurrentActivation> read_activations(const NodeReader& node, const 
     std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
     const Function* function = find_function(name);
     node.check(function != nullptr,
-               "attribute 'activations' names '{}', which is no function of ONNX's RNN, GRU and LSTM", names[i]);
+               "attribute 'activations' names '{}', which is not a function of ONNX's RNN, GRU and LSTM", names[i]);
     result.push_back({name, function->alpha, function->beta});
     if (function->has_alpha && alpha != alphas.end()) result.back().alpha = *alpha++;
     if (function->has_beta && beta != betas.end()) result.back().beta = *beta++;

@@ -17,8 +17,8 @@ struct SliceAxis {
   Expr count;
 };
 
-// An index given from either end: negative ones count from the end. Where the sign is not proven (`D - 3`, `-(D//2)`,
-// or what only a run knows) the index is first brought into [least, extent], so that nothing can overflow.
+// An index given from either end: negative ones count from the end. If the sign is not proven (`D - 3`, `-(D//2)`, or
+// what only a run knows) the index is first brought into [least, extent], so that nothing can overflow.
 Expr from_either_end(const Expr& index, const Expr& extent, const Expr& least) {
   if (proven_less(index, 0)) return index + extent;
   if (proven_at_least(index, 0)) return index;
@@ -124,7 +124,7 @@ Padding padding_of(const NodeReader& c) {
   return padding;
 }
 
-// What negative pads leave of an axis; the other pads repeat elements of this part alone.
+// The part of an axis that negative pads leave; the other pads repeat only elements of this part.
 struct KeptPart {
   Expr begin, extent;
 };
@@ -142,7 +142,7 @@ bool are_axes_of_run(const NodeReader& c) {
 void infer_pad(InferContext& c) {
   std::string mode = c.text("mode", "constant");
   c.check(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
-          "mode '{}' is none of constant, reflect, edge, wrap", mode);
+          "mode must be one of constant, reflect, edge, wrap, found '{}'", mode);
   if (are_axes_of_run(c)) guard_axes(c, *c.integers_from(3, "axes"), c.rank(0));
   Padding padding = padding_of(c);
   Shape shape;
@@ -205,10 +205,11 @@ void define_pad(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Slice", infer_slice, define_slice, follows},
-    {"", "Pad", infer_pad, define_pad, follows},
+    {"", "Slice", infer_slice, define_slice, moves, follows},
+    {"", "Pad", infer_pad, define_pad, moves, follows},
 };
 
 }  // namespace

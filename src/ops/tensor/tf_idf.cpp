@@ -15,7 +15,7 @@ struct TfIdfSpec {
   int64_t size;  // of the output
   bool counts_once, weighs;
 
-  // The n-grams of length n: where they begin in the pool, and how many there are.
+  // The n-grams of length n: their beginning in the pool, and how many there are.
   int64_t first(int64_t n) const { return starts[static_cast<size_t>(n - 1)]; }
   int64_t end(int64_t n) const { return n < std::ssize(starts) ? starts[static_cast<size_t>(n)] : std::ssize(pool); }
   int64_t count(int64_t n) const { return (end(n) - first(n)) / n; }
@@ -23,7 +23,7 @@ struct TfIdfSpec {
 
 TfIdfSpec resolve_tf_idf(const NodeReader& c) {
   const std::string mode = c.text("mode", "");
-  c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "mode '{}' is none of TF, IDF, TFIDF", mode);
+  c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "mode must be one of TF, IDF, TFIDF, found '{}'", mode);
   TfIdfSpec spec{c.integers("pool_int64s"),
                  c.integers("ngram_counts"),
                  c.integers("ngram_indexes"),
@@ -74,8 +74,8 @@ Tensor whole_numbers(const std::vector<int64_t>& values, std::vector<int64_t> di
   return Tensor::of(DType::int64, std::move(dims), values);
 }
 
-// frequencies[row, the coordinate of gram j] += the number of its occurrences, of which the tokens may stand up to
-// `skips` apart. Skipping means nothing to a single token.
+// frequencies[row, the coordinate of gram j] += the number of its occurrences, whose tokens may stand up to `skips`
+// apart. Skipping means nothing to a single token.
 void count_grams(DefineContext& c, const TfIdfSpec& spec, const Operand& x, const Operand& frequencies, int64_t n,
                  int64_t grams_before) {
   const int64_t grams = spec.count(n);
@@ -146,7 +146,7 @@ void expand_tf_idf(ExpandContext& c) {
 
 constexpr OpRow rows[] = {
     {.domain = "", .name = "TfIdfVectorizer", .expand = expand_tf_idf},
-    {internal_domain, "CountGrams", infer_tf_idf, define_tf_idf},
+    {internal_domain, "CountGrams", infer_tf_idf, define_tf_idf, StorageRule::unchanged},
 };
 
 }  // namespace

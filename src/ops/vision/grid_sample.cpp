@@ -31,7 +31,7 @@ SampleSpec resolve_grid_sample(const NodeReader& c) {
   else if (mode == "cubic" || mode == "bicubic")
     spec.mode = Mode::cubic;
   else
-    c.fail("mode '{}' is none of nearest, linear, cubic", mode);
+    c.fail("mode must be one of nearest, linear, cubic, found '{}'", mode);
   if (padding == "zeros")
     spec.padding = Padding::zeros;
   else if (padding == "border")
@@ -39,7 +39,7 @@ SampleSpec resolve_grid_sample(const NodeReader& c) {
   else if (padding == "reflection")
     spec.padding = Padding::reflection;
   else
-    c.fail("padding_mode '{}' is none of zeros, border, reflection", padding);
+    c.fail("padding_mode must be one of zeros, border, reflection, found '{}'", padding);
   spec.align_corners = c.integer("align_corners", 0) != 0;
   return spec;
 }
@@ -182,7 +182,7 @@ void define_affine_grid(DefineContext& c) {
       const Expr steps = align_corners ? max(extent - 1, 1) : extent;
       const Scalar numerator = scalar::cast(sum.dtype(), scalar::index(2 * index + (align_corners ? 0 : 1) - steps));
       Scalar coordinate = numerator / scalar::cast(sum.dtype(), scalar::index(steps));
-      // One element alone stands in the middle, as in PyTorch; ONNX's text divides by 0.
+      // A single element stands in the middle, as in PyTorch; ONNX's text divides by 0.
       if (align_corners) coordinate = scalar::select(less(1, extent), coordinate, number(sum, 0));
       sum = sum + element(k) * coordinate;
     }
@@ -191,10 +191,11 @@ void define_affine_grid(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "GridSample", infer_grid_sample, define_grid_sample, follows},
-    {"", "AffineGrid", infer_affine_grid, define_affine_grid},
+    {"", "GridSample", infer_grid_sample, define_grid_sample, unchanged, follows},
+    {"", "AffineGrid", infer_affine_grid, define_affine_grid, unchanged},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What undoes a gathering of windows: MaxUnpool puts pooled values back where they came from, Col2Im adds the columns
-// of a convolution up to an image.
+// The inverses of gathering windows: MaxUnpool puts pooled values back in their places, Col2Im adds the columns of a
+// convolution up to an image.
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/window_attributes.h"
@@ -42,8 +42,8 @@ void infer_max_unpool(InferContext& c) {
   c.output(0, c.dtype(0), shape);
 }
 
-// y = 0; then y[the place of I[i...]] = x[i...]. A place outside of y is left out, and of several values for one place,
-// which a MaxPool gives only where they are equal, that of the last window of a channel stands.
+// y = 0; then y[the place of I[i...]] = x[i...]. A place outside of y is left out. A MaxPool gives several values for
+// one place only if they are equal; that of the last window of a channel stands.
 void define_max_unpool(DefineContext& c) {
   const Operand x = c.in(0), indices = c.in(1), y = c.out(0);
   c.elementwise([&](const std::vector<Expr>&) { return scalar::constant(y.dtype, 0); });
@@ -134,10 +134,11 @@ void define_col2im(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "MaxUnpool", infer_max_unpool, define_max_unpool},
-    {"", "Col2Im", infer_col2im, define_col2im},
+    {"", "MaxUnpool", infer_max_unpool, define_max_unpool, unchanged},
+    {"", "Col2Im", infer_col2im, define_col2im, unchanged},
 };
 
 }  // namespace

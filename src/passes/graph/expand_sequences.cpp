@@ -188,7 +188,7 @@ class CollectedState {
   size_t state_;
 };
 
-// Returns the first of the nodes that took the loop's place; null where it is there still, without sequences.
+// Returns the first of the nodes that took the loop's place; null if it is still there, without sequences.
 Node* expand_loop(Graph& graph, Node& begin) {
   const NodeReader c(begin);
   Node* end = loop_end(begin);
@@ -197,10 +197,9 @@ Node* expand_loop(Graph& graph, Node& begin) {
   for (size_t i = loop_places(*end).carried; i-- > 0;) {
     if (!is_sequence_or_optional(begin.inputs[LoopPlaces::first_state + i])) continue;
     CollectedState state(graph, begin, *end, i);
-    c.check(
-        state.fits(),
-        "it carries a sequence through rounds of which only a run knows how many they are; onnxc compiles that where "
-        "the sequence begins empty, and all that a round does with it is to add a tensor behind the last");
+    c.check(state.fits(),
+            "it carries a sequence through rounds whose number only a run knows; onnxc compiles that "
+            "only if the sequence begins empty and a round only adds a tensor at its end");
     state.collect();
   }
   return nullptr;
@@ -242,7 +241,7 @@ const Node* spread_output_sequences(Graph& graph) {
       if (first == nullptr) first = added;
     }
   }
-  user_check(!outputs.empty(), "the model gives empty sequences alone: there is nothing to compute");
+  user_check(!outputs.empty(), "the model gives only empty sequences: there is nothing to compute");
   graph.outputs = std::move(outputs);
   return first;
 }

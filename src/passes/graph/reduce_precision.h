@@ -10,7 +10,7 @@
 //   %m: float32[1, 8, 1, 1] = GlobalAveragePool(%y)
 //
 // Products of matrices and convolutions begin it: their outputs are stored in 16 bits and their constant weights are
-// rounded. Operators that compute or move elements go on with it where an input is so stored. Arithmetic stays float32:
+// rounded. Operators that compute or move elements go on with it if an input is so stored. Arithmetic stays float32:
 // sums, statistics, softmax and epilogues. The graph's inputs and outputs, biases and other parameters, what has no
 // voxels (squeeze and excitation, Gemm), and all other operators keep float32; the pass casts what they read. Nodes
 // that a pattern of --keep-float32 fits (ir/node_pattern.h) compute in float32 throughout.

@@ -138,7 +138,6 @@ void bind_elements(const Value* value, LoweringContext& context) {
   if (value == nullptr || !value->elements_at_run_time) return;
   SymbolBinding binding;
   for (const Expr& element : *value->elements) binding.symbols.push_back(*element.as_symbol());
-  if (binding.symbols.empty()) return;
   binding.buffer = context.buffer(*value);
   const Origin origin = value->producer != nullptr ? value->producer->origin : Origin{value->name, "Input", "", 0};
   context.program().steps.push_back({std::move(binding), {origin}});

@@ -90,7 +90,7 @@ output %y
 )");
 }
 
-// What an operator without a role reads is cast to float32, for each reader; squeezes stay float32.
+// The inputs of an operator without a role are cast to float32, for each reader; squeezes stay float32.
 TEST(ReducePrecision, CastsForOperatorsThatNeedFloat32) {
   expect_text(narrowed(R"((float[1, 2, 5] x) => (y)
       <float[2, 2, 1] w = {1, 2, 3, 4}, float[2, 2, 1] s = {1.00390625, 2, 3, 4}> {

@@ -104,7 +104,7 @@ int Device::expect_failures_to_be_told(uint32_t flags) {
 }
 
 TEST_F(Device, TellsOfEachCallThatFailsAndGivesEverythingBack) {
-  // Of init, the module, its functions, memory, copies, launches and the streams, those of copies among them.
+  // Failures of init, the module, its functions, memory, copies, launches and the streams, those of copies among them.
   EXPECT_GE(expect_failures_to_be_told(0), 45);
 }
 
@@ -188,7 +188,7 @@ TEST_F(Device, AnErrorThatTheCallerLeftBehindIsNotOfItsLaunches) {
   destroy();
 }
 
-// Reads what each step has written, as a hook; stops the run where that fails.
+// Reads what each step has written, as a hook; stops the run if that fails.
 struct StepReader {
   const onnxc_api& api;
   std::vector<std::string> names;
@@ -298,7 +298,7 @@ TEST_F(Device, RunsInTheStreamThatItIsGivenAndWaitsThereForTheWeights) {
   destroy();
 }
 
-// What must wait for what, the simulator's streams show (tests/codegen/hip/test_beside_a_caller.py).
+// The simulator's streams show the order of waiting (tests/codegen/hip/test_beside_a_caller.py).
 TEST_F(Device, LargeTensorsOfTheHostPassInPiecesAndInStreamsOfTheirOwn) {
   hip.reset(-1);
   int callers = 0;
@@ -345,7 +345,7 @@ TEST_F(Device, ARunInAnotherStreamWaitsForTheRunBefore) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
-// Values that all lie on the GPU, `offset` floats behind an address that is aligned to 16 bytes.
+// Values that all lie on the GPU, `offset` floats after an address that is aligned to 16 bytes.
 struct ValuesOnGpu {
   explicit ValuesOnGpu(int64_t rows, size_t offset = 0) : rows(rows) {
     const auto size = static_cast<size_t>(rows) * 4;

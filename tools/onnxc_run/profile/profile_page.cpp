@@ -84,7 +84,7 @@ void add_steps(Page& page, const Profile& profile, Session& session) {
   page.add_table(
       "Steps",
       "In the order of the run; a click on a column's head sorts. A step computes one layer or several fused "
-      "ones. 'of peak' counts the operations of the layer's definition, of which Winograd kernels need fewer.",
+      "ones. 'of peak' counts the operations of the layer's definition; Winograd kernels need fewer.",
       columns, std::move(rows));
 }
 

@@ -8,7 +8,7 @@
 namespace onnxc {
 namespace {
 
-// Of "--target cpu --precision bfloat16 -O3".
+// From "--target cpu --precision bfloat16 -O3".
 std::string precision_of(const std::string& options) {
   constexpr std::string_view option = "--precision ";
   const size_t found = options.find(option);

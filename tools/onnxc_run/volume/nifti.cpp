@@ -55,7 +55,7 @@ void move_affine(nifti_dmat44& affine, const std::vector<ResultAxis>& axes) {
   }
 }
 
-// Puts the voxels where the axes say. What is told of slices is no longer true then.
+// Puts the voxels at the places of the axes. The file's facts about slices are no longer true then.
 void move_voxels(nifti_image& image, const std::vector<ResultAxis>& axes) {
   if (std::ranges::all_of(axes, [](const ResultAxis& axis) { return axis == ResultAxis(); })) return;
   move_affine(image.sto_xyz, axes);
@@ -72,8 +72,7 @@ void move_voxels(nifti_image& image, const std::vector<ResultAxis>& axes) {
   image.slice_duration = 0;
 }
 
-// Where the elements of a single file begin. libnifti takes what is impossible for the end of the header, whose bytes
-// would become voxels.
+// The begin of the elements of a single file.
 int64_t offset_of_voxels(const std::filesystem::path& file, const std::string& name) {
   const auto read = [&](auto* header) {
     user_check(header != nullptr, "{} is not a NIfTI image, or its header is damaged", name);
@@ -94,7 +93,7 @@ int64_t offset_of_voxels(const std::filesystem::path& file, const std::string& n
                       : read(nifti_read_n1_hdr(file.c_str(), &is_swapped, check));
 }
 
-// Sets what the elements are, and makes the header's bytes: NIfTI-1 where its 16-bit dims suffice.
+// Sets the type of the elements, and makes the header's bytes: NIfTI-1 if its 16-bit dims suffice.
 std::string header_bytes(nifti_image& image, const std::vector<int64_t>& dims, DType dtype) {
   image.ndim = static_cast<int>(dims.size());
   image.nvox = 1;

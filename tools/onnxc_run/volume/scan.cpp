@@ -131,7 +131,7 @@ Scan read_scan(const std::filesystem::path& file, int32_t rank, AxisOrder order,
     map_data(scan, file, static_cast<int64_t>(layout.data_offset),
              checked_multiply(checked_product(layout.dims), element_size(layout.dtype)));
     user_check(layout.data_offset % static_cast<size_t>(element_size(scan.dtype)) == 0,
-               "{}: its elements begin at byte {}, which is no multiple of their size", name, layout.data_offset);
+               "{}: its elements begin at byte {}, which is not a multiple of their size", name, layout.data_offset);
     return scan;
   }
   user_check(raw.has_value(),

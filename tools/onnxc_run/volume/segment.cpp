@@ -30,8 +30,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Results up to this size are gathered in memory, where the windows may then go along the axis that needs least memory
-// for their sums; larger ones are written slice by slice.
+// Results up to this size are gathered in memory: the windows may then go along the axis that needs least memory for
+// their sums; larger ones are written slice by slice.
 constexpr int64_t most_gathered_bytes = int64_t{256} << 20;
 // Of a mapped scan, what windows may have read before its pages are given back.
 constexpr int64_t most_mapped_bytes = int64_t{256} << 20;
@@ -167,7 +167,7 @@ class VolumeCall {
   const onnxc_volume_result& result() const { return result_; }
 
  private:
-  // Of the first output: the channels, then the axes.
+  // For the first output: the channels, then the axes.
   std::vector<int64_t> output_dims(const onnxc_volume& volume) {
     std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
     std::vector<int64_t*> places;
@@ -175,7 +175,7 @@ class VolumeCall {
     check(session_.api().volume_output_dims(session_.instance(), &volume, places.data()));
     return dims[0];
   }
-  // By the formula of onnxc_volume.h. What a window becomes is what a volume of its size does.
+  // By the formula of onnxc_volume.h. The formula for a window is that for a volume of its size.
   std::vector<ResultAxis> result_axes() {
     std::vector<int64_t> window = window_;
     for (size_t i = 0; i < window.size(); ++i)
@@ -195,7 +195,7 @@ class VolumeCall {
     if (status == ONNXC_INTERNAL_ERROR) internal_error(session_.api().last_error(session_.instance()));
     user_check(status == ONNXC_OK, "{}", printable(session_.api().last_error(session_.instance()), ONNXC_ERROR_SIZE));
   }
-  // The number of channels of the model's first output; large where it is not known before a run.
+  // The number of channels of the model's first output; large if it is not known before a run.
   int64_t classes() const {
     const onnxc_value_info& info = *session_.api().output(0);
     return info.rank > 1 ? std::max<int64_t>(std::strtoll(info.dims[1], nullptr, 10), 1) : 1;
@@ -218,7 +218,7 @@ void report(const std::filesystem::path& volume, const std::filesystem::path& ta
   double voxels = 1;
   for (int64_t dim : scan.dims) voxels *= static_cast<double>(dim);
   if (result.nan_voxels > 0)
-    spdlog::warn("{}: {} NaN; so is what the network makes of them, and such labels mean nothing",
+    spdlog::warn("{}: {} NaN; the network's results for them are NaN too, and their labels mean nothing",
                  quote(volume.string()), counted_are(result.nan_voxels, "voxel"));
   const double share = result.seconds > 0 ? result.network_seconds / result.seconds : 0;
   if (as_json) {
@@ -270,7 +270,7 @@ bool is_to_be_made(const ResultRecord& record, const std::filesystem::path& targ
       quote(target.string()));
 }
 
-// One volume. `record` is null where the result is in no folder of results.
+// One volume. `record` is null if the result is in no folder of results.
 void segment(const RunOptions& options, Session& session, ResultRecord* record, const std::filesystem::path& file,
              const std::filesystem::path& target) {
   const Clock::time_point start = Clock::now();

@@ -1,4 +1,4 @@
-// Depthwise convolutions of bytes (conv_depthwise_int8.h): NCHWc to NCHWc. Where the machine has products of quads they
+// Depthwise convolutions of bytes (conv_depthwise_int8.h): NCHWc to NCHWc. If the machine has products of quads they
 // are cheaper than conv_depthwise.h's floats for any size: no cost is weighed, and this row comes before that one.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/conv/convolution_call.h"

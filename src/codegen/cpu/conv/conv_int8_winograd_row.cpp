@@ -15,7 +15,7 @@ using kernels::Int8WinogradPacking;
 constexpr double share = 0.85, input_cost = 3.0, output_cost = 4.0;
 // A vector of pairs without VPDPWSSD (int16_pairs.h), in multiply-adds.
 constexpr double pairs_without_instruction = 2.0;
-// Of int8_cost: the weights are more than those of conv_int8, and a hint of a size may be wrong.
+// Relative to int8_cost: the weights are more than those of conv_int8, and a hint of a size may be wrong.
 constexpr double least_gain = 0.9, clear_gain = 0.8;
 
 double cost_of(const ByteConvolution& problem, const Int8WinogradPacking& packing, const CpuMachine& machine) {

@@ -11,8 +11,8 @@ namespace {
 // In vector multiply-adds: for each vector of transformed input, for each vector of outputs, and for each register
 // tile.
 constexpr double input_cost = 5.0, output_cost = 20.0, tile_cost = 80.0;
-// With 64 output channels the input transform is a small part of the time: NCHWc and the copy behind it measured as
-// fast or faster (0.8 to 1.1), although the costs say otherwise.
+// With 64 output channels the input transform is a small part of the time: NCHWc and the copy after it measured as fast
+// or faster (0.8 to 1.1), although the costs say otherwise.
 constexpr int64_t most_output_channels = 32;
 
 double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {

@@ -1,5 +1,5 @@
 // Transposed convolutions: NCHWc to NCHWc, by conv_transpose.h, or with few output channels by conv_transpose_packed.h.
-// Where both support a node the packed one has fewer products, so that alone is offered.
+// If both support a node the packed one has fewer products, so only that is offered.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_packing.h"

@@ -73,7 +73,7 @@ int64_t weight_bytes(const kernels::WinogradPacking& packing) {
   return packing.size() * static_cast<int64_t>(sizeof(float));
 }
 
-// Why a tile that the kernel has is not weighed; empty where it is.
+// The reason why a tile that the kernel has is not weighed; empty if it is.
 std::string reason_against(const ConvolutionProblem& problem, const kernels::WinogradPacking& packing,
                            const CpuMachine& machine) {
   const kernels::WinogradForm form = packing.form();

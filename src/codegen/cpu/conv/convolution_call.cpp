@@ -70,7 +70,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return template_.more_arguments.empty() ? common : braced({common, template_.more_arguments});
   }
 
-  // The same with a pool behind it, where its windows fit.
+  // The same followed by a pool, if its windows fit.
   std::shared_ptr<const ConvolutionSpec> pooled(const std::array<WindowAxis, 3>& pool, KernelOperand output) const {
     const bool has_tiles = template_.tile != kernels::Axes{1, 1, 1};
     if (!has_tiles || gather(pool, &WindowAxis::kernel).product() > kernels::largest_pooled_window) return nullptr;
@@ -83,7 +83,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return result;
   }
 
-  // A multiplication and an addition for each weight and voxel: of the output, or where the input is spread, of that.
+  // A multiplication and an addition for each weight and voxel: of the output, or if the input is spread, of that.
   Expr operations() const override {
     const kernels::ConvShape& shape = convolution_.shape;
     const bool is_spread = convolution_.spec.transposed;

@@ -31,6 +31,9 @@ kernels::PoolShape shape_of(PoolKind kind, const ConvSpec& window) {
           gather(axes, &WindowAxis::dilation)};
 }
 
+// Whether rows can be folded axis by axis as they are.
+bool has_separable_rows(const kernels::PoolShape& shape) { return shape.stride.w == 1; }
+
 class PoolSpec : public CpuKernelSpec {
  public:
   PoolSpec(std::string name, PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
@@ -58,14 +61,19 @@ class PoolSpec : public CpuKernelSpec {
   DType accumulator() const override { return is_of_bytes_ ? DType::int32 : DType::float32; }
   std::string arithmetic() const override { return is_of_bytes_ ? "int8" : "float32"; }
   std::vector<std::string> headers() const override {
-    return {is_separable() ? "kernels/cpu/memory_bound/separable_pool.h" : "kernels/cpu/memory_bound/pooling.h"};
+    return {is_separable() ? "kernels/cpu/memory_bound/separable_pool.h"
+            : is_in_rows() ? "kernels/cpu/memory_bound/planar_pool.h"
+                           : "kernels/cpu/memory_bound/pooling.h"};
   }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    return fmt::format(
-        "{}<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}{}>", is_separable() ? "SeparablePool" : "Pool",
-        name_of(kind_), braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
-        braced(gather(axes_, &WindowAxis::dilation)), c_type(program, call.inputs[0]), c_type(program, call.output),
-        epilogue, is_in_rows() ? fmt::format(", {}", window_.axes.size()) : "");
+    return fmt::format("{}<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}{}>",
+                       is_separable() ? "SeparablePool"
+                       : is_in_rows() ? "PlanarPool"
+                                      : "Pool",
+                       name_of(kind_), braced(gather(axes_, &WindowAxis::kernel)),
+                       braced(gather(axes_, &WindowAxis::stride)), braced(gather(axes_, &WindowAxis::dilation)),
+                       c_type(program, call.inputs[0]), c_type(program, call.output), epilogue,
+                       is_in_rows() ? fmt::format(", {}", window_.axes.size()) : "");
   }
   std::string sizes(const KernelText& text) const override {
     return braced({text.expr(window_.batch), text.expr(window_.input_channels), braced(text, axes_, &WindowAxis::input),
@@ -86,7 +94,7 @@ class PoolSpec : public CpuKernelSpec {
   bool is_of_bytes() const { return is_of_bytes_; }
   kernels::PoolShape shape() const { return shape_of(kind_, window_); }
   bool is_in_rows() const { return layout_.is_row_major(); }
-  bool is_separable() const { return kernels::is_separable(shape()); }
+  bool is_separable() const { return kernels::is_separable(shape()) && (!is_in_rows() || has_separable_rows(shape())); }
   const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
  private:
@@ -122,9 +130,9 @@ bool is_worth_blocks(const ConvSpec& window, const kernels::PoolShape& shape, in
          kernels::divide_up(channels, lanes) * (cycles_of_a_fold * kernels::separable_folds(shape) + cycles_of_copies);
 }
 
-// Whether it can stay in rows, in which lanes are voxels.
-bool takes_rows(const kernels::PoolShape& shape) {
-  return shape.kind == PoolKind::maximum && shape.stride.w == 1 && kernels::is_separable(shape);
+// Whether it stays in rows, in which lanes are voxels, if that is how its input is.
+bool stays_in_rows(const ConvSpec& window, const kernels::PoolShape& shape, int64_t lanes) {
+  return kernels::has_planar_pool(shape) && (has_separable_rows(shape) || !is_worth_blocks(window, shape, lanes));
 }
 
 void lower_pool(const Node& node, const Layout& layout, LoweringContext& context) {
@@ -140,7 +148,7 @@ void lower_pool(const Node& node, const Layout& layout, LoweringContext& context
 
 }  // namespace
 
-// MaxPool without indices, and AveragePool: pooling.h, separable_pool.h.
+// MaxPool without indices, and AveragePool: pooling.h, separable_pool.h, planar_pool.h.
 void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_operator(&node, "MaxPool") && !is_operator(&node, "AveragePool")) return;
@@ -150,20 +158,21 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   const ConvSpec window = resolve_pool(reader);
   const kernels::PoolShape shape = shape_of(kind_of(reader), window);
   const std::string name = kernels::is_separable(shape) ? "pool_separable" : "pool";
-  const auto add = [&](std::string kernel, LayoutDemand gives, bool needs_blocks) {
+  const std::string name_in_rows = has_separable_rows(shape) ? name + " in rows" : "pool in rows";
+  const auto add = [&](std::string kernel, LayoutDemand gives, LayoutDemand needs) {
     const size_t rank = node.outputs[0]->shape->size();
     const Layout layout =
         gives == LayoutDemand::blocks ? Layout::channel_blocked(rank, machine.lanes()) : Layout::row_major(rank);
     offers.push_back({.kernel = std::move(kernel),
                       .reads = LayoutDemand::blocks,
                       .gives = gives,
-                      .needs_blocks = needs_blocks,
+                      .needs = needs,
                       .lower = [&node, layout](LoweringContext& context) { lower_pool(node, layout, context); }});
   };
-  // In this order: as its input is, in rows where that is asked for, with copies.
-  add(name, LayoutDemand::blocks, true);
-  if (takes_rows(shape)) add(name + " in rows", LayoutDemand::rows, false);
-  if (is_worth_blocks(window, shape, machine.lanes())) add(name, LayoutDemand::blocks, false);
+  // In this order: as its input is, else with copies.
+  add(name, LayoutDemand::blocks, LayoutDemand::blocks);
+  if (stays_in_rows(window, shape, machine.lanes())) add(name_in_rows, LayoutDemand::rows, LayoutDemand::rows);
+  if (is_worth_blocks(window, shape, machine.lanes())) add(name, LayoutDemand::blocks, LayoutDemand::none);
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
@@ -183,7 +192,7 @@ void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& mach
   offers.push_back({.kernel = "mean_of_channels",
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
-                    .needs_blocks = true,
+                    .needs = LayoutDemand::blocks,
                     .lower = [&node, lanes = machine.lanes()](LoweringContext& context) {
                       const Value& input = *node.inputs[0];
                       const MomentsCall call{context.buffer(input), (*input.shape)[1], lanes, node.origin};

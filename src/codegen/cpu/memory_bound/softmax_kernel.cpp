@@ -22,7 +22,7 @@ class SoftmaxCallSpec : public CpuKernelSpec {
 
   bool is_softmax_of_rows() const { return !takes_logarithm_ && row_axes_ + 1 == shape_.size(); }
   std::string describe() const override { return name_; }
-  // Elements of a row stand one after another also where it is part of a longer one, but not where it has two axes.
+  // Elements of a row stand one after another also if it is part of a longer one, but not if it has two axes.
   bool accepts_views() const override { return row_axes_ + 1 == shape_.size(); }
   KernelOperands operands() const override {
     const KernelOperand rows = whole_operand(shape_, {Layout::row_major(shape_.size())});

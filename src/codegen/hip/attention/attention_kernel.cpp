@@ -110,16 +110,16 @@ bool reads_scores(const Program& program, const Epilogue& epilogue) {
 
 // At the sizes that the products were planned for.
 double separate_microseconds(const KernelCall& scores, const KernelCall& product,
-                             const kernels::FlashAttentionSizes& sizes, int64_t element_bytes) {
+                             const kernels::FlashAttentionSizes& sizes, int64_t element_bytes, const GpuMachine& gpu) {
   const int64_t bytes = sizes.batch * sizes.groups * sizes.queries * sizes.keys * element_bytes;
-  return planned_microseconds(scores) + estimate_memory(2 * bytes).microseconds + planned_microseconds(product) +
+  return planned_microseconds(scores) + estimate_memory(2 * bytes, gpu).microseconds + planned_microseconds(product) +
          2 * launch_microseconds;
 }
 
 }  // namespace
 
 std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
-                                         const KernelCall& product) {
+                                         const KernelCall& product, const GpuMachine& gpu) {
   const GemmOperation *first = find_gemm(scores), *second = find_gemm(product);
   if (!is_batched(first) || !is_batched(second) || !is_softmax_over_last_axis(weights)) return std::nullopt;
   if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
@@ -135,11 +135,12 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
                                 .columns = second->plan.shape.group_output_channels(),
                                 .products = first->plan.products,
                                 .scores_change_lanes = reads_scores(program, scores.epilogue)};
-  if (second->plan.products != plan.products || !plan.fits()) return std::nullopt;
+  if (second->plan.products != plan.products || !plan.fits(gpu)) return std::nullopt;
   const auto [usual, are_known] = first->sizes(program);
   const kernels::FlashAttentionSizes sizes{usual.batch, first->plan.shape.groups, usual.input.w, keys};
-  const GpuEstimate estimate = estimate_attention(plan, sizes);
-  if (estimate.microseconds > separate_microseconds(scores, product, sizes, plan.element_bytes())) return std::nullopt;
+  const GpuEstimate estimate = estimate_attention(plan, sizes, gpu);
+  if (estimate.microseconds > separate_microseconds(scores, product, sizes, plan.element_bytes(), gpu))
+    return std::nullopt;
 
   KernelCall call;
   call.inputs = {queries, key, value};

@@ -1,4 +1,4 @@
-// Which kernel a convolution of this shape takes where its output is wanted in blocks, or in rows.
+// Which kernel a convolution of this shape takes if its output is wanted in blocks, or in rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::string choose_unknown(const ConvShape& shape, const Axes& usual) {
   return family(to_blocks(shape, v4, usual, {.output_is_known = false}));
 }
 
-// The kernel to rows, where one costs less than a kernel to blocks and a copy.
+// The kernel to rows, if one costs less than a kernel to blocks and a copy.
 std::optional<std::string> to_rows(const ConvShape& shape, const CpuMachine& machine, const Axes& output) {
   const Offers offers = offers_of(shape, machine, output, {});
   const double copy = cpu_target(machine).copy_to_rows_cost *
@@ -116,7 +116,7 @@ TEST(ConvOffers, Groups) {
   EXPECT_EQ(choose_for(v3, 4, 12, 12), "conv_direct");
 }
 
-// Where rows are wanted.
+// With rows wanted.
 TEST(ConvOffers, StemsToRows) {
   for (const CpuMachine& machine : {v3, v4}) {
     const auto choose = [&](const ConvShape& shape, const Axes& output) { return to_rows(shape, machine, output); };
@@ -194,8 +194,8 @@ TEST(ConvOffers, SmallMapsWithManyWeightsAreDirect) {
   EXPECT_EQ(choose(shape, {4, 14, 14}), "conv_winograd");
 }
 
-// With eight lanes products weigh twice as much beside the bytes of weights, and Winograd is expected to win. Where
-// taps in the padding are left out anyway it would by so little that it is not worth 36 MiB more of a process.
+// With eight lanes products weigh twice as much beside the bytes of weights, and Winograd is expected to win. If taps
+// in the padding are left out anyway it would by so little that it is not worth 36 MiB more of a process.
 TEST(ConvOffers, ManyWeightsMustPayClearly) {
   const ConvShape cubes{.input_channels = 512, .output_channels = 512, .kernel = cube};
   const ConvShape planes{.input_channels = 512, .output_channels = 1152, .kernel = {1, 3, 3}};
@@ -244,7 +244,7 @@ TEST(ConvOffers, EightLanesTakeTilesOfFourByFourInVolumesWhereTheirWeightsAreFew
     EXPECT_EQ(to_blocks(shape, v3, Axes{16, 56, 56}), "conv_winograd F(2,4,4)");
     EXPECT_EQ(to_blocks(shape, v4, Axes{16, 56, 56}), "conv_winograd F(2,2,4)");
   }
-  // 9 MiB, where 2x2x4 has 6.
+  // 9 MiB; 2x2x4 has 6.
   const ConvShape many{.input_channels = 128, .output_channels = 128, .kernel = cube};
   EXPECT_EQ(to_blocks(many, v3, Axes{8, 28, 28}), "conv_winograd F(2,2,4)");
 }
@@ -255,7 +255,7 @@ TEST(ConvOffers, WholeWeightsTakeTilesThatKeepIntegersExact) {
 }
 
 TEST(ConvOffers, SmallMapsAndManyWeightsTakeTilesOfTwo) {
-  // Of a tile of four in two voxels, half would be empty; transformed weights of 512 channels would grow by 33 MB.
+  // A tile of four in two voxels would be half empty; transformed weights of 512 channels would grow by 33 MB.
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = {3, 1, 1}}, {2, 56, 56}),
             "conv_winograd F(2)");
   EXPECT_EQ(tile({.input_channels = 512, .output_channels = 512, .kernel = cube}, {4, 14, 14}),
@@ -290,10 +290,10 @@ TEST(ConvOffers, DilationsTakeWinogradWhereTheirLatticesFillTiles) {
     const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube, .dilation = {4, 4, 4}};
     EXPECT_EQ(choose(shape, {32, 40, 48}),
               machine.convolution.takes_two_fours ? "conv_winograd F(2,4,4)" : "conv_winograd F(2,2,4)");
-    // Lattices of one tile, of which a register tile would be mostly empty.
+    // Lattices of one tile: a register tile would be mostly empty.
     EXPECT_EQ(choose(shape, {4, 4, 4}), "conv_direct");
     EXPECT_EQ(choose(shape, {8, 8, 8}), "conv_direct");
-    // A dilation of one tap is none, with a stride there is no form.
+    // A dilation of one tap has no effect; with a stride there is no form.
     EXPECT_EQ(
         choose({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}, .dilation = {9, 1, 1}}, {16, 28, 28}),
         choose({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}}, {16, 28, 28}));

@@ -28,6 +28,7 @@ _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 def folder() -> Path | None:
     """Where compiled models are kept; nothing where they are not."""
+    _most_bytes()  # which would else be told once the work is done
     chosen = os.environ.get("ONNXC_MODEL_CACHE")
     if chosen is not None:
         return Path(chosen) if chosen else None
@@ -98,6 +99,15 @@ def find(name: str) -> Path | None:
     except OSError:
         return None
     return file
+
+
+def _most_bytes() -> int:
+    text = os.environ.get("ONNXC_MODEL_CACHE_BYTES") or str(USUAL_BYTES)
+    if not text.isdecimal():
+        raise ArgumentError(
+            f"the environment variable ONNXC_MODEL_CACHE_BYTES is {text!r}; a number of bytes is expected"
+        )
+    return int(text)
 
 
 def make_room(where: Path) -> None:

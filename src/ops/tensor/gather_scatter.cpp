@@ -4,6 +4,8 @@
 // tensor: gathers read the nearest element, scatters leave the update out.
 #include <algorithm>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -93,7 +95,7 @@ size_t tuple_length(const NodeReader& c, size_t batch) {
   c.check(length.has_value(), "the last dim of the indices must be known when the model is compiled, found {}",
           c.shape(1).back().to_string());
   c.check(*length >= 1 && *length + static_cast<int64_t>(batch) <= static_cast<int64_t>(c.rank(0)),
-          "index tuples of {} for data of rank {} with {} batch dims", *length, c.rank(0), batch);
+          "index tuples of {} for data of rank {} with {}", *length, c.rank(0), counted(batch, "batch dim"));
   return static_cast<size_t>(*length);
 }
 
@@ -182,7 +184,7 @@ StoreKind reduction_of(const NodeReader& c) {
   c.fail("reduction must be one of none, add, mul, min, max, found '{}'", reduction);
 }
 
-// An update of y. Of truths "add" and "max" are or, "mul" and "min" are and: an update that decides the result is put
+// An update of y. On truths "add" and "max" are or, "mul" and "min" are and: an update that decides the result is put
 // in its place, and any other leaves it.
 void store_update(const NodeReader& c, NestBuilder& nest, const Operand& y, const std::vector<Expr>& destination,
                   const Scalar& update, const Scalar& inside) {

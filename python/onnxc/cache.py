@@ -39,7 +39,9 @@ def most_bytes() -> int:
     """How much is kept. Raises ArgumentError for a value that is not a number of bytes."""
     text = os.environ.get("ONNXC_MODEL_CACHE_BYTES", "")
     if text and not re.fullmatch("[0-9]+", text):
-        raise ArgumentError(f"ONNXC_MODEL_CACHE_BYTES is {text!r}; give it a number of bytes, such as {USUAL_BYTES}")
+        raise ArgumentError(
+            f"the environment variable ONNXC_MODEL_CACHE_BYTES is {text!r}; a number of bytes is expected"
+        )
     return int(text or USUAL_BYTES)
 
 
@@ -51,7 +53,7 @@ def ready_folder() -> Path | None:
         return None
     most_bytes()
     try:
-        return arguments.made_folder("ONNXC_MODEL_CACHE", where)
+        return arguments.made_folder("the environment variable ONNXC_MODEL_CACHE", where)
     except ArgumentError:
         if "ONNXC_MODEL_CACHE" in os.environ:
             raise

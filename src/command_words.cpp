@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
+#include "help_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
@@ -56,6 +58,13 @@ void check_joined_values(std::span<const std::string> words, std::span<const Opt
                                nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
+// CLI11 says "--output: At Most 1 required but received 2".
+[[noreturn]] void refuse_count(const std::string& message) {
+  const std::string option = message.substr(0, message.find(':'));
+  const bool is_repeated = message.find("At Most 1 required") != std::string::npos;
+  throw UsageError(is_repeated ? option + " is given more than once; give it once" : message);
+}
+
 // The value that was given, or by default.
 std::string value_of(const CLI::Option& option) {
   return option.count() > 0 ? option.results().back() : option.get_default_str();
@@ -102,7 +111,7 @@ void check_effects(const CLI::App& app, std::span<const OptionEffect> effects) {
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto fault = [words = std::move(words)](const std::string& word) {
     const bool is_known = std::ranges::find(words, word) != words.end();
-    return is_known ? "" : fmt::format("{} is none of: {}", quote(word), fmt::join(words, " "));
+    return is_known ? "" : fmt::format("must be one of: {}; found {}", fmt::join(words, " "), quote(word));
   };
   return {fault, ""};
 }
@@ -112,10 +121,13 @@ void parse_words(CLI::App& app, std::span<const std::string> words, std::span<co
   std::vector<std::string> given = with_default_values(words, optional_values);
   std::ranges::reverse(given);  // CLI11 takes the last word first
   app.allow_extras();
+  app.formatter(std::make_shared<HelpFormatter>());
   try {
     app.parse(std::move(given));
   } catch (const CLI::Success&) {
     throw;
+  } catch (const CLI::ArgumentMismatch& error) {
+    refuse_count(error.what());
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }

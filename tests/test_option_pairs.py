@@ -72,7 +72,8 @@ def test_all_pairs(command: str, tmp_path: Path) -> None:
         if found:
             refused.add(frozenset(pair))
     assert not wrong
-    # What an option alone is refused for, a pair is refused for too, unless the other option is what was missing.
+    # A pair is refused for everything that one of its options is refused for, unless the other option is what was
+    # missing.
     alone = {option for option in options if frozenset([option]) in refused}
     helped = {option: [o for o in options if o != option and frozenset((option, o)) not in refused] for option in alone}
     assert {option for option, others in helped.items() if not others} <= NEEDS_TWO

@@ -41,13 +41,13 @@ def operators() -> list[dict[str, Any]]:
 
 
 def key_of(test: SuiteTest) -> Key | None:
-    """Of a test of one node."""
+    """The operator of a test of one node."""
     nodes = test.load()[0].graph.node
     return (nodes[0].domain, nodes[0].op_type) if len(nodes) == 1 else None
 
 
 def counts(tests: Sequence[SuiteTest]) -> tuple[Counter[Key], Counter[Key]]:
-    """Of each operator, its tests, and those that pass."""
+    """For each operator, its tests, and those that pass."""
     failing = {**listed.read(listed.CANNOT), **listed.read(listed.NOT_YET)}
     total: Counter[Key] = Counter()
     passing: Counter[Key] = Counter()

@@ -53,7 +53,7 @@ class OnnxcSequenceRep(BackendRep):
     """A model that takes or gives sequences or optionals.
 
     onnxc compiles a model for the tensors that its sequences hold. So it is compiled when a run tells them: once for
-    each number of tensors, and their ranks. Where a number depends on the values of inputs (the rounds of a loop, a
+    each number of tensors, and their ranks. If a number depends on the values of inputs (the rounds of a loop, a
     split), also once for each of the values that the inputs of few whole numbers or truth values have.
     """
 
@@ -180,7 +180,7 @@ def _is_few_numbers(given: Any) -> bool:
 
 
 def _structure(given: Any, is_fixed: bool) -> Hashable:
-    """Of an input, what a compile depends on."""
+    """The properties of an input that a compile depends on."""
     if is_fixed:
         return np.shape(given), given.dtype.str, given.tobytes()
     if given is None:

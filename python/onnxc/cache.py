@@ -22,7 +22,7 @@ from onnxc.errors import ArgumentError
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
-# What is kept here, and no other file that the folder may have.
+# The files that are kept here, and no other file that the folder may have.
 _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 
@@ -61,7 +61,7 @@ def ready_folder() -> Path | None:
 
 
 def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) -> str | None:
-    """The name of a compiled model; nothing where it cannot be told what the model consists of.
+    """The name of a compiled model; nothing if it cannot be told what the model consists of.
 
     beside: the folder of its external data. compiler: the command's file.
     """
@@ -126,7 +126,7 @@ def describe(file: Path, model: Path | bytes, options: Sequence[str]) -> None:
 
 
 def description(file: Path) -> str:
-    """What describe noted; onnxruntime's provider notes nothing."""
+    """The facts that describe noted; onnxruntime's provider notes nothing."""
     try:
         return _record(file).read_text()
     except OSError:

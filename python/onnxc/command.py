@@ -17,13 +17,13 @@ _ENVIRONMENTS = tuple(Path(sysconfig.get_path("data", scheme)) / "bin" for schem
 
 
 def target_options(device: str) -> list[str]:
-    """What a model must be compiled with to run on the device."""
+    """The target that a model must be compiled for to run on the device."""
     return ["--target", "hip"] if device.startswith("hip") else []
 
 
 def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL:
-    """Compiles a model file, or the bytes of one without external data; nothing, where the cache has the result."""
-    from onnxc import cache  # here, since `python -m onnxc.cache` warns where the package has imported it already
+    """Compiles a model file, or the bytes of one without external data; nothing if the cache has the result."""
+    from onnxc import cache  # here, since `python -m onnxc.cache` warns if the package has imported it already
 
     try:
         content = model.read_bytes() if isinstance(model, Path) else model
@@ -68,7 +68,7 @@ def execute(model: Path, output: Path, options: Sequence[str]) -> None:
 
 
 def version() -> str:
-    """What the command says of itself."""
+    """The command's own facts."""
     done = subprocess.run([_find_command(), "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
@@ -80,7 +80,7 @@ def ep_path() -> str:
 
         onnxruntime.register_execution_provider_library("onnxc", onnxc.ep_path())
 
-    Raises OnnxcError where this installation has none.
+    Raises OnnxcError if this installation has none.
     """
     path = Path(_find_command()).resolve().parents[1] / "lib" / "libonnxc_ep.so"
     if not path.is_file():

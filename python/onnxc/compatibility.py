@@ -1,4 +1,4 @@
-"""What programs written for onnxruntime use beside InferenceSession, with its names and meanings."""
+"""The parts that programs written for onnxruntime use beside InferenceSession, with its names and meanings."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """Of a model.so there is the compiler alone, and in custom_metadata_map what it wrote of the model."""
+    """A model.so only has the compiler, and in custom_metadata_map what it wrote of the model."""
 
     producer_name: str
     custom_metadata_map: dict[str, str]
@@ -91,7 +91,7 @@ def get_device() -> str:
 
 
 def threads_of(options: Any) -> int:
-    """What a session's options, also onnxruntime's own, say of threads."""
+    """The threads that a session's options, also onnxruntime's own, ask for."""
     if not hasattr(options, "intra_op_num_threads"):
         raise arguments.refused("sess_options", options, "onnxc.SessionOptions, or onnxruntime's")
     return arguments.count("sess_options.intra_op_num_threads", options.intra_op_num_threads)
@@ -179,7 +179,7 @@ class LikeOnnxruntime:
         return [HIP, CPU] if self._device.startswith("hip") else [CPU]
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What is known of the model."""
+        """The known facts of the model."""
         texts = {name: value if isinstance(value, str) else repr(value) for name, value in self.information.items()}
         return ModelMetadata("onnxc", texts)
 
@@ -214,7 +214,7 @@ class LikeOnnxruntime:
 
         threading.Thread(target=work).start()
 
-    # Of the class that derives from this one.
+    # The device of the class that derives from this one.
     _device: str
     information: Any
 

@@ -22,7 +22,7 @@ def compile(
 ) -> InferenceSession:
     """Compiles a model file and loads the result.
 
-    output: where to keep the model.so; without it the file is gone once it is loaded.
+    output: the file in which to keep the model.so; without it the file is gone once it is loaded.
     march: the CPU to compile for, such as "x86-64-v3"; this machine's own by default.
     dims: values or ranges of symbolic dims, such as {"N": 4, "D": "16..512"}.
     outputs: the outputs to keep; all by default.

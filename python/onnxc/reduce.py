@@ -5,11 +5,11 @@
 
 A failure is one of: onnxc refuses the model or ends otherwise, a run gives an error, a result differs from
 onnxruntime's. Nodes are left out by halves, quarters and so on (A. Zeller, R. Hildebrandt: Simplifying and isolating
-failure-inducing input, 2002), at last one by one, until none can be left out. What a node that stays reads of one that
-is left out becomes an input, with the value that onnxruntime computes for it and the dims that were free; or another
-tensor of that type and shape, which the lost one was computed from; or a constant. The inputs' values are written
-beside the result, as small.onnx.NAME.npy, in place of those of an earlier result. A model that onnxruntime does not run
-is reduced where onnxc refuses it. Needs onnx and onnxruntime.
+failure-inducing input, 2002), at last one by one, until none can be left out. An input of a node that stays, made by
+one that is left out, becomes an input of the model, with the value that onnxruntime computes for it and the dims that
+were free. Or it becomes another tensor of that type and shape, which the lost one was computed from, or a constant. The
+inputs' values are written beside the result, as small.onnx.NAME.npy, in place of those of an earlier result. A model
+that onnxruntime does not run is reduced if onnxc refuses it. Needs onnx and onnxruntime.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def without_names(line: str) -> str:
 
 
 def is_same_failure(wanted: str, found: str) -> bool:
-    """Of one kind. Where a message lists nodes, what is left of a model may have fewer of them."""
+    """Whether both are of one kind. If a message lists nodes, the rest of a model may have fewer of them."""
     if wanted.startswith(RUN):
         return found.startswith(RUN)
     first, *details = map(without_names, wanted.splitlines() or [""])
@@ -80,7 +80,7 @@ def differs(result: Array, expected: Array, tolerance: float) -> bool:
 
 
 def failure_of(model: onnx.ModelProto, feeds: Feeds, options: Sequence[str], tolerance: float) -> str | None:
-    """What fails; nothing where all is well. ValueError where onnxruntime would have to say it, and does not run it."""
+    """The failure; nothing if all is well. ValueError if onnxruntime would have to say it, and does not run it."""
     with tempfile.TemporaryDirectory(prefix="onnxc-") as folder:
         file = Path(folder) / "model.onnx"
         onnx.save(model, file)
@@ -114,7 +114,7 @@ def without_file(message: str, file: Path) -> str:
 
 
 def reduce_model(model: onnx.ModelProto, feeds: Feeds, failure: Test) -> tuple[onnx.ModelProto, Feeds, str]:
-    """The least part found that fails as the whole does, its inputs and the failure. ValueError where nothing fails."""
+    """The least part found that fails as the whole does, its inputs and the failure. ValueError if nothing fails."""
     wanted = failure(model, feeds)
     if wanted is None:
         raise ValueError("nothing fails: there is nothing to reduce")
@@ -145,7 +145,7 @@ def random_feeds(model: onnx.ModelProto, seed: int, dims: Mapping[str, int]) -> 
 
 
 def load_model(file: Path) -> onnx.ModelProto:
-    """ValueError, which names the file, where it is none."""
+    """ValueError, which names the file, if it is not a model."""
     try:
         return onnx.load(file)
     except OSError as error:
@@ -155,7 +155,7 @@ def load_model(file: Path) -> onnx.ModelProto:
 
 
 def load_values(texts: Sequence[str], known: Collection[str]) -> Feeds:
-    """Of inputs that are given as NAME=FILE.npy. ValueError, which names what is wrong."""
+    """Inputs given as NAME=FILE.npy. ValueError, which names what is wrong."""
     values = {}
     for text in texts:
         name, _, file = text.partition("=")
@@ -196,7 +196,7 @@ def check_dims(sizes: Mapping[str, int], model: onnx.ModelProto) -> None:
 
 
 def sizes_of(texts: Sequence[str]) -> dict[str, int]:
-    """Of dims that are given as NAME=SIZE. ValueError for another form."""
+    """Dims given as NAME=SIZE. ValueError for another form."""
     sizes = {}
     for text in texts:
         name, _, size = text.partition("=")

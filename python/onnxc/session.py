@@ -35,7 +35,7 @@ class ValueInfo:
 
 
 class InferenceSession(LikeOnnxruntime):
-    """Runs a model.so; or a model.onnx or its bytes, which are compiled first where onnxc.cache has no result.
+    """Runs a model.so; or a model.onnx or its bytes, which are compiled first if onnxc.cache has no result.
 
     sess_options, providers, provider_options: as onnxruntime has them (onnxc.compatibility); a provider chooses the
         device, and intra_op_num_threads the threads.
@@ -108,6 +108,8 @@ class InferenceSession(LikeOnnxruntime):
             device_index=index,
         )
         status = self._api.create(ctypes.byref(options), ctypes.byref(instance), error, abi.ERROR_SIZE)
+        if status == abi.INVALID_ARGUMENT:
+            raise ArgumentError(error.value.decode(errors="replace"))
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
         self._instance = instance
@@ -132,7 +134,7 @@ class InferenceSession(LikeOnnxruntime):
 
     @property
     def information(self) -> dict[str, Any]:
-        """What the compiler wrote of the model: its hash, the options, the rules for the inputs' dims."""
+        """The compiler's record of the model: its hash, the options, the rules for the inputs' dims."""
         self._check_open()
         content: dict[str, Any] = json.loads(self._api.information)
         return content
@@ -157,7 +159,7 @@ class InferenceSession(LikeOnnxruntime):
 
     @property
     def captured_graphs(self) -> int:
-        """How many HIP graphs the runs have captured: as many as there were dims, or none where the host decides."""
+        """How many HIP graphs the runs have captured: as many as there were dims, or none if the host decides."""
         self._check_open()
         is_known = self._api.table_size > abi.Api.captured_graphs.offset
         return int(self._api.captured_graphs(self._instance)) if is_known else 0
@@ -310,8 +312,8 @@ class InferenceSession(LikeOnnxruntime):
 
 
 def _named_size(symbol: str, value: int, rules: Sequence[str]) -> tuple[str, int]:
-    """The dim that a symbol stands for: where only multiples are legal, the model counts them, as "D//16" with the rule
-    "D = 16*n", or "D = 16*n + 15"."""
+    """The dim that a symbol stands for: if only multiples are legal, the model counts them, as "D//16" with the rule "D
+    = 16*n", or "D = 16*n + 15"."""
     name, _, divisor = symbol.rpartition("//")
     for rule in rules:
         found = re.match(rf"{re.escape(name)} = {re.escape(divisor)}\*n(?: \+ (\d+))?(?:,|$)", rule)

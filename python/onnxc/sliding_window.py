@@ -23,8 +23,8 @@ Progress = Callable[[int, int], object]
 class SlidingWindow:
     """Runs a model over volumes in windows that overlap, and blends what it gives.
 
-    The semantics are those of monai.inferers.SlidingWindowInferer, number by number: where windows lie, the importance
-    of their voxels, the padding of a volume that is smaller than the window, outputs of another resolution.
+    The semantics are those of monai.inferers.SlidingWindowInferer, number by number: the places of windows, the
+    importance of their voxels, the padding of a volume that is smaller than the window, outputs of another resolution.
 
         window = onnxc.SlidingWindow("segment.so", roi_size=(96, 96, 96), overlap=0.5, mode="gaussian")
         y = window(x)                    # x: [batch, channels, axes...], a numpy array or a torch tensor
@@ -37,15 +37,16 @@ class SlidingWindow:
     padding_mode: "constant" (with cval), "reflect", "replicate" or "circular".
     sw_batch_size: windows in a run; None, 0 and -1: one, or up to eight smaller than 64^3 if the model takes them.
     output: what is made of the blended values: "values", "softmax", "sigmoid" or "labels" (their argmax, of the
-        smallest unsigned type, with one channel; of one channel, where it is above 0); for models of several outputs
-        also a mapping of their names to these or "nothing".
+        smallest unsigned type, with one channel; of one channel, if it is above 0); for models of several outputs also
+        a mapping of their names to these or "nothing".
     mirror_axes: spatial axes along which every window runs mirrored too, in all combinations, averaged.
     fixed: the inputs that are the same for each window, by name.
     slab_axis: the axis along which finished slices leave memory; None and -1: the one that needs least.
-    progress: called with the windows that are done and their number, for each image; True: tqdm's bar, where tqdm is
+    progress: called with the windows that are done and their number, for each image; True: tqdm's bar, if tqdm is
         installed.
     threads: of sessions that are opened here.
-    sw_device: where windows run, which the sessions decide: None, or their device ("cuda" is PyTorch's name of "hip").
+    sw_device: the device of the windows, which the sessions decide: None, or their device ("cuda" is PyTorch's name of
+    "hip").
     device: of the result: None, the input's own, or "cpu".
     cache_roi_weight_map, cpu_thresh, buffer_steps, buffer_dim: MONAI's, without an effect on the result: none here.
     with_coord: False, since a compiled model takes no coordinates of windows.
@@ -110,10 +111,10 @@ class SlidingWindow:
         self.summary: VolumeSummary | None = None  # of the last image
 
     def __call__(self, inputs: Any, network: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """The outputs over a batch of volumes, [batch, channels, axes...]: one array, or a tuple where the model has
-        several outputs; torch tensors, on the CPU or the input's device, for torch tensors, and MONAI's MetaTensor with
-        the input's meta data. The affine of an output of another resolution is that of its own voxels, which MONAI's
-        inferer leaves as the input's.
+        """The outputs over a batch of volumes, [batch, channels, axes...]: one array, or a tuple if the model has
+        several outputs. They are torch tensors, on the CPU or the input's device, for torch tensors, and MONAI's
+        MetaTensor with the input's meta data. The affine of an output of another resolution is that of its own voxels,
+        which MONAI's inferer leaves as the input's.
 
         network: what MONAI's evaluators hand to an inferer. The compiled model runs in its place.
 
@@ -240,7 +241,7 @@ def _rank(session: InferenceSession, fixed: Mapping[str, Array]) -> int:
 
 
 def _written(output: str | Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """What is made of each output."""
+    """The result made of each output."""
     is_one = not isinstance(output, Mapping)
     made = dict.fromkeys(names, output) if is_one else dict(arguments.mapping("output", output, "what is made of it"))
     if unknown := [name for name in made if name not in names]:
@@ -252,7 +253,7 @@ def _written(output: str | Mapping[str, str], names: Sequence[str]) -> dict[str,
 
 
 def _kind_and_number(name: str, device: Any) -> tuple[str, int]:
-    """Of "cpu", "hip:1" or a torch.device, where AMD's GPUs are called "cuda"."""
+    """Parses "cpu", "hip:1" or a torch.device, which calls AMD's GPUs "cuda"."""
     found = re.fullmatch(r"(cpu|hip|cuda)(?::([0-9]{1,6}))?", str(device))
     if found is None:
         raise arguments.refused(name, device, "None, 'cpu', 'hip:1' or a torch.device")
@@ -272,7 +273,7 @@ def _check_sw_device(sw_device: Any, sessions: Sequence[InferenceSession]) -> No
 
 @contextmanager
 def _told(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """What is called after each run of windows of one image."""
+    """The function that is called after each run of windows of one image."""
     if not isinstance(progress, bool) or not progress:
         yield progress or None
         return
@@ -333,7 +334,7 @@ def moved_affine(affine: Any, axes: Sequence[ResultAxis]) -> Any:
 
 
 def _like(values: Any, result: Array, device: Any, axes: Sequence[ResultAxis]) -> Any:
-    """The result as torch and MONAI have it, where `values` is theirs; on the device of `values` if it is None."""
+    """The result as torch and MONAI have it if `values` is theirs; on the device of `values` if it is None."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(values, torch.Tensor):
         return result

@@ -12,7 +12,7 @@ from onnxc.errors import ArgumentError
 NUMBER = 8
 """ONNX's of the element type."""
 
-# onnxc_string. Bytes that are no UTF-8 become lone surrogates of a str, and these the bytes again.
+# onnxc_string. Bytes that are not UTF-8 become lone surrogates of a str, and these the bytes again.
 ELEMENT = np.dtype([("text", np.uintp), ("size", np.int64)])
 ERRORS = "surrogateescape"
 

@@ -86,7 +86,7 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
     why_unwritten += (why_unwritten.empty() ? "" : "\n") + (why + names_of(graph, nodes));
     for (const size_t node : nodes) is_left.at(node) = true;
   };
-  leave("values that are no tensors of numbers:", numbers_where(is_left, true));
+  leave("values that are not tensors of numbers:", numbers_where(is_left, true));
   leave("values whose rank onnxruntime does not know:", readers_of_unknown_ranks(api_, graph, is_left));
   const std::vector<size_t> unwritten = numbers_where(is_left, true), written = numbers_where(is_left, false);
   if (written.empty()) return {{}, why_unwritten};
@@ -100,7 +100,7 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
     else if (add_part(written, whole, name))
       return result;
     const std::vector<size_t> faulty = faulty_nodes(command, writer.write(written, NodeNames::numbered));
-    // What stops the whole graph, and is at no node of its own, would stop each part.
+    // A fault of the whole graph, which belongs to no node of its own, would stop each part.
     if (faulty.empty() && unwritten.empty()) return result;
     for (const size_t node : faulty) is_left.at(node) = true;
     keep_refusal(name, {faulty, result.reason});

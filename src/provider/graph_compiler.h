@@ -21,7 +21,7 @@ struct CompiledPart {
 
 struct CompiledGraph {
   std::vector<CompiledPart> parts;
-  std::string reason;  // why nodes are left; empty where none is
+  std::string reason;  // why nodes are left; empty if none is
 };
 
 class GraphCompiler {

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr const char* refusal_extension = ".refused.json";
 constexpr uintmax_t usual_bytes = uintmax_t{4} << 30;
 
-// What the CPU says of its features.
+// The CPU's own words about its features.
 std::string features_of_this_cpu() {
   std::string text;
   for (const auto [leaf, subleaf] : {std::pair{1u, 0u}, std::pair{7u, 0u}, std::pair{7u, 1u}}) {

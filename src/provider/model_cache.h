@@ -13,7 +13,7 @@
 
 namespace onnxc::provider {
 
-// Where compiled models are kept, and how much of them.
+// The folder of compiled models, and how much of them is kept.
 struct ModelCache {
   std::filesystem::path folder;
   uintmax_t most_bytes;
@@ -37,7 +37,8 @@ struct Refusal {
   std::string reason;
 };
 
-// What was written of a model of this name, which has no compiled one; nothing where there is none, or no cache.
+// The refusal that was written of a model of this name, which has no compiled one; nothing if there is none, or no
+// cache.
 std::optional<Refusal> find_refusal(const std::string& name);
 void keep_refusal(const std::string& name, const Refusal& refusal);
 

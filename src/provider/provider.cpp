@@ -8,6 +8,7 @@
 
 #include "provider/context_node.h"
 #include "provider/fused_node.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/safe_file.h"
@@ -23,7 +24,7 @@ using Entries = std::map<std::string, std::string>;
 const std::string own_prefix = "ep.onnxcexecutionprovider.";
 const std::vector<std::string> own_options = {"options", "load_native_code"};
 
-// What the session says under each key.
+// The session's value for each key.
 Entries session_entries(const Api& api, const OrtSessionOptions* options) {
   const auto pairs = api.own(entry::ReleaseKeyValuePairs, api.get(entry::GetSessionOptionsConfigEntries, options));
   const char *const *keys = nullptr, *const *values = nullptr;
@@ -34,7 +35,7 @@ Entries session_entries(const Api& api, const OrtSessionOptions* options) {
   return entries;
 }
 
-// What is wrong with the provider's own options; empty if nothing is.
+// The fault of the provider's own options; empty if there is none.
 std::string fault_of_options(Entries& entries) {
   for (const auto& [key, value] : entries) {
     if (!key.starts_with(own_prefix)) continue;
@@ -136,7 +137,7 @@ void Provider::take_compiled_parts(const GraphView& view, OrtEpGraphSupportInfo*
   say_what_is_left(view, compiled);
 }
 
-// Of a saved model; what is not compiled there was left to others when it was saved.
+// For a saved model; nodes that are not compiled there were left to others when it was saved.
 bool Provider::take_context_nodes(const GraphView& graph, OrtEpGraphSupportInfo* support) {
   bool has_any = false;
   for (const NodeView& node : graph.nodes()) {
@@ -152,8 +153,8 @@ void Provider::say_what_is_left(const GraphView& graph, const CompiledGraph& com
   size_t taken = 0;
   for (const CompiledPart& part : compiled.parts) taken += part.nodes.size();
   api_.log(logger_, LogLevel::warning,
-           fmt::format("onnxc compiles {} of {} nodes, in {} parts, and leaves the others to onnxruntime: {}", taken,
-                       graph.nodes().size(), compiled.parts.size(), compiled.reason));
+           fmt::format("onnxc compiles {} of {}, in {}, and leaves the others to onnxruntime: {}", taken,
+                       counted(graph.nodes().size(), "node"), counted(compiled.parts.size(), "part"), compiled.reason));
 }
 
 std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, const FusedInterface& fused) const {
@@ -161,7 +162,7 @@ std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, con
   const GraphView view(api_, graph);
   if (view.nodes().size() == 1 && is_context_node(api_, view.nodes()[0], provider_name)) {
     user_check(settings_.loads_native_code,
-               "the model holds native code, which does what this process may; where you trust its file as a program, "
+               "the model holds native code, which does what this process may; if you trust its file as a program, "
                "give the provider the option load_native_code with the value 1");
     return load_context(api_, view.nodes()[0], place_of(graph).parent_path());
   }

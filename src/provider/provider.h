@@ -14,7 +14,7 @@ namespace onnxc::provider {
 
 constexpr const char* provider_name = "OnnxcExecutionProvider";
 
-// What a session asks for.
+// The settings of a session.
 struct Settings {
   std::vector<std::string> options;  // of the command
   bool loads_native_code = false;    // from a saved model

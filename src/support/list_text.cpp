@@ -47,7 +47,7 @@ std::string nearest_word(std::string_view word, std::span<const std::string> kno
   std::string nearest;
   size_t least = word.size() / 3 + 2;  // more than a third of it is another word
   for (const std::string& each : known) {
-    // What is begun, or has an end too many, is nearer than its letters say.
+    // A word that is only begun, or has an end too many, is nearer than its letters say.
     const bool is_begun = word.size() > 3 && (each.starts_with(word) || word.starts_with(each));
     const size_t steps = is_begun ? 1 : distance(word, each);
     if (steps < least) {

@@ -9,8 +9,8 @@ import onnx
 import torch
 from onnx import numpy_helper
 
+from models.networks import unet3d
 from tests import onnxc_commands, onnxruntime_sessions
-from tests.models.networks import unet3d
 from tests.python.volumes import nnunet_folder
 
 # A U-Net of one level.
@@ -114,7 +114,7 @@ def trace_of(node: onnx.NodeProto, module: str, code: str) -> None:
 
 
 def python(folder: Path) -> None:
-    """What nnunet and failing write."""
+    """The files that nnunet and failing write."""
     nnunet(folder)
     failing(folder)
 

@@ -1,4 +1,4 @@
-"""What counts as a block of a page, and what it shows."""
+"""The rules for what counts as a block of a page, and what it shows."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -18,7 +18,7 @@ from tests.onnxc_commands import BINARIES, REPOSITORY
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-# What a machine may lack: the words of the message that says so.
+# The features that a machine may lack: the words of the message that says so.
 MAY_LACK = {"--compiler zig": "--compiler zig: there is none", "--sandbox -v": "--sandbox: "}
 
 

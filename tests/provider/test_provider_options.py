@@ -1,4 +1,4 @@
-"""What the provider is given beside a graph: an option or a variable without a meaning ends the session's creation.
+"""The provider's options and variables beside a graph: one without a meaning ends the session's creation.
 
 onnxruntime makes an error of a provider's creation a session of the CPU provider, and one of the graph's division a
 line of its log; neither may hide a mistake of the program's.

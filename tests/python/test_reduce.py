@@ -66,7 +66,7 @@ def test_sizes_that_do_not_fit_are_a_refusal_too(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("commands")
 def test_a_wrong_result_is_reduced_to_the_node_that_gives_it(tmp_path: Path) -> None:
-    """What is planted is a precision that the tolerance does not allow; a product is what has it."""
+    """The planted fault is a precision that the tolerance does not allow; a product has it."""
     done = reduce(saved(with_product(), tmp_path), *COMMAND, "--option=--precision=bfloat16", "--tolerance", "1e-4")
     assert done.returncode == 0, done.stderr
     assert "1 of 30 nodes fail in the same way (result)" in done.stdout

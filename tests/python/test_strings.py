@@ -185,7 +185,7 @@ def test_no_string_of_a_model_becomes_source(model: Path, tmp_path: Path) -> Non
 
 
 def test_a_gpu_has_no_place_for_them(model: Path) -> None:
-    with pytest.raises(onnxc.CompileError, match="input 'a': it is a tensor of strings, which GPUs have no place for"):
+    with pytest.raises(onnxc.CompileError, match="input 'a': it is a tensor of strings, which GPUs do not support"):
         onnxc.compile(model, device="hip")
 
 

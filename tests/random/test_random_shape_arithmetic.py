@@ -47,7 +47,7 @@ def keep(drawn: Drawn) -> Path:
 
 
 def keep_reduced(drawn: Drawn, options: Sequence[str]) -> str:
-    """Where the graph is kept, reduced if it fails alone in a way that onnxc.reduce sees."""
+    """The file in which the graph is kept, reduced if it fails by itself in a way that onnxc.reduce sees."""
     kept = keep(drawn)
     forms: list[tuple[Form, int]] = [*((FREE, run) for run in range(RUNS)), *((run, run) for run in range(RUNS))]
     for form, run in forms:

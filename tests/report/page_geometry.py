@@ -1,4 +1,5 @@
-"""Where the texts of a page lie when Chromium has drawn it: what is cut, and what lies over something else."""
+"""The places of a page's texts when Chromium has drawn it: those that are cut, and those that lie over something
+else."""
 
 import html
 import json
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from tests.report.pages import dom_in_a_browser
 
-# What scrolls up and down is measured at its full height.
+# Text that scrolls up and down is measured at its full height.
 MEASURE = """
 <style>.scroll { max-height: none !important; }</style>
 <script>

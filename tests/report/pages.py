@@ -43,7 +43,7 @@ TAGS = ["html", "head", "meta", "meta", "meta", "title", "style", "body", "h1", 
 
 
 def read_page(file: Path) -> list[Section]:
-    """The page's sections; fails where a name of the model became markup, or the page loads anything."""
+    """The page's sections; fails if a name of the model became markup, or the page loads anything."""
     page = _Page()
     page.feed(file.read_text(encoding="utf-8"))
     assert page.tags == TAGS
@@ -69,7 +69,7 @@ def dom_in_a_browser(file: Path, width: int = 1400) -> str:
 
 
 def drawn_by_a_browser(file: Path) -> str:
-    """What is in the page's <main> when its script has run."""
+    """The content of the page's <main> when its script has run."""
     return dom_in_a_browser(file).split("<main>")[1].split("</main>")[0]
 
 

@@ -1,4 +1,4 @@
-"""--dump-shapes --against: what differs between two models, and where it begins."""
+"""--dump-shapes --against: the differences of two models, and the first of them."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.report import annotated_model
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-# A U-Net's ends, and a layer behind them.
+# A U-Net's ends, and a layer after them.
 MODEL = """
 <ir_version: 10, opset_import: ["" : 20]>
 small (float[N, 4, D, H] x) => (z) <float[4] scales = {1, 1, 2, 2}> {

@@ -12,10 +12,10 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
+from models.export import export
+from models.zoo import ROWS
 from tests import onnxc_commands
 from tests.models import code_object
-from tests.models.export import export
-from tests.models.zoo import ROWS
 
 pytestmark = pytest.mark.usefixtures("commands")
 

@@ -180,7 +180,7 @@ def test_a_window_that_the_model_does_not_take_is_told_with_the_nearest_that_it_
 
 
 def constant_network(path: Path) -> Path:
-    """x to the classes x + 1 and 5 - x: label 0 where x is at least 2."""
+    """x to the classes x + 1 and 5 - x: label 0 if x is at least 2."""
     weights = [
         numpy_helper.from_array(np.array([1, -1], np.float32).reshape(2, 1, 1, 1, 1), "w"),
         numpy_helper.from_array(np.array([1, 5], np.float32), "b"),
@@ -196,7 +196,7 @@ def constant_network(path: Path) -> Path:
 
 
 def sparse_scan(path: Path, size: tuple[int, int, int]) -> dict[tuple[int, int, int], int]:
-    """uint8, zero but for some voxels; those are given back. The file has the disk space of these alone."""
+    """uint8, zero but for some voxels; those are given back. The file has the disk space of only these."""
     generator = np.random.default_rng(0)
     places = [(0, 0, 0), (size[0] - 1, size[1] - 1, size[2] - 1)]
     places += [tuple(int(generator.integers(extent)) for extent in size) for _ in range(300)]  # type: ignore[misc]

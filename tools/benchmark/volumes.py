@@ -29,7 +29,7 @@ EXPORT = Path(__file__).with_name("volume_network.py")
 
 @dataclass(frozen=True)
 class Job:
-    """What is segmented: a volume of so many voxels, in windows of so many, into so many classes."""
+    """The segmented input: a volume of so many voxels, in windows of so many, into so many classes."""
 
     volume: tuple[int, ...] = (512, 512, 304)
     window: tuple[int, ...] = (96, 96, 96)

@@ -175,7 +175,7 @@ FAMILIES = [
         "DeformConv",
         deformed_convolution,
         {
-            "channels": (16, 3, 32),
+            "channels": (16, 3, 32, 256),
             "kernel": (3, 1, 5),
             "stride": (1, 2),
             "groups": (1, 2, 16),

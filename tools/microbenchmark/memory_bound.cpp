@@ -1,4 +1,4 @@
-// What is bound by memory: pools, moments of channels, copies between layouts and between places, transposition.
+// Kernels bound by memory: pools, moments of channels, copies between layouts and between places, transposition.
 #include "kernels/cpu/memory_bound/channel_moments.h"
 #include "kernels/cpu/memory_bound/channel_shift.h"
 #include "kernels/cpu/memory_bound/layout_copy.h"
@@ -43,7 +43,7 @@ constexpr auto pool = &pool_by<Pool<shape, float, float, NoEpilogue>, shape, map
 template <PoolShape shape, Map map>
 constexpr auto separable_pool = &pool_by<SeparablePool<shape, float, float, NoEpilogue>, shape, map>;
 
-// Of blocks of `block_lanes` channels.
+// Moments of blocks of `block_lanes` channels.
 template <class Partial, int block_lanes, Map map, int64_t groups>
 void moments_by(benchmark::State& state) {
   using Whole = ChannelMoments<block_lanes>;

@@ -71,7 +71,7 @@ class DeviceMemory:
 
 
 def read(device: int, address: int, size: int, destination: int) -> None:
-    """Copies from a GPU to host memory, behind all that its default stream was given."""
+    """Copies from a GPU to host memory, after all work that its default stream was given."""
     with _Current(device):
         _call("hipMemcpy", destination, address, size, _DEVICE_TO_HOST)
 

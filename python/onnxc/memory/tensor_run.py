@@ -20,7 +20,7 @@ class ValueInfo(Protocol):
 
 
 class Runner(Protocol):
-    """What it needs of a session."""
+    """The members that it needs of a session."""
 
     device_index: int | None
     """Of its GPU; None for the CPU."""

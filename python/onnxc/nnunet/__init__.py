@@ -5,9 +5,10 @@
     predictor.initialize_from_trained_model_folder(folder, None)
     logits = predictor.predict_logits_from_preprocessed_data(data)   # data: [channels, axes...], preprocessed
 
-What is exactly nnU-Net's (2.8.1, inference/predict_from_raw_data.py and sliding_window_prediction.py): the steps, the
-Gaussian, the padding, the mean over mirrored windows and over folds. What is not: sums are float32, where nnU-Net adds
-half-precision numbers. Preprocessing, resampling to the original spacing and reading files stay nnU-Net's.
+The same as nnU-Net's (2.8.1, inference/predict_from_raw_data.py and sliding_window_prediction.py) are exactly: the
+steps, the Gaussian, the padding, the mean over mirrored windows and over folds. It differs in its sums: they are
+float32, and nnU-Net adds half-precision numbers. Preprocessing, resampling to the original spacing and reading files
+stay nnU-Net's.
 """
 
 import sys

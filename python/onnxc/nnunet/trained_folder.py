@@ -45,7 +45,7 @@ def read(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: s
 
 
 def fold_names(name: str, folds: Any) -> list[int | str] | None:
-    """What the argument of that name says of folds."""
+    """The folds that the argument of that name asks for."""
     if folds is None or isinstance(folds, str):
         return None if folds is None else [folds]
     names = arguments.sequence(name, folds, "numbers of folds, or 'all'")
@@ -67,7 +67,7 @@ def checkpoints(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_
 
 
 def _key(folder: Path, checkpoint: Path) -> str:
-    """What a compiled fold depends on."""
+    """The facts that a compiled fold depends on."""
     content = hashlib.sha256()
     for path in (checkpoint, folder / "plans.json", folder / "dataset.json"):
         try:
@@ -195,7 +195,7 @@ def _network(configuration: Mapping[str, Any], inputs: int, classes: int) -> Any
 
 
 def _cpu() -> str:
-    """What tells this machine's instruction set from another's, where the cache is shared."""
+    """The mark that tells this machine's instruction set from another's, if the cache is shared."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

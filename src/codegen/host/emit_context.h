@@ -21,7 +21,7 @@ struct EmitContext {
   std::vector<BufferId> storages;  // by index in frame.buffers: the buffers that own memory and are used
   ModelNames names;
 
-  // A program is planned in levels (plan stages): level 0 depends on the inputs' dims alone, level n on what is known
+  // A program is planned in levels (plan stages): level 0 depends only on the inputs' dims, level n on what is known
   // once n steps have bound symbols.
   int level_count() const { return level_count_; }
   int level(const Expr& size) const;

@@ -1,4 +1,4 @@
-// What is known of sizes where a step runs.
+// The facts about sizes at a step.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class StepFacts {
  public:
   explicit StepFacts(const Program& program);
 
-  // Which guards count: those of branches that are taken where the step runs, or those of every branch.
+  // Which guards count: those of branches that are taken when the step runs, or those of every branch.
   enum class Branches : uint8_t { taken, any };
 
   // The loops that the step runs in, its condition, and the guards that are checked before it runs; of the guards those

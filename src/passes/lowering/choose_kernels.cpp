@@ -11,7 +11,11 @@
 namespace onnxc {
 namespace {
 
-bool takes_part(const Offer& offer) { return offer.declined.empty(); }
+// Whether it takes part in the choice for a node whose input is in blocks, or is not.
+bool takes_part(const Offer& offer, bool is_in_blocks) {
+  return offer.declined.empty() &&
+         (offer.needs == LayoutDemand::none || (offer.needs == LayoutDemand::blocks) == is_in_blocks);
+}
 
 // The layout in which the kernels of a node read input 0: all of its offers agree.
 LayoutDemand reads(const NodeChoice* choice) {
@@ -39,7 +43,7 @@ class Chooser {
   }
 
   // Backwards: what a node's kernels read, its input shall have. An operator that follows any layout passes on what the
-  // readers of its outputs want. One reader that wants blocks decides for all: otherwise it alone would need a copy.
+  // readers of its outputs want. One reader that wants blocks decides for all: otherwise only it would need a copy.
   void pass_on_demands(const Node& node) {
     const LayoutDemand own = reads(find(node));
     LayoutDemand demand = own;
@@ -67,8 +71,8 @@ class Chooser {
       choice->chosen = cheapest(node, *choice);
     }
     const Offer* offer = choices_.chosen(node);
-    // A kernel that needs its input in blocks follows the layout, like an operator without a kernel.
-    const bool decides = offer != nullptr && offer->gives != LayoutDemand::none && !offer->needs_blocks;
+    // A kernel that needs its input's layout follows it, like an operator without a kernel.
+    const bool decides = offer != nullptr && offer->gives != LayoutDemand::none && offer->needs == LayoutDemand::none;
     if (decides ? offer->gives == LayoutDemand::blocks : follows_blocks(node)) put_outputs_in_blocks(node, decides);
   }
 
@@ -105,10 +109,10 @@ class Chooser {
     double least = 0;
     for (size_t i = 0; i < choice.offers.size(); ++i) {
       const Offer& offer = choice.offers[i];
-      if (!takes_part(offer) || (offer.needs_blocks && !is_in_blocks)) continue;
+      if (!takes_part(offer, is_in_blocks)) continue;
       const bool gives_rows = offer.gives == LayoutDemand::rows;
-      if (gives_rows && !wants_rows && has_blocks_alternative(choice)) continue;
-      const double cost = offer.cost + (wants_rows && !gives_rows ? choice.copy_cost : 0);
+      if (gives_rows && !wants_rows && has_blocks_alternative(choice, is_in_blocks)) continue;
+      const double cost = offer.cost.value_or(0) + (wants_rows && !gives_rows ? choice.copy_cost : 0);
       if (best && cost >= least) continue;
       best = i;
       least = cost;
@@ -116,9 +120,10 @@ class Chooser {
     return best;
   }
 
-  static bool has_blocks_alternative(const NodeChoice& choice) {
-    return std::ranges::any_of(
-        choice.offers, [](const Offer& offer) { return takes_part(offer) && offer.gives == LayoutDemand::blocks; });
+  static bool has_blocks_alternative(const NodeChoice& choice, bool is_in_blocks) {
+    return std::ranges::any_of(choice.offers, [&](const Offer& offer) {
+      return takes_part(offer, is_in_blocks) && offer.gives == LayoutDemand::blocks;
+    });
   }
 
   const Graph& graph_;
@@ -129,12 +134,13 @@ class Chooser {
 
 std::string why_not(const NodeChoice& choice, const Offer& offer) {
   if (!offer.declined.empty()) return offer.declined;
-  if (offer.needs_blocks) return "the input is not in blocks";
+  if (offer.needs != LayoutDemand::none) return fmt::format("needs its input in {}", name_of(offer.needs));
   if (offer.gives != choice.output_wanted)
     return offer.gives == LayoutDemand::blocks
-               ? fmt::format("{:.3g} with the copy to rows", offer.cost + choice.copy_cost)
+               ? (offer.cost ? fmt::format("{:.3g} with the copy to rows", *offer.cost + choice.copy_cost)
+                             : std::string("rows are wanted"))
                : "blocks are wanted";
-  return "costs more";
+  return offer.cost ? "costs more" : "another comes first";
 }
 
 }  // namespace
@@ -165,7 +171,8 @@ KernelChoices choose_kernels(const Graph& graph, const Target& target) { return 
 std::string to_string(const Graph& graph, const KernelChoices& choices) {
   std::string text =
       "# each node: the kernels that offer to compute it, the layouts that they read and give,\n"
-      "# and the cost for one image, in vector multiply-adds at the peak rate\n";
+      "# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;\n"
+      "# - where it is not estimated: of those the first that fits is taken\n";
   for (const auto& node : graph.nodes()) {
     text += node->describe() + "\n";
     const auto found = choices.nodes.find(node.get());
@@ -176,8 +183,9 @@ std::string to_string(const Graph& graph, const KernelChoices& choices) {
     const NodeChoice& choice = found->second;
     for (size_t i = 0; i < choice.offers.size(); ++i) {
       const Offer& offer = choice.offers[i];
-      text += fmt::format("  {:<28} {:>6} -> {:<6} {:>10.3g}  {}\n", offer.kernel, name_of(offer.reads),
-                          name_of(offer.gives), offer.cost, verdict(choice, i));
+      text +=
+          fmt::format("  {:<28} {:>6} -> {:<6} {:>10}  {}\n", offer.kernel, name_of(offer.reads), name_of(offer.gives),
+                      offer.cost ? fmt::format("{:.3g}", *offer.cost) : "-", verdict(choice, i));
     }
     if (!choice.chosen) text += "  loops\n";
   }

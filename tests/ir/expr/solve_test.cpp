@@ -23,7 +23,7 @@ class SolveTest : public testing::Test {
     return dims;
   }
 
-  // What a model does at entry: the symbols' values, or nothing when a check refuses the sizes.
+  // The model's work at entry: the symbols' values, or nothing when a check refuses the sizes.
   static std::optional<Values> enter(const DimSolution& solution, const Sizes& sizes) {
     Values values;
     for (const Binding& binding : solution.bindings) {

@@ -16,8 +16,8 @@ Offer offer(std::string kernel, LayoutDemand reads, LayoutDemand gives, double c
   return {.kernel = std::move(kernel), .reads = reads, .gives = gives, .cost = cost, .lower = [](LoweringContext&) {}};
 }
 
-// A Conv has two kernels to blocks and, with 3 output channels, one to rows. A MaxPool has one for blocks alone.
-// Copying a vector of four channels to rows costs 10.
+// A Conv has two kernels to blocks and, with 3 output channels, one to rows. A MaxPool has only one for blocks. Copying
+// a vector of four channels to rows costs 10.
 Target target_with(double cost_to_rows) {
   Target target = text_target();
   target.copy_to_rows_cost = 10;
@@ -32,7 +32,12 @@ Target target_with(double cost_to_rows) {
         offers.push_back(offer("to rows", LayoutDemand::blocks, LayoutDemand::rows, cost_to_rows));
     } else if (is_operator(&node, "MaxPool")) {
       offers.push_back(offer("pool", LayoutDemand::blocks, LayoutDemand::blocks, 0));
-      offers.back().needs_blocks = true;
+      offers.back().needs = LayoutDemand::blocks;
+    } else if (is_operator(&node, "AveragePool")) {
+      offers.push_back(offer("average of rows", LayoutDemand::blocks, LayoutDemand::rows, 0));
+      offers.back().needs = LayoutDemand::rows;
+      offers.push_back(offer("average of blocks", LayoutDemand::blocks, LayoutDemand::blocks, 1));
+      offers.back().needs = LayoutDemand::blocks;
     }
     return offers;
   };
@@ -68,6 +73,16 @@ TEST(ChooseKernels, AKernelThatNeedsBlocksAsksForNoCopy) {
               ElementsAre("loops in rows"));
 }
 
+// Whatever the readers want, and however much cheaper the other kernel is.
+TEST(ChooseKernels, AKernelOfEachLayoutAsksForNoCopy) {
+  EXPECT_THAT(chosen(R"((float[1, 8, 6, 5] x) => (y) <float[8, 8, 1, 1] w> {
+    a = AveragePool <kernel_shape = [2, 2]> (x)
+    b = Conv(a, w)
+    y = AveragePool <kernel_shape = [2, 2]> (b)
+  })"),
+              ElementsAre("average of rows in rows", "fast in blocks", "average of blocks in rows"));
+}
+
 // 30 vectors: a copy of 300 beside a kernel of 300.
 TEST(ChooseKernels, ACopyToRowsCountsAsMuchAsAKernel) {
   const char* graph = "(float[1, 8, 6, 5] x) => (y) <float[3, 8, 1, 1] w> { y = Conv(x, w) }";
@@ -100,7 +115,8 @@ TEST(ChooseKernels, EachOfferIsExplained) {
   })");
   expect_text(to_string(*graph, choose_kernels(*graph, target_with(650))),
               R"(# each node: the kernels that offer to compute it, the layouts that they read and give,
-# and the cost for one image, in vector multiply-adds at the peak rate
+# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;
+# - where it is not estimated: of those the first that fits is taken
 node 'conv' (Conv)
   slow                         blocks -> blocks        500  costs more
   fast                         blocks -> blocks        300  taken

@@ -205,7 +205,7 @@ def test_is_an_inferer_of_monai(networks: dict[str, Path]) -> None:
 
 
 def test_small_windows_go_several_to_a_run_where_the_model_takes_them(tmp_path: Path) -> None:
-    """By default; the mean over the windows of a run is one window's only where it has one."""
+    """By default; the mean over the windows of a run is one window's only if it has one."""
     x = volume((1, 1, 16, 24, 8))
     for name, layer in {"each": ("Relu", ["x"], {}), "mean": ("ReduceMean", ["x", "first"], {"keepdims": 1})}.items():
         operator, inputs, attributes = layer

@@ -23,7 +23,7 @@ class TensorFolder {
   explicit TensorFolder(std::filesystem::path path);
 
   // Writes the tensor called `name` (any text) to NAME.npy, or NAME.pb for a type that numpy lacks; a name whose file
-  // was already written by this object gets a number behind it. Returns the file.
+  // was already written by this object gets a number after it. Returns the file.
   std::filesystem::path write(const std::string& name, const Tensor& tensor);
 
   const std::filesystem::path& path() const { return path_; }

@@ -17,7 +17,7 @@ namespace {
   throw UsageError(fmt::format("{} {}: expected {}", option, printable(text), expected));
 }
 
-// Numbers between separators; nothing where one is none.
+// Numbers between separators; nothing if one is not a number.
 template <class Number>
 std::vector<Number> numbers(std::string_view text, char separator) {
   std::vector<Number> result;

@@ -31,19 +31,21 @@ kernels::PoolShape shape_of(PoolKind kind, const ConvSpec& window) {
           gather(axes, &WindowAxis::dilation)};
 }
 
+// Whether rows can be folded axis by axis as they are.
+bool has_separable_rows(const kernels::PoolShape& shape) { return shape.stride.w == 1; }
+
 class PoolSpec : public CpuKernelSpec {
  public:
-  PoolSpec(PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
-      : kind_(kind),
+  PoolSpec(std::string name, PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
+      : name_(std::move(name)),
+        kind_(kind),
         window_(std::move(window)),
         axes_(three_axes(window_.axes)),
         layout_(std::move(layout)),
         is_of_bytes_(is_of_bytes) {}
 
   std::string describe() const override {
-    return fmt::format("{}{} {} {} stride {}", is_separable() ? "pool_separable" : "pool",
-                       is_in_rows() ? " in rows" : "", name_of(kind_),
-                       onnxc::describe(gather(axes_, &WindowAxis::kernel)),
+    return fmt::format("{} {} {} stride {}", name_, name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
   }
   bool accepts_views() const override { return true; }
@@ -59,14 +61,19 @@ class PoolSpec : public CpuKernelSpec {
   DType accumulator() const override { return is_of_bytes_ ? DType::int32 : DType::float32; }
   std::string arithmetic() const override { return is_of_bytes_ ? "int8" : "float32"; }
   std::vector<std::string> headers() const override {
-    return {is_separable() ? "kernels/cpu/memory_bound/separable_pool.h" : "kernels/cpu/memory_bound/pooling.h"};
+    return {is_separable() ? "kernels/cpu/memory_bound/separable_pool.h"
+            : is_in_rows() ? "kernels/cpu/memory_bound/planar_pool.h"
+                           : "kernels/cpu/memory_bound/pooling.h"};
   }
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
-    return fmt::format(
-        "{}<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}{}>", is_separable() ? "SeparablePool" : "Pool",
-        name_of(kind_), braced(gather(axes_, &WindowAxis::kernel)), braced(gather(axes_, &WindowAxis::stride)),
-        braced(gather(axes_, &WindowAxis::dilation)), c_type(program, call.inputs[0]), c_type(program, call.output),
-        epilogue, is_in_rows() ? fmt::format(", {}", window_.axes.size()) : "");
+    return fmt::format("{}<PoolShape{{PoolKind::{}, {}, {}, {}}}, {}, {}, {}{}>",
+                       is_separable() ? "SeparablePool"
+                       : is_in_rows() ? "PlanarPool"
+                                      : "Pool",
+                       name_of(kind_), braced(gather(axes_, &WindowAxis::kernel)),
+                       braced(gather(axes_, &WindowAxis::stride)), braced(gather(axes_, &WindowAxis::dilation)),
+                       c_type(program, call.inputs[0]), c_type(program, call.output), epilogue,
+                       is_in_rows() ? fmt::format(", {}", window_.axes.size()) : "");
   }
   std::string sizes(const KernelText& text) const override {
     return braced({text.expr(window_.batch), text.expr(window_.input_channels), braced(text, axes_, &WindowAxis::input),
@@ -87,10 +94,11 @@ class PoolSpec : public CpuKernelSpec {
   bool is_of_bytes() const { return is_of_bytes_; }
   kernels::PoolShape shape() const { return shape_of(kind_, window_); }
   bool is_in_rows() const { return layout_.is_row_major(); }
-  bool is_separable() const { return kernels::is_separable(shape()); }
+  bool is_separable() const { return kernels::is_separable(shape()) && (!is_in_rows() || has_separable_rows(shape())); }
   const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
  private:
+  std::string name_;
   PoolKind kind_;
   ConvSpec window_;
   std::array<WindowAxis, 3> axes_;
@@ -122,9 +130,9 @@ bool is_worth_blocks(const ConvSpec& window, const kernels::PoolShape& shape, in
          kernels::divide_up(channels, lanes) * (cycles_of_a_fold * kernels::separable_folds(shape) + cycles_of_copies);
 }
 
-// Whether it can stay in rows, in which lanes are voxels.
-bool takes_rows(const kernels::PoolShape& shape) {
-  return shape.kind == PoolKind::maximum && shape.stride.w == 1 && kernels::is_separable(shape);
+// Whether it stays in rows, in which lanes are voxels, if that is how its input is.
+bool stays_in_rows(const ConvSpec& window, const kernels::PoolShape& shape, int64_t lanes) {
+  return kernels::has_planar_pool(shape) && (has_separable_rows(shape) || !is_worth_blocks(window, shape, lanes));
 }
 
 void lower_pool(const Node& node, const Layout& layout, LoweringContext& context) {
@@ -132,14 +140,15 @@ void lower_pool(const Node& node, const Layout& layout, LoweringContext& context
   const Value& output = *node.outputs[0];
   KernelCall call;
   call.inputs = {context.buffer_as(*node.inputs[0], layout, node.origin)};
-  call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout, is_maximum_of_bytes(node));
+  call.spec = std::make_shared<PoolSpec>(context.kernel(), kind_of(reader), resolve_pool(reader), layout,
+                                         is_maximum_of_bytes(node));
   call.epilogue = plain_epilogue(output, call.spec->accumulator());
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
 }  // namespace
 
-// MaxPool without indices, and AveragePool: pooling.h, separable_pool.h.
+// MaxPool without indices, and AveragePool: pooling.h, separable_pool.h, planar_pool.h.
 void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_operator(&node, "MaxPool") && !is_operator(&node, "AveragePool")) return;
@@ -148,21 +157,22 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   const NodeReader reader(node);
   const ConvSpec window = resolve_pool(reader);
   const kernels::PoolShape shape = shape_of(kind_of(reader), window);
-  const auto add = [&](const char* name, LayoutDemand gives, bool needs_blocks, double cost) {
+  const std::string name = kernels::is_separable(shape) ? "pool_separable" : "pool";
+  const std::string name_in_rows = has_separable_rows(shape) ? name + " in rows" : "pool in rows";
+  const auto add = [&](std::string kernel, LayoutDemand gives, LayoutDemand needs) {
     const size_t rank = node.outputs[0]->shape->size();
     const Layout layout =
         gives == LayoutDemand::blocks ? Layout::channel_blocked(rank, machine.lanes()) : Layout::row_major(rank);
-    offers.push_back({.kernel = name,
+    offers.push_back({.kernel = std::move(kernel),
                       .reads = LayoutDemand::blocks,
                       .gives = gives,
-                      .needs_blocks = needs_blocks,
-                      .cost = cost,
+                      .needs = needs,
                       .lower = [&node, layout](LoweringContext& context) { lower_pool(node, layout, context); }});
   };
-  // The costs are an order: as its input is, in rows where that is asked for, with copies.
-  add("pool", LayoutDemand::blocks, true, 0);
-  if (takes_rows(shape)) add("pool in rows", LayoutDemand::rows, false, 1);
-  if (is_worth_blocks(window, shape, machine.lanes())) add("pool and copies", LayoutDemand::blocks, false, 2);
+  // In this order: as its input is, else with copies.
+  add(name, LayoutDemand::blocks, LayoutDemand::blocks);
+  if (stays_in_rows(window, shape, machine.lanes())) add(name_in_rows, LayoutDemand::rows, LayoutDemand::rows);
+  if (is_worth_blocks(window, shape, machine.lanes())) add(name, LayoutDemand::blocks, LayoutDemand::none);
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
@@ -179,10 +189,10 @@ std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCa
 void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_operator(&node, "GlobalAveragePool") || !is_on_kernel_type(node)) return;
-  offers.push_back({.kernel = "global_average_pool",
+  offers.push_back({.kernel = "mean_of_channels",
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
-                    .needs_blocks = true,
+                    .needs = LayoutDemand::blocks,
                     .lower = [&node, lanes = machine.lanes()](LoweringContext& context) {
                       const Value& input = *node.inputs[0];
                       const MomentsCall call{context.buffer(input), (*input.shape)[1], lanes, node.origin};

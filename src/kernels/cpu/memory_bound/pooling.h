@@ -2,13 +2,14 @@
 // of bytes too.
 //
 // Problem: y[n, c, z] = epilogue(the maximum, or the mean, of x[n, c, z * stride - pad + k * dilation] over the taps k
-// inside the input). Padding is never the maximum; a NaN is. A window of padding alone gives -infinity or the least
+// inside the input). Padding is never the maximum; a NaN is. A window of only padding gives -infinity or the least
 // byte, or NaN as the mean of nothing. Lanes are channels, so every lane computes on its own. Method: up to four
 // outputs of a row at once stay in registers; window rows inside the padding are skipped, and tiles at the ends of a
 // row read the neutral element for what lies outside. The taps' order is the order of each sum. Bound by: reading the
 // input.
 #pragma once
 
+#include "kernels/cpu/conv/planar_position.h"
 #include "kernels/cpu/conv/window.h"
 #include "kernels/cpu/memory_bound/pooling_geometry.h"
 #include "kernels/cpu/vector/integers.h"
@@ -24,7 +25,7 @@ struct PoolArguments {
   BlockedView output_view;
 };
 
-// What each kernel for pools needs: how elements are folded, and the outputs that follow.
+// The shared needs of the kernels for pools: how elements are folded, and the outputs that follow.
 template <PoolShape shape, class Input, class Output, class Epilogue>
 class PoolBase {
  public:
@@ -82,6 +83,35 @@ class PoolBase {
       auto value = epilogue(folded_value, position);
       if (last_channels < lanes) value = keep_lanes(first_lanes(last_channels), value);
       store(arguments.output + position.offset, value);
+    }
+  }
+
+  // The same in rows: outputs [first.w, end) of channel first.channel_block; `vector_at` gives so many from a column
+  // on.
+  template <int spatial_axes, class VectorAt>
+  [[gnu::always_inline]] static void finish_in_rows(const Arguments& arguments, const Epilogue& epilogue,
+                                                    const Position& first, int64_t end, const VectorAt& vector_at) {
+    const BlockedView& view = arguments.output_view;
+    const int64_t origin = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
+                           first.d * view.d_stride + first.h * view.h_stride;
+    for (int64_t column = first.w; column < end; column += lanes) {
+      const int64_t count = smaller(lanes, end - column);
+      const MatrixPosition position = planar_position<spatial_axes>(first.n, first.channel_block,
+                                                                    {first.d, first.h, column}, origin + column, count);
+      store_partial(arguments.output + position.offset, epilogue(vector_at(column - first.w, count), position), count);
+    }
+  }
+
+  // In rows: folds `count` columns with those after them, so that each is the maximum of the window along the width
+  // that begins there. By doubling, as maxima may overlap. Columns past them are read and not used.
+  template <class Element>
+  [[gnu::always_inline]] static void fold_columns(Element* columns, int64_t count) {
+    constexpr int64_t kernel = shape.kernel.w, dilation = shape.dilation.w;
+    for (int64_t taps = 1; taps < kernel;) {
+      const int64_t next = smaller(2 * taps, kernel), shift = (next - taps) * dilation;
+      for (int64_t at = 0; at < count - (next - 1) * dilation; at += lanes)
+        store(columns + at, fold(load(columns + at), load(columns + at + shift)));
+      taps = next;
     }
   }
 };

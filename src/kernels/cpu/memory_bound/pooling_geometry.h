@@ -1,4 +1,4 @@
-// What the compiler and the pooling kernels (pooling.h, separable_pool.h) must agree on.
+// The contract of the compiler and the pooling kernels (pooling.h, separable_pool.h, planar_pool.h).
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -46,6 +46,28 @@ constexpr PoolGeometry pool_geometry(const PoolSizes& sizes, int target_lanes) {
   return {range_rows, ranges, {planes * ranges, 0}};
 }
 
+// Windows, so that nothing overflows and what is made of a row is not much larger than it.
+constexpr int64_t largest_window = 1 << 16;
+
+constexpr bool has_planar_pool(const PoolShape& shape) {
+  return shape.kind == PoolKind::maximum && shape.stride.w <= largest_window && shape.kernel.w <= largest_window &&
+         shape.dilation.w <= largest_window / shape.kernel.w;
+}
+
+// In rows (planar_pool.h) a task computes a range of rows of one channel. Its scratch: the columns that a row reads,
+// with room for vectors that reach past them.
+constexpr int64_t pool_columns(const PoolShape& shape, int64_t outputs) {
+  return (outputs - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
+}
+
+constexpr PoolGeometry planar_pool_geometry(const PoolShape& shape, const PoolSizes& sizes, int target_lanes) {
+  PoolGeometry result = pool_geometry(sizes, 1);
+  if (result.work.tasks == 0) return result;
+  constexpr int64_t vectors_past_a_row = 10;  // strided_lanes.h reads up to eight
+  result.work.scratch_bytes = (pool_columns(shape, sizes.output.w) + vectors_past_a_row * target_lanes) * 4;
+  return result;
+}
+
 // The folds of the running windows of a row: each doubles the elements that a fold is of, or completes them.
 constexpr int64_t row_folds(int64_t kernel) {
   int64_t folds = 0;
@@ -53,8 +75,8 @@ constexpr int64_t row_folds(int64_t kernel) {
   return folds;
 }
 
-// The folds of an output where the windows are folded axis by axis (separable_pool.h): those along the rows that it has
-// to itself, three of each such row, and three of each such plane. Storing a row of the input counts as one.
+// The folds of an output if the windows are folded axis by axis (separable_pool.h): those along the rows that it has to
+// itself, three of each such row, and three of each such plane. Storing a row of the input counts as one.
 constexpr int64_t separable_folds(const PoolShape& shape) {
   constexpr int64_t running_folds = 3;
   const int64_t row = 1 + row_folds(shape.kernel.w);
@@ -65,9 +87,8 @@ constexpr int64_t separable_folds(const PoolShape& shape) {
 // Whether that is faster than to fold every tap.
 constexpr bool is_separable(const PoolShape& shape) {
   constexpr int64_t taps_of_a_fold = 2;  // measured: with its loads and its store it takes as long as two of pooling.h
-  constexpr int64_t largest_kernel = 1 << 16;  // so that nothing overflows
   const Axes &kernel = shape.kernel, &stride = shape.stride;
-  if (larger(kernel.d, larger(kernel.h, kernel.w)) > largest_kernel) return false;
+  if (larger(kernel.d, larger(kernel.h, kernel.w)) > largest_window) return false;
   if (stride.d > kernel.d || stride.h > kernel.h || stride.w > kernel.w) return false;
   return taps_of_a_fold * separable_folds(shape) < shape.kernel.product();
 }
@@ -79,10 +100,6 @@ struct SeparablePoolGeometry {
   int64_t columns, row;  // vectors of the input's and of the outputs' rows
   KernelWork work;
 };
-
-constexpr int64_t separable_pool_columns(const PoolShape& shape, int64_t outputs) {
-  return (outputs - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
-}
 
 constexpr SeparablePoolGeometry separable_pool_geometry(const PoolShape& shape, const PoolSizes& sizes,
                                                         int target_lanes, bool in_rows = false) {
@@ -98,7 +115,7 @@ constexpr SeparablePoolGeometry separable_pool_geometry(const PoolShape& shape, 
     const int64_t most = second_level_cache / 2 / ((shape.kernel.d + 1) * row * vector_bytes);
     tile.h = evenly(tile.h, larger(most, 4));
   }
-  // What tiles have in common is read twice: none is cut below two kernels.
+  // Elements that tiles share are read twice: none is cut below two kernels.
   const auto tiles_of = [&] {
     return Axes{divide_up(sizes.output.d, tile.d), divide_up(sizes.output.h, tile.h),
                 divide_up(sizes.output.w, tile.w)};
@@ -109,7 +126,7 @@ constexpr SeparablePoolGeometry separable_pool_geometry(const PoolShape& shape, 
   halve(tile.d, shape.kernel.d * shape.dilation.d);
   halve(tile.h, shape.kernel.h * shape.dilation.h);
   // In rows a vector beyond, which is read and not used.
-  const int64_t columns = divide_up(separable_pool_columns(shape, tile.w), voxels_of_a_vector) + (in_rows ? 1 : 0);
+  const int64_t columns = divide_up(pool_columns(shape, tile.w), voxels_of_a_vector) + (in_rows ? 1 : 0);
   const int64_t running_rows = (shape.kernel.h + 1) + (shape.kernel.d + 1) * tile.h;
   const int64_t vectors = 2 * columns + (single_rows + running_rows) * row;
   return {tile, tiles_of(), columns, row, {planes * tiles_of().product(), vectors * vector_bytes}};

@@ -11,10 +11,9 @@
 // sequence of their own. Limits: with strides the folds between outputs are wasted; `is_separable` weighs that. Bound
 // by: loads and stores of the first and second-level cache, 1.5 and 1 for each fold; the planes of a tile stay in the
 // second-level cache. The best known method needs 3 - 4 / k comparisons an axis and element, as here: 9x9x9 of one
-// block takes 60 cycles an output with AVX-512, of which arithmetic needs half.
+// block takes 60 cycles an output with AVX-512, half of them for arithmetic.
 #pragma once
 
-#include "kernels/cpu/conv/planar_position.h"
 #include "kernels/cpu/memory_bound/pooling.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
@@ -102,8 +101,8 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     }
   }
 
-  // The fold of the last `kernel` rows, of which `row` comes in this step: steps of a block replace those of the block
-  // before, of which the suffixes are still there. `stride` lies between the slots of a sequence.
+  // The fold of the last `kernel` rows; `row` comes in this step: steps of a block replace those of the block before,
+  // whose suffixes are still there. `stride` lies between the slots of a sequence.
   template <int64_t kernel>
   [[gnu::always_inline]] static const Vector* push(const Vector* row, int64_t width, int64_t step, bool is_wanted,
                                                    Vector* slots, int64_t stride, Vector* prefix, Vector* folded,
@@ -154,7 +153,7 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
                   });
   }
 
-  // Of the input's plane d, which is one step along the depth.
+  // Folds the input's plane d, which is one step along the depth.
   static void run_plane(const Tile& tile, int64_t d, int64_t step_of_planes, int64_t output_d) {
     const PoolSizes& sizes = tile.arguments.sizes;
     const Scratch& scratch = tile.scratch;
@@ -178,29 +177,17 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     if (output_d < 0) return;
     const Position first{tile.batch, tile.block, output_d, output_h, tile.begin.w, 0};
     if constexpr (in_rows)
-      finish_row(tile, first, folded);
+      Base::template finish_in_rows<spatial_axes>(tile.arguments, tile.epilogue, first, tile.end.w,
+                                                  [&](int64_t column, int64_t) { return folded[column / lanes]; });
     else
       Base::finish(tile.arguments, tile.epilogue, first, folded, tile.width());
-  }
-
-  // In rows.
-  static void finish_row(const Tile& tile, const Position& first, const Vector* folded) {
-    const BlockedView& view = tile.arguments.output_view;
-    const int64_t origin = first.n * view.batch_stride + first.channel_block * view.channel_block_stride +
-                           first.d * view.d_stride + first.h * view.h_stride;
-    for (int64_t i = 0; i < tile.vectors(); ++i) {
-      const int64_t column = first.w + i * lanes, count = smaller(lanes, tile.end.w - column);
-      const MatrixPosition position = planar_position<spatial_axes>(first.n, first.channel_block,
-                                                                    {first.d, first.h, column}, origin + column, count);
-      store_partial(tile.arguments.output + position.offset, tile.epilogue(folded[i], position), count);
-    }
   }
 
   // One row of the input, folded along itself.
   static const Vector* fold_row(const Tile& tile, int64_t d, int64_t h) {
     const PoolSizes& sizes = tile.arguments.sizes;
     const BlockedView& view = tile.arguments.input_view;
-    const int64_t columns = separable_pool_columns(shape, tile.width());
+    const int64_t columns = pool_columns(shape, tile.width());
     const int64_t first = tile.begin.w * shape.stride.w - sizes.begin_pads.w;
     const Input* const row = tile.arguments.input + tile.batch * view.batch_stride +
                              tile.block * view.channel_block_stride + d * view.d_stride + h * view.h_stride +
@@ -216,20 +203,14 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     return tile.scratch.row;
   }
 
-  // In rows: voxels [inside, past) of the columns are in the input. What is beyond them is read and not used.
+  // In rows: voxels [inside, past) of the columns are in the input. Voxels beyond them are read and not used.
   static const Vector* fold_voxels(const Tile& tile, const Input* row, int64_t count, int64_t inside, int64_t past) {
-    constexpr int64_t kernel = shape.kernel.w, dilation = shape.dilation.w;
     Element* const columns = reinterpret_cast<Element*>(tile.scratch.columns);
     for (int64_t i = 0; i < count; i += lanes) store(columns + i, splat(Base::neutral));
     int64_t i = inside;
     for (; i + lanes <= past; i += lanes) store(columns + i, load(row + i));
     if (i < past) store_partial(columns + i, load_partial(row + i, past - i), past - i);
-    for (int64_t taps = 1; taps < kernel;) {
-      const int64_t next = smaller(2 * taps, kernel), shift = (next - taps) * dilation;
-      for (int64_t at = 0; at < count - (next - 1) * dilation; at += lanes)
-        store(columns + at, Base::fold(load(columns + at), load(columns + at + shift)));
-      taps = next;
-    }
+    Base::fold_columns(columns, count);
     return tile.scratch.columns;
   }
 

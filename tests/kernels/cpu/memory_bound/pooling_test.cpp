@@ -8,6 +8,7 @@
 #include "kernels/cpu/conv/conv_harness.h"
 #include "kernels/cpu/conv_int8/byte_harness.h"
 #include "kernels/cpu/isa_suite.h"
+#include "kernels/cpu/memory_bound/planar_pool.h"
 
 namespace onnxc::kernels {
 namespace {
@@ -264,8 +265,8 @@ struct RowPlace {
   }
 };
 
-template <PoolShape shape, int spatial_axes, class Input = float, class Output = float>
-void check_rows(const PoolSizes& sizes) {
+template <PoolShape shape, int spatial_axes, class Kernel, class Input, class Output>
+void check_rows_by(const PoolSizes& sizes) {
   PlainTensor plain(sizes.batch, sizes.channels, sizes.input);
   fill_with_integers(plain.values, 1);
   for (float& value : plain.values) value += sizeof(Input) == 1 ? 5.0f : -5.0f;
@@ -277,12 +278,52 @@ void check_rows(const PoolSizes& sizes) {
   const Output nothing = Output(-777.0f);
   std::vector<Output> output(static_cast<size_t>(to.elements), nothing), wanted = output;
   to.for_each(expected, [&](size_t at, float value, float place) { wanted[at] = Output(value + place); });
-  using Kernel = SeparablePool<shape, Input, Output, RowPlace<spatial_axes>, spatial_axes>;
   run_tasks_backwards<Kernel>({input.data(), output.data(), sizes, from.view, to.view}, RowPlace<spatial_axes>{});
   for (size_t i = 0; i < output.size(); ++i) {
     const float found = static_cast<float>(output[i]), right = static_cast<float>(wanted[i]);
     ASSERT_TRUE(found == right || (std::isnan(found) && std::isnan(right))) << i << ": " << found << ", not " << right;
   }
+}
+
+template <PoolShape shape, int spatial_axes, class Input = float, class Output = float>
+void check_rows(const PoolSizes& sizes) {
+  using Epilogue = RowPlace<spatial_axes>;
+  check_rows_by<shape, spatial_axes, PlanarPool<shape, Input, Output, Epilogue, spatial_axes>, Input, Output>(sizes);
+  if constexpr (shape.stride.w == 1)
+    check_rows_by<shape, spatial_axes, SeparablePool<shape, Input, Output, Epilogue, spatial_axes>, Input, Output>(
+        sizes);
+}
+
+// Every width around a vector, with strides that are read as vectors and those that are not.
+template <int64_t stride>
+void check_widths() {
+  constexpr PoolShape cube{PoolKind::maximum, {3, 3, 3}, {2, 2, stride}},
+      pair{PoolKind::maximum, {1, 1, 2}, {1, 1, stride}};
+  for (int64_t width = 1; width <= 2 * lanes * stride + 3; width += 1 + width / 9) {
+    check_rows<cube, 3>(pool_sizes(cube, 2, {4, 5, width + 1}, {1, 1, 1}, {1, 1, 1}));
+    check_rows<pair, 1>(pool_sizes(pair, 3, {1, 1, width + 1}, {0, 0, 0}, {0, 0, 1}, true));
+  }
+}
+TEST(ISA_SUITE(Pool), SmallWindowsInRows) {
+  check_widths<1>();
+  check_widths<2>();
+  check_widths<3>();
+  check_widths<4>();
+  check_widths<8>();
+  check_widths<16>();
+  // A window that no row or no column of the input is in, more than one task, and a pad wider than a vector.
+  constexpr PoolShape sparse{PoolKind::maximum, {2, 2, 2}, {1, 3, 2}, {3, 2, 5}},
+      wide{PoolKind::maximum, {1, 2, 41}, {1, 1, 2}};
+  check_rows<sparse, 3>(pool_sizes(sparse, 3, {3, 4, 7}, {2, 1, 4}, {3, 2, 5}, true));
+  check_rows<wide, 2>(pool_sizes(wide, 2, {1, 3, 6}, {0, 1, 40}, {0, 1, 38}));
+  constexpr PoolShape flat{PoolKind::maximum, {1, 3, 3}, {1, 2, 2}};
+  const PoolSizes large = pool_sizes(flat, 1, {3, 160, 501}, {0, 1, 1}, {0, 1, 1});
+  EXPECT_GT(planar_pool_geometry(flat, large, lanes).ranges, 1);
+  check_rows<flat, 3>(large);
+  check_rows<flat, 3, uint8_t>(pool_sizes(flat, 2, {3, 9, 39}, {0, 1, 1}, {0, 1, 1}));
+  check_rows<flat, 3, int8_t>(pool_sizes(flat, 2, {3, 9, 39}, {0, 1, 1}, {0, 1, 1}));
+  check_rows<flat, 3, float16_t, float16_t>(pool_sizes(flat, 2, {3, 9, 39}, {0, 1, 1}, {0, 1, 1}));
+  check_rows<flat, 3, bfloat16_t>(pool_sizes(flat, 2, {3, 9, 39}, {0, 1, 1}, {0, 1, 1}));
 }
 
 TEST(ISA_SUITE(Pool), LargeWindowsInRows) {
@@ -362,6 +403,7 @@ TEST(ISA_SUITE(Pool), NothingToDo) {
   EXPECT_EQ(pool_geometry({1, 3, {4, 4, 4}, {0, 4, 4}, {}, {}}, lanes).work.tasks, 0);
   EXPECT_EQ(separable_pool_geometry({}, {1, 3, {4, 4, 4}, {0, 4, 4}, {}, {}}, lanes).work.tasks, 0);
   EXPECT_EQ(pool_geometry({1, 0, {4, 4, 4}, {4, 4, 4}, {}, {}}, lanes).work.tasks, 0);
+  EXPECT_EQ(planar_pool_geometry({}, {1, 3, {4, 4, 4}, {4, 4, 0}, {}, {}}, lanes).work.tasks, 0);
 }
 
 }  // namespace

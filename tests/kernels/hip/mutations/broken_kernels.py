@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
-from tests.models.tensor_files import Array
 from tests.test_install import device_libraries
 
 KERNELS = Path("kernels/hip")
@@ -46,7 +46,7 @@ WRONG_RESULT = "elements differ"
 class Change:
     before: str
     after: str
-    file: str = ""  # a kernel header; the device source where it is empty
+    file: str = ""  # a kernel header; the device source if it is empty
 
 
 @dataclass
@@ -107,10 +107,10 @@ class Model:
 
 @dataclass
 class Network:
-    """What a file of tests says of its model.
+    """A test file's facts about its model.
 
-    outputs: those that are compared. expected: by name; None: what the CPU gives. kernels: texts of its device source,
-    without which the mutations are none of what runs.
+    outputs: those that are compared. expected: by name; None: what the CPU gives. kernels: texts of its device
+    sourcethat must be in it, or the mutations would not run.
     """
 
     graph: onnx.GraphProto

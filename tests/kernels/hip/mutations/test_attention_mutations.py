@@ -79,12 +79,12 @@ MUTATIONS = [
     Mutation(
         "bias read behind the last query",
         [Change("smaller(query, last_query_)", "query", ATTENTION)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
         "keys loaded behind the last",
         [Change("at.row < rest ? at.row *", "at.row < tile ? at.row *", ATTENTION)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
         "results stored behind the last query",

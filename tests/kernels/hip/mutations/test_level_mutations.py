@@ -21,7 +21,7 @@ from tests import onnxc_commands
 from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
 from tests.models import code_object
 
-# What is linked anew, in the place of the runtime's own objects.
+# The files that are linked anew, in the place of the runtime's own objects.
 SOURCES = ("hip/device_instance.cpp", "host/instance.cpp")
 OPTIONS = [
     "-std=c++20",

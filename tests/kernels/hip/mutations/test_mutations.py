@@ -33,7 +33,7 @@ MUTATIONS = [
     Mutation(
         "tail of the loops shifted by one",
         [Change("point < arguments.points;", "point < arguments.points + 1;")],
-        "0 bytes behind the end of a device allocation",
+        "0 bytes past the end of a device allocation",
     ),
     Mutation(
         "barrier of a transposed tile dropped",
@@ -80,7 +80,7 @@ MUTATIONS = [
     Mutation(
         "rows that miss a tap's way",
         [Change("move_rows(of_lane(at.lanes.way, at.lane))", "move_rows(of_lane(at.lanes.way, at.lane & ~2))", GEMM)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
         "fetches behind the last step that do not stop",
@@ -100,7 +100,7 @@ MUTATIONS = [
     Mutation(
         "parts of the reduction that overlap",
         [Change("share + (part < more)}", "share + 1}", GEMM)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
         "part of the reduction left out of the sum",
@@ -170,7 +170,7 @@ MUTATIONS = [
     Mutation(
         "wait state removed",
         [Change("s_nop 1\n\tv_addc_co_u32", "v_addc_co_u32")],
-        "0 wait states where 2 are needed",
+        "0 wait states, but 2 are needed",
         assembly=True,
     ),
 ]

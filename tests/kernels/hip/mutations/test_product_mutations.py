@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
@@ -11,7 +12,6 @@ from tests.kernels.hip.mutations.broken_kernels import (
     MutationTests,
     Network,
 )
-from tests.models.tensor_files import Array
 
 PARTS, MOMENTS, SUMS = "fused/normalized_parts.h", "fused/product_moments.h", "fused/moments_of_parts.h"
 ROWS, WAVE = "memory_bound/normalized_rows.h", "wave/wave.h"

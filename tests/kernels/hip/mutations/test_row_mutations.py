@@ -35,17 +35,17 @@ MUTATIONS = [
         WRONG_RESULT,
     ),
     Mutation(
-        "load behind the end of a row",
+        "load past the end of a row",
         [Change("(first, at < last ? at : last, view_)", "(first, at, view_)", ROWS)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
-        "store behind the end of a row",
+        "store past the end of a row",
         [Change("if (row_.is_real & row_.is_inside(begin, i))", "if (row_.is_real)", ROWS)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
-        "what lies behind the end of a row counted",
+        "values past the end of a row counted",
         [Change("    pad(begin, 0.0f, values);\n    float sums", "    float sums", ROWS)],
         WRONG_RESULT,
     ),

@@ -46,10 +46,10 @@ MUTATIONS = [
                 GEMM,
             ),
         ],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation("sums of loops: the last part left out", [Change("element < 70;", "element < 69;")], WRONG_RESULT),
-    Mutation("sums of loops: a part beyond the last", [Change("element < 70;", "element < 71;")], "behind the end"),
+    Mutation("sums of loops: a part beyond the last", [Change("element < 70;", "element < 71;")], "past the end"),
     Mutation(
         "sums of loops: parts that lie over each other",
         [Change("b0[i0_i1 + 10 * i2] = acc0;", "b0[i0_i1 + 9 * i2] = acc0;")],

@@ -57,7 +57,8 @@ fs::path find_compiler_command() {
   const char* chosen = std::getenv("ONNXC_BIN");
   if (chosen != nullptr && *chosen != '\0') {
     if (!fs::exists(fs::path(chosen) / "onnxc"))
-      throw UsageError(fmt::format("ONNXC_BIN is {}, and this folder has no command onnxc", quote(chosen)));
+      throw UsageError(
+          fmt::format("the environment variable ONNXC_BIN is {}, and this folder has no command onnxc", quote(chosen)));
     return fs::path(chosen) / "onnxc";
   }
   const fs::path file = installation_prefix() / "bin" / "onnxc";

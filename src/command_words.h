@@ -32,8 +32,8 @@ void check_effects(const CLI::App& app, std::span<const OptionEffect> effects);
 // The value of an option that takes one of these words.
 CLI::Validator one_of(std::vector<std::string> words);
 
-// Parses the words after the command's name. Throws UsageError for a mistake in them, and of what is no option names
-// the nearest one; throws CLI::Success for --help and --version, as CLI11 does.
+// Parses the words after the command's name. Throws UsageError for a mistake in them, and names the nearest option for
+// a word that is not one; throws CLI::Success for --help and --version, as CLI11 does.
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values);
 
 }  // namespace onnxc

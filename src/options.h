@@ -19,7 +19,7 @@ enum class Emit { shared_object, source, object, ir };
 
 struct Options {
   std::filesystem::path model;
-  std::filesystem::path output;  // empty: nothing is compiled, for --dump-shapes alone
+  std::filesystem::path output;  // empty: nothing is compiled, only for --dump-shapes
   std::string target = "cpu";    // or "hip", "cpu,hip"
   std::vector<std::string> marches = {"native"};
   std::vector<std::string> gpus = {machine::default_gpu.name};  // --gpu-arch

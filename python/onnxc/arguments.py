@@ -1,4 +1,5 @@
-"""What the package's functions check of their arguments: each raises ArgumentError, whose text begins with the name."""
+"""The checks of the package's functions on their arguments: each raises ArgumentError, whose text begins with the
+name."""
 
 import math
 import numbers
@@ -26,7 +27,7 @@ def whole(name: str, value: Any, least: int, expected: str) -> int:
 
 
 def count(name: str, value: Any) -> int:
-    """How many, where None, 0 and -1 leave it to onnxc: then 0."""
+    """How many; 0 if None, 0 or -1 leave it to onnxc."""
     if value is None:
         return 0
     return max(0, whole(name, value, -1, "1 or more; or None, 0 or -1, which leave it to onnxc"))

@@ -60,7 +60,7 @@ def ready_folder() -> Path | None:
 
 
 def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) -> str | None:
-    """The name of a compiled model; nothing where it cannot be told what the model consists of.
+    """The name of a compiled model; nothing if it cannot be told what the model consists of.
 
     beside: the folder of its external data. compiler: the command's file.
     """

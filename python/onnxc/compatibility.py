@@ -91,7 +91,7 @@ def get_device() -> str:
 
 
 def threads_of(options: Any) -> int:
-    """What a session's options, also onnxruntime's own, say of threads."""
+    """The threads that a session's options, also onnxruntime's own, ask for."""
     if not hasattr(options, "intra_op_num_threads"):
         raise arguments.refused("sess_options", options, "onnxc.SessionOptions, or onnxruntime's")
     return arguments.count("sess_options.intra_op_num_threads", options.intra_op_num_threads)

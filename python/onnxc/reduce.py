@@ -5,11 +5,11 @@
 
 A failure is one of: onnxc refuses the model or ends otherwise, a run gives an error, a result differs from
 onnxruntime's. Nodes are left out by halves, quarters and so on (A. Zeller, R. Hildebrandt: Simplifying and isolating
-failure-inducing input, 2002), at last one by one, until none can be left out. What a node that stays reads of one that
-is left out becomes an input, with the value that onnxruntime computes for it and the dims that were free; or another
-tensor of that type and shape, which the lost one was computed from; or a constant. The inputs' values are written
-beside the result, as small.onnx.NAME.npy, in place of those of an earlier result. A model that onnxruntime does not run
-is reduced where onnxc refuses it. Needs onnx and onnxruntime.
+failure-inducing input, 2002), at last one by one, until none can be left out. An input of a node that stays, made by
+one that is left out, becomes an input of the model, with the value that onnxruntime computes for it and the dims that
+were free. Or it becomes another tensor of that type and shape, which the lost one was computed from, or a constant. The
+inputs' values are written beside the result, as small.onnx.NAME.npy, in place of those of an earlier result. A model
+that onnxruntime does not run is reduced if onnxc refuses it. Needs onnx and onnxruntime.
 """
 
 import argparse

@@ -37,8 +37,8 @@ class SlidingWindow:
     padding_mode: "constant" (with cval), "reflect", "replicate" or "circular".
     sw_batch_size: windows in a run; None, 0 and -1: one, or up to eight smaller than 64^3 if the model takes them.
     output: what is made of the blended values: "values", "softmax", "sigmoid" or "labels" (their argmax, of the
-        smallest unsigned type, with one channel; of one channel, where it is above 0); for models of several outputs
-        also a mapping of their names to these or "nothing".
+        smallest unsigned type, with one channel; of one channel, if it is above 0); for models of several outputs also
+        a mapping of their names to these or "nothing".
     mirror_axes: spatial axes along which every window runs mirrored too, in all combinations, averaged.
     fixed: the inputs that are the same for each window, by name.
     slab_axis: the axis along which finished slices leave memory; None and -1: the one that needs least.
@@ -241,7 +241,7 @@ def _rank(session: InferenceSession, fixed: Mapping[str, Array]) -> int:
 
 
 def _written(output: str | Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """What is made of each output."""
+    """The result made of each output."""
     is_one = not isinstance(output, Mapping)
     made = dict.fromkeys(names, output) if is_one else dict(arguments.mapping("output", output, "what is made of it"))
     if unknown := [name for name in made if name not in names]:
@@ -253,7 +253,7 @@ def _written(output: str | Mapping[str, str], names: Sequence[str]) -> dict[str,
 
 
 def _kind_and_number(name: str, device: Any) -> tuple[str, int]:
-    """Of "cpu", "hip:1" or a torch.device, where AMD's GPUs are called "cuda"."""
+    """Parses "cpu", "hip:1" or a torch.device, which calls AMD's GPUs "cuda"."""
     found = re.fullmatch(r"(cpu|hip|cuda)(?::([0-9]{1,6}))?", str(device))
     if found is None:
         raise arguments.refused(name, device, "None, 'cpu', 'hip:1' or a torch.device")

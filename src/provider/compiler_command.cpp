@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int usage_error = 2;  // the command's exit code
 
-// What the command said, without the name of the temporary file.
+// The command's message, without the name of the temporary file.
 std::string reason(const ProcessResult& result, const fs::path& model) {
   std::string text = result.errors;
   for (const std::string& part : {std::string("error: "), quote(model.string()) + ": "})

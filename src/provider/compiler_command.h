@@ -24,7 +24,7 @@ std::filesystem::path find_compiler_command();
 void compile(const CompilerCommand& command, std::string_view model, const std::filesystem::path& output);
 
 // The nodes of a model that cannot be compiled, each by itself or for its inputs' shapes: of names "n0", "n1" and so on
-// the numbers (ModelWriter's NodeNames::numbered), in ascending order. UserError where the command does not come to the
+// the numbers (ModelWriter's NodeNames::numbered), in ascending order. UserError if the command does not come to the
 // nodes.
 std::vector<size_t> faulty_nodes(const CompilerCommand& command, std::string_view model);
 

@@ -114,7 +114,7 @@ def trace_of(node: onnx.NodeProto, module: str, code: str) -> None:
 
 
 def python(folder: Path) -> None:
-    """What nnunet and failing write."""
+    """The files that nnunet and failing write."""
     nnunet(folder)
     failing(folder)
 

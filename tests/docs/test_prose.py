@@ -14,26 +14,24 @@ from tests.onnxc_commands import REPOSITORY
 
 # The sentences with a mark in each room, pages together. Rooms that are not named have none.
 MARKED: dict[str, int] = {
-    "pages": 17,
-    "python/onnxc": 12,
-    "src": 3,
-    "src/codegen": 13,
-    "src/kernels": 5,
-    "src/ops": 6,
+    "pages": 55,
+    "python/onnxc": 1,
+    "src": 1,
+    "src/codegen": 5,
+    "src/ops": 4,
     "src/passes": 1,
-    "src/provider": 2,
     "src/report": 2,
     "tools/onnxc_run": 1,
 }  # fmt: skip
 # The sentences of more than MOST_WORDS words: the rule says 25, and that some lists and formulas need more.
 MOST_WORDS = 40
 LONG: dict[str, int] = {
-    "pages": 55,
-    "python/onnxc": 2,
+    "pages": 86,
+    "python/onnxc": 1,
     "runtime/host": 1,
     "runtime/include": 1,
     "src/frontend": 1,
-    "src/kernels": 8,
+    "src/kernels": 9,
     "src/machine": 2,
     "src/ops": 2,
     "src/passes": 2,
@@ -160,6 +158,7 @@ def test_marks_are_found(sentence: str) -> None:
         "It knows where the data is.",
         "There is no number of rows.",
         "It is no longer needed.",
+        "The factor is no larger than the root.",
         "If, `where` and the others.",
         "The others are left alone.",
         "No file is left behind.",

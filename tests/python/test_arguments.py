@@ -1,7 +1,7 @@
 """Every parameter of every public function and class of the package, given what it cannot be: ArgumentError, by name.
 
 A row says which of the usual wrong values (None, 0, -1, NaN, a word, ...) a parameter takes. All others must be
-refused, by a text that begins with the parameter's name. What is taken must work.
+refused, by a text that begins with the parameter's name. Arguments that are taken must work.
 """
 
 import inspect
@@ -273,7 +273,8 @@ ROWS = {
     ),
     "prepare": Row(onnxc.backend.prepare, prepared, {"model": set(), "device": set()}),
 }
-# Of the right type: what a file or a folder must hold, and what the compiler says, is an OnnxcError of its own.
+# Arguments of the right type whose fault is an OnnxcError of its own: what a file or a folder must hold, and what the
+# compiler says.
 LATER = {
     ("initialize_from_trained_model_folder", "model_training_output_dir", "word"),
     ("initialize_from_trained_model_folder", "use_folds", "None"),

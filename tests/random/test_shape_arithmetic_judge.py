@@ -126,7 +126,7 @@ def test_a_rank_that_sizes_decide_is_not_drawn() -> None:
 
 
 def test_the_error_of_a_range_is_that_of_its_largest_number() -> None:
-    """What is near zero has the error of what was subtracted."""
+    """A number near zero has the error of the operands of its subtraction."""
     made = ShapeDrawing(0, 20)
     ends = [made.constant(np.array(number)) for number in (3.0, -0.5, -0.58)]
     whole = made.apply("Range", ends)

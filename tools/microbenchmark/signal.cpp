@@ -7,7 +7,7 @@ namespace {
 
 using namespace kernels;
 
-// Of so many real lines, each of `length`.
+// Transforms of so many real lines, each of `length`.
 template <int64_t lines, int64_t length>
 void fourier_lines(benchmark::State& state) {
   constexpr FourierSizes sizes{lines, length, 1, 1, length, length};

@@ -45,7 +45,7 @@ def read(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: s
 
 
 def fold_names(name: str, folds: Any) -> list[int | str] | None:
-    """What the argument of that name says of folds."""
+    """The folds that the argument of that name asks for."""
     if folds is None or isinstance(folds, str):
         return None if folds is None else [folds]
     names = arguments.sequence(name, folds, "numbers of folds, or 'all'")

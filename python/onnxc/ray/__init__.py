@@ -37,7 +37,8 @@ class SegmentVolumes:
     model, roi_size and the arguments of `window`: those of onnxc.SlidingWindow. A model.so is mapped: all actors of a
         machine share the pages of its weights. A run has the threads that Ray gives the actor (num_cpus), unless
         `threads` says otherwise.
-    folder: where results of files go, under the scans' names, which must differ; None: results are a column of arrays.
+    folder: the folder for results of files, under the scans' names, which must differ; None: results are a column of
+    arrays.
     prepare: what is done to each image of [channels, axes...] before, such as a clip of its intensities.
 
     A batch has the column "path", of NIfTI or .npy files, or "volume", of arrays [channels, axes...]. Its other columns

@@ -12,10 +12,10 @@ struct Node;
 // Longer ones are refused: kernels compute with several times the length.
 inline constexpr int64_t longest_transform = int64_t{1} << 40;
 
-// Where only a run knows the axis, so are the dims of the output and the extent along it.
+// If only a run knows the axis, then also the dims of the output and the extent along it.
 struct DftSpec {
   Shape input;
-  Expr axis;    // counted from the first one where it is known; else as it is given
+  Expr axis;    // counted from the first one if it is known; else as it is given
   Expr extent;  // of the input along the axis
   Expr length;  // of the transform
   bool inverse, one_sided;
@@ -24,7 +24,7 @@ struct DftSpec {
   bool has_known_axis() const { return axis.constant().has_value(); }
   bool gives_real() const { return inverse && one_sided; }
   Expr output_extent() const { return one_sided && !inverse ? floor_div(length, 2) + 1 : length; }
-  // Of the input, how many elements count.
+  // The number of input elements that count.
   Expr used() const { return min(extent, gives_real() ? floor_div(length, 2) + 1 : length); }
   // Whether axis i is the one.
   Scalar is(size_t i) const;

@@ -1,7 +1,7 @@
 // Fourier transforms: DFT (ONNX 17, 20) and STFT (17); and MelWeightMatrix (17), by which a spectrum is weighed. A
 // short transform of known length is a product with a constant matrix. The CPU has a kernel for any other one
 // (kernels/cpu/signal/fourier.h); else it is loops: their time grows with the square of the length, or with its power
-// of 3/2 where that is known and has factors.
+// of 3/2 if that is known and has factors.
 //
 // A complex number is the last axis of a tensor: its real part, then its imaginary one.
 #include <algorithm>
@@ -75,7 +75,7 @@ class Angles {
 // signal overlap, and their window is in the matrix.
 constexpr int64_t most_stft_elements = int64_t{1} << 22, most_dft_elements = int64_t{1} << 18;
 
-// What of a transform is a matrix: `used` elements of a signal, of `parts` parts each, give `bins`, of 1 part or 2.
+// The matrix part of a transform: `used` elements of a signal, of `parts` parts each, give `bins`, of 1 part or 2.
 struct TransformMatrix {
   int64_t length, used, parts, bins;
   bool inverse = false, gives_real = false;
@@ -262,7 +262,7 @@ void define_dft(DefineContext& c) {
   define_in_one_step(c, spec, angles);
 }
 
-// What a transform is as a matrix; nothing where it is none, or too large.
+// The transform as a matrix; nothing if it is not one, or too large.
 std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& spec) {
   const std::optional<int64_t> length = spec.length.constant(), parts = c.shape(0).back().constant();
   const std::optional<int64_t> used = spec.used().constant(), bins = spec.output_extent().constant();
@@ -274,7 +274,7 @@ std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& sp
   return matrix.is_small(most_dft_elements) ? std::optional(matrix) : std::nullopt;
 }
 
-// As a number of the model, or left out; a symbol that stands for an input of the run is none.
+// As a number of the model, or left out; a symbol that stands for an input of the run does not count.
 bool is_number(const NodeReader& c, size_t input) {
   if (!c.has_input(input)) return true;
   const std::optional<std::vector<Expr>> elements = c.elements(input);

@@ -182,7 +182,7 @@ StoreKind reduction_of(const NodeReader& c) {
   c.fail("reduction must be one of none, add, mul, min, max, found '{}'", reduction);
 }
 
-// An update of y. Of truths "add" and "max" are or, "mul" and "min" are and: an update that decides the result is put
+// An update of y. On truths "add" and "max" are or, "mul" and "min" are and: an update that decides the result is put
 // in its place, and any other leaves it.
 void store_update(const NodeReader& c, NestBuilder& nest, const Operand& y, const std::vector<Expr>& destination,
                   const Scalar& update, const Scalar& inside) {

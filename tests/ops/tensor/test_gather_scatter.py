@@ -67,7 +67,7 @@ def gather_nd_cases() -> list[Case]:
     ]
 
 
-# Of truths a sum and a maximum are "or", a product and a minimum "and", as NumPy has it.
+# On truths a sum and a maximum are "or", a product and a minimum "and", as NumPy has it.
 OF_TRUTHS = {"add": np.logical_or, "max": np.logical_or, "mul": np.logical_and, "min": np.logical_and}
 
 

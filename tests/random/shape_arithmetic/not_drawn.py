@@ -148,7 +148,7 @@ FOLDS = [
     "MaxPool", "Mean", "MeanVarianceNormalization", "QuantizeLinear", "RMSNormalization", "STFT", "Softmax", "TopK",
     "Unique",
 ]  # fmt: skip
-# What they choose depends on the order of their numbers.
+# Their choice depends on the order of their numbers.
 ORDERS = ["ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax", "ReduceMin", "TopK"]
 MAKES_SIZES = [
     "AffineGrid", "BlackmanWindow", "CenterCropPad", "ConstantOfShape", "Expand", "HammingWindow", "HannWindow", "Loop",

@@ -8,7 +8,8 @@ using kernels::FlashAttentionPlan;
 
 GpuEstimate estimate_attention(const FlashAttentionPlan& plan, const kernels::FlashAttentionSizes& sizes,
                                const GpuMachine& gpu) {
-  // Of a wavefront and 32 keys. The vector unit folds 16 scores a lane, scales the sums, and brings the next keys.
+  // Cycles of a wavefront and 32 keys. The vector unit folds 16 scores a lane, scales the sums, and brings the next
+  // keys.
   const double products = static_cast<double>(plan.padded_depth() + plan.column_tiles() * FlashAttentionPlan::tile) /
                           16 * static_cast<double>(kernels::product_cycles(plan.products, gpu));
   const auto fetched = static_cast<double>(plan.fetched_elements());

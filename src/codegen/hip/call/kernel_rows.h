@@ -21,7 +21,7 @@ struct HipProblem {
 
 struct HipKernelRow {
   std::string_view name;
-  // Adds the ways in which the kernel would compute the node; none where it does not support it.
+  // Adds the ways in which the kernel would compute the node; none if it does not support it.
   void (*offer)(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 };
 

@@ -16,7 +16,7 @@ double clock_of(const GpuMachine& gpu) { return 1e6 * gpu.clock_megahertz; }
 double cache_bytes_a_cycle(const GpuMachine& gpu) { return gpu.l2_bytes_a_cycle * gpu.xcds / gpu.compute_units; }
 // Until the first product starts and from the last to the end, with other blocks of the unit at work.
 constexpr double tile_overhead_cycles = 3000;
-// Of a step, while the block is alone on its unit: from fetching through LDS to the first product.
+// Cycles of a step, while the block has its unit to itself: from fetching through LDS to the first product.
 constexpr double exposed_cycles = 420;
 
 constexpr int64_t narrowest_columns = 32;  // of a tile
@@ -64,7 +64,7 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
   const double lds = machine::cycles_for(3 * operand_bytes, gpu.lds_bytes_a_cycle),
                cache = machine::cycles_for(operand_bytes, cache_bytes_a_cycle(gpu));
   const double step = std::max({products, lds, cache});
-  // Of the unit with the most, which holds some of them at once.
+  // For the unit with the most, which holds some of them at once.
   const int64_t blocks = kernels::divide_up(tiles * parts, gpu.compute_units);
   const int64_t rounds = kernels::divide_up(blocks, kernels::blocks_a_unit(plan.tile, gpu));
   double cycles = std::max(static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
@@ -103,7 +103,7 @@ GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& 
     plan.tile = tile;
     plan.is_split = is_split;
     const GpuEstimate estimate = estimate_gemm(plan, sizes, gpu);
-    // Where memory decides, the one that keeps compute units busy the least; of equals the first.
+    // If memory decides, the one that keeps compute units busy the least; among equals the first.
     auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
     if (best && cost(best->estimate) <= cost(estimate)) return;
     const int64_t workspace =

@@ -12,7 +12,7 @@ using kernels::smaller;
 using machine::GpuMachine;
 
 constexpr int64_t line_elements = 16;   // a cache line of float32
-constexpr int64_t load_bytes = 16;      // that a thread loads at once where it can
+constexpr int64_t load_bytes = 16;      // that a thread loads at once if it can
 constexpr int64_t usual_elements = 16;  // that a thread holds: then loads are under way together
 constexpr int64_t most_elements = 32;   // with more, fewer wavefronts fit a compute unit
 constexpr int64_t least_elements = 4;   // of a thread, if there are too few rows for all compute units

@@ -47,7 +47,7 @@ DeviceSchedule::Form choose_form(const DeviceSchedule& schedule, const GpuMachin
   return is_shared ? threads_a_point : thread_a_point;
 }
 
-// Of a reduction that is shared: those of a block, or fewer where there are enough points.
+// For a reduction that is shared: those of a block, or fewer if there are enough points.
 int64_t choose_point_threads(const DeviceSchedule& schedule, const GpuMachine& gpu) {
   int64_t threads = kernels::nest_threads;
   if (!schedule.ragged.empty()) return threads;  // points that do not exist are left out together

@@ -41,7 +41,7 @@ struct Plan {
 
 // Compiled with the runtime: fourier_instances.cpp.
 Plan make_plan(const FourierGeometry& geometry, double* scratch);
-// Transforms what stands in `plan.first`, so many lines side by side, and returns where the result stands.
+// Transforms the elements in `plan.first`, so many lines side by side, and returns the place of the result.
 Complex transform(const Plan& plan, int64_t side_by_side);
 
 }  // namespace fourier
@@ -86,7 +86,7 @@ class Fourier {
     }
   }
 
-  // A line into every `stride`-th element of an array; zeros where there is none.
+  // A line into every `stride`-th element of an array; zeros if there is none.
   static void load(const Arguments& arguments, int64_t line, bool exists, fourier::Complex x, int64_t stride) {
     const FourierSizes& sizes = arguments.sizes;
     const int64_t most = arguments.gives_real ? sizes.length / 2 + 1 : sizes.length;

@@ -1,4 +1,4 @@
-// What the compiler and fourier.h must agree on.
+// The contract of the compiler and fourier.h.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"

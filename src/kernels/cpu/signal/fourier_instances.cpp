@@ -116,7 +116,7 @@ template <class V>
 }
 template <class V>
 [[gnu::always_inline]] inline void butterfly(Values<V> (&x)[5]) {
-  // Of 2 pi / 5 and 4 pi / 5.
+  // Cosines and sines of 2 pi / 5 and 4 pi / 5.
   constexpr double cosine1 = 0.30901699437494742410, cosine2 = -0.80901699437494742410;
   constexpr double sine1 = 0.95105651629515357212, sine2 = 0.58778525229247312917;
   const Values<V> near = x[1] + x[4], far = x[2] + x[3], d1 = x[1] - x[4], d2 = x[2] - x[3];
@@ -160,7 +160,7 @@ struct Pass {
     }
   }
 
-  // Of neighbours that fill vectors.
+  // For neighbours that fill vectors.
   template <int radix>
   void run_wide() const {
     for (int64_t p = 0; p < quotient; ++p) {
@@ -177,7 +177,7 @@ struct Pass {
     }
   }
 
-  // Of fewer neighbours: a vector goes through several groups.
+  // For fewer neighbours: a vector goes through several groups.
   template <int radix>
   void run_narrow() const {
     const int64_t count = quotient * width;
@@ -222,7 +222,7 @@ struct Pass {
   }
 };
 
-// Transforms of the passes' length of what stands in x, in turns with y; returns where the result stands.
+// Transforms of the passes' length of the elements in x, in turns with y; returns the place of the result.
 Complex run_passes(const Plan& plan, Complex x, Complex y, int64_t side_by_side) {
   const int64_t length = plan.geometry.passes;
   for (int64_t done = 1; done < length;) {

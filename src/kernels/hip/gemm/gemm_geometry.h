@@ -249,7 +249,7 @@ struct GemmPlan {
     return count == INT64_MAX ? count : count * parts(count, gpu);
   }
 
-  // No launch is possible where strides do not fit either.
+  // No launch is possible if strides do not fit either.
   template <class Arguments>
   constexpr int64_t blocks_of(const Arguments& arguments, const GpuMachine& gpu) const {
     return arguments.input_view.fits() && arguments.output_view.fits() ? blocks(arguments.sizes, gpu) : INT64_MAX;

@@ -58,7 +58,7 @@ struct ChannelwisePlan {
     return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
            extents.d * extents.h * extents.w < most;
   }
-  // Iterations of a block, which loads its weights once: more where there are enough blocks for all compute units.
+  // Iterations of a block, which loads its weights once: more if there are enough blocks for all compute units.
   constexpr int64_t rounds(const ConvSizes& sizes, const GpuMachine& gpu) const {
     constexpr int64_t most_rounds = 8;
     const int64_t enough_blocks = int64_t{gpu.compute_units} * 8;
@@ -68,7 +68,7 @@ struct ChannelwisePlan {
   constexpr int64_t blocks_a_channel(const ConvSizes& sizes, const GpuMachine& gpu) const {
     return divide_up(grid(sizes.output).product(), threads_a_block() * rounds(sizes, gpu));
   }
-  // None possible where the sizes do not fit.
+  // Not possible if the sizes do not fit.
   constexpr int64_t blocks(const ConvSizes& sizes, const GpuMachine& gpu) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
     return sizes.batch * channel_blocks() * blocks_a_channel(sizes, gpu);

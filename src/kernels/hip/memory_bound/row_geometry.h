@@ -107,8 +107,8 @@ struct RowPlan {
   }
   constexpr int64_t parts(const RowSizes& sizes) const { return divide_up(chunks(sizes), part_chunks(sizes)); }
 
-  // Cycles of the busiest compute unit while each block of the last kernel reads so many parts: lines of L1, of which
-  // 16 channels fill a half with each value, and contiguous rows all with those of the next parts.
+  // Cycles of the busiest compute unit while each block of the last kernel reads so many parts: lines of L1; 16
+  // channels fill a half of one with each value, and contiguous rows fill all of one with those of the next parts.
   constexpr double moment_cycles(const RowSizes& sizes, int64_t parts, int64_t values, const GpuMachine& gpu) const {
     const double bytes = static_cast<double>(values * smaller(cache_line_bytes, lanes * values * 4));
     const auto rounds = static_cast<double>(divide_up(tiles(sizes) * chunks(sizes), gpu.compute_units));

@@ -1,4 +1,4 @@
-// What a launch and the kernel that it launches must agree on, on every GPU.
+// The contract of a launch and the kernel that it launches, on every GPU.
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ namespace onnxc::kernels {
 // planned for, a kernel that of its own (own_gpu).
 using machine::GpuMachine;
 
-// Threads of a block: a wavefront for each SIMD of a compute unit that has MFMA, several where wavefronts are narrower.
+// Threads of a block: a wavefront for each SIMD of a compute unit that has MFMA, several if wavefronts are narrower.
 inline constexpr int nest_threads = 256;
 inline constexpr int64_t cache_line_bytes = 128;  // of L1 and L2
 // Between a kernel and the next that waits for it: published measurements are 2 to 4.

@@ -46,7 +46,7 @@ WRONG_RESULT = "elements differ"
 class Change:
     before: str
     after: str
-    file: str = ""  # a kernel header; the device source where it is empty
+    file: str = ""  # a kernel header; the device source if it is empty
 
 
 @dataclass
@@ -107,10 +107,10 @@ class Model:
 
 @dataclass
 class Network:
-    """What a file of tests says of its model.
+    """A test file's facts about its model.
 
-    outputs: those that are compared. expected: by name; None: what the CPU gives. kernels: texts of its device source,
-    without which the mutations are none of what runs.
+    outputs: those that are compared. expected: by name; None: what the CPU gives. kernels: texts of its device
+    sourcethat must be in it, or the mutations would not run.
     """
 
     graph: onnx.GraphProto

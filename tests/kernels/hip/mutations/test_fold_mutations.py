@@ -39,8 +39,8 @@ MUTATIONS = [
 
 
 def network() -> Network:
-    """Of 16 channels with common statistics each has 64 rows of 100 and 64 of 92, in either order, so that whole folds
-    have one of them: all of it is exact."""
+    """Among 16 channels with common statistics each has 64 rows of 100 and 64 of 92, in either order, so that whole
+    folds have one of them: all of it is exact."""
     random = np.random.default_rng(0)
     signs = np.ones((1, 16, 128, 128), np.float32)
     signs[:, :, 64:] = -1

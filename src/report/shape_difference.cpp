@@ -130,7 +130,7 @@ class Comparison {
   }
 
  private:
-  // By position.
+  // Compares by position.
   void compare_values(const char* what, const Values& before, const Values& after, std::vector<Change>& changes) const {
     for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
       const Value* first = i < before.size() ? before[i] : nullptr;

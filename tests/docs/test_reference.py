@@ -63,7 +63,7 @@ def test_environment_variables() -> None:
 
 def test_exit_codes() -> None:
     documented = set(re.findall(r"`(\d)`", " ".join(rows(REFERENCE / "environment.md"))))
-    # By the commands' own words.
+    # The codes in the commands' own words.
     told = set(re.findall(r"(?:codes:|;)\s*(\d) ", help_text("onnxc-run").replace("\n", " ")))
     assert documented == told == set("01234")
 

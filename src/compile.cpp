@@ -24,6 +24,7 @@
 #include "report/report.h"
 #include "report/shape_difference.h"
 #include "report/shapes.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/safe_file.h"
@@ -72,7 +73,8 @@ void warn(const MessageSink& messages, const std::vector<std::string>& warnings)
   for (const std::string& warning : std::span(warnings).first(std::min(warnings.size(), most_listed)))
     messages(MessageKind::warning, warning);
   if (warnings.size() > most_listed)
-    messages(MessageKind::warning, fmt::format("and {} more warnings like these", warnings.size() - most_listed));
+    messages(MessageKind::warning,
+             fmt::format("and {} like these", counted(warnings.size() - most_listed, "more warning")));
 }
 
 // `bytes`: of the model, where it is no file.
@@ -347,6 +349,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
                                    compiler,
                                    options.limits.process_memory(),
                                    passes.deadline()};
+  if (compiles_libraries_first(compiler))
+    request.messages(MessageKind::progress, "zig compiles its own libraries first, once: 20 to 30 s");
   std::string said;
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
   if (reports_kernels) report.add_kernels(device_kernels, parse_resources(said));

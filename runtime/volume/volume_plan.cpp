@@ -233,8 +233,8 @@ onnxc_status VolumeRun::make_blends() {
     if (dims[0] != batch_) {
       error_.append("output ");
       error_.append_name(model.outputs[i].name);
-      error_.append(": %lld windows give dim 0 the size %lld; its batch is not the input's",
-                    static_cast<long long>(batch_), static_cast<long long>(dims[0]));
+      error_.append(": %lld window%s give dim 0 the size %lld; its batch is not the input's",
+                    static_cast<long long>(batch_), plural(batch_), static_cast<long long>(dims[0]));
       return ONNXC_WRONG_DIMS;
     }
     bool is_whole = true;

@@ -9,6 +9,7 @@
 #include "frontend/file/source_place.h"
 #include "frontend/signature.h"
 #include "ops/op.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
@@ -226,10 +227,10 @@ void GraphBuilder::add_constant(NodeInProgress& node) {
 
 void GraphBuilder::inline_function(NodeInProgress& node, const FunctionPointer& function, AttributeMap attributes) {
   const std::string what = fmt::format("function {}", quote(function->name()));
-  user_check(node.inputs.size() <= static_cast<size_t>(function->input_size()),
-             "{}: {} has {} inputs, and {} are given", node.what, what, function->input_size(), node.inputs.size());
-  user_check(node.proto.output_size() <= function->output_size(), "{}: {} has {} outputs, and {} are wanted", node.what,
-             what, function->output_size(), node.proto.output_size());
+  user_check(node.inputs.size() <= static_cast<size_t>(function->input_size()), "{}: {} has {}, and {} are given",
+             node.what, what, counted(function->input_size(), "input"), node.inputs.size());
+  user_check(node.proto.output_size() <= function->output_size(), "{}: {} has {}, and {} are wanted", node.what, what,
+             counted(function->output_size(), "output"), node.proto.output_size());
   OpsetVersions versions = read_opset_imports(function->opset_import(), what);
   // Bodies of operators outside ai.onnx use it without importing it: the caller's version is meant.
   versions.insert(node.scope.versions->begin(), node.scope.versions->end());

@@ -10,6 +10,7 @@
 #include "frontend/attributes.h"
 #include "frontend/file/onnx_names.h"
 #include "onnx/defs/schema.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -94,7 +95,7 @@ std::vector<const onnx::NodeProto*> find_cycle(const onnx::NodeProto& start, con
   std::string path;
   for (size_t i = 0; i < cycle.size() && i < most_shown; ++i) path += describe(*cycle[i]) + " -> ";
   if (cycle.size() > most_shown) path += "... -> ";
-  user_error("{}: a cycle of {} nodes: {}{}", what, cycle.size(), path, describe(*cycle[0]));
+  user_error("{}: a cycle of {}: {}{}", what, counted(cycle.size(), "node"), path, describe(*cycle[0]));
 }
 
 void ModelChecker::check_attributes(const onnx::NodeProto& node, const std::vector<const Names*>& scopes) {

@@ -64,8 +64,8 @@ void check_presence(const google::protobuf::RepeatedPtrField<std::string>& names
   // Absent ones at the end count as not given.
   int count = names.size();
   while (count > 0 && names.Get(count - 1).empty()) --count;
-  user_check(count >= least && count <= most, "{}: expected {} {}s, found {}", what, count_text(least, most), kind,
-             count);
+  user_check(count >= least && count <= most, "{}: expected {} {}{}, found {}", what, count_text(least, most), kind,
+             (most == std::numeric_limits<int>::max() ? least : most) == 1 ? "" : "s", count);
   for (int i = 0; i < count; ++i) {
     const auto* formal = formal_of(formals, static_cast<size_t>(i));
     user_check(!names.Get(i).empty() || formal == nullptr || formal->GetOption() != OpSchema::Single,

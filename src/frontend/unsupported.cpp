@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "frontend/file/onnx_names.h"
+#include "support/count_text.h"
 #include "support/list_text.h"
 #include "support/text.h"
 
@@ -76,9 +77,8 @@ std::string UnsupportedNodes::report() const {
   }
   const bool is_long = !others.empty();
   first.insert(first.end(), others.begin(), others.end());
-  return fmt::format("{} node{} cannot be compiled{}:\n  {}", nodes_.size(), nodes_.size() == 1 ? "" : "s",
-                     is_long ? fmt::format(", of {} operator{}", seen.size(), seen.size() == 1 ? "" : "s") : "",
-                     list_text(first, "\n  "));
+  return fmt::format("{} cannot be compiled{}:\n  {}", counted(nodes_.size(), "node"),
+                     is_long ? fmt::format(", of {}", counted(seen.size(), "operator")) : "", list_text(first, "\n  "));
 }
 
 }  // namespace onnxc

@@ -6,6 +6,7 @@
 #include "frontend/file/onnx_names.h"
 #include "ir/expr/parser.h"
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
@@ -107,8 +108,8 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
   const onnx::TypeProto::Tensor& type = input.type().tensor_type();
   user_check(type.has_shape(), "{}: it has no shape, not even a rank; export the model with an input of known rank",
              what);
-  user_check(type.shape().dim_size() <= limits.max_rank, "{}: it has {} axes; at most {} are allowed", what,
-             type.shape().dim_size(), limits.max_rank);
+  user_check(type.shape().dim_size() <= limits.max_rank, "{}: it has {}; at most {} are allowed", what,
+             counted(type.shape().dim_size(), "axis"), limits.max_rank);
   Shape shape;
   int64_t known_bytes = element_size(read_input_dtype(input));
   for (int i = 0; i < type.shape().dim_size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include "ir/expr/indicator.h"
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -88,8 +89,8 @@ std::vector<Expr> InferContext::needed_elements(size_t i, std::string_view role)
         "input {} ('{}', {}) has shape {}: how many values it has must be known when the model is compiled", i,
         value.name, role, to_string(shape(i)));
   const int64_t count = checked_product(*dims);
-  check(count <= Value::maximum_elements, "input {} ('{}', {}) has {} values that depend on the data; at most {} can",
-        i, value.name, role, count, Value::maximum_elements);
+  check(count <= Value::maximum_elements, "input {} ('{}', {}) has {} that depend on the data; at most {} can", i,
+        value.name, role, counted(count, "value"), Value::maximum_elements);
   return symbols_for_elements(graph_, value, count, Bounds{});
 }
 

@@ -8,6 +8,7 @@
 
 #include "provider/context_node.h"
 #include "provider/fused_node.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/safe_file.h"
@@ -152,8 +153,8 @@ void Provider::say_what_is_left(const GraphView& graph, const CompiledGraph& com
   size_t taken = 0;
   for (const CompiledPart& part : compiled.parts) taken += part.nodes.size();
   api_.log(logger_, LogLevel::warning,
-           fmt::format("onnxc compiles {} of {} nodes, in {} parts, and leaves the others to onnxruntime: {}", taken,
-                       graph.nodes().size(), compiled.parts.size(), compiled.reason));
+           fmt::format("onnxc compiles {} of {}, in {}, and leaves the others to onnxruntime: {}", taken,
+                       counted(graph.nodes().size(), "node"), counted(compiled.parts.size(), "part"), compiled.reason));
 }
 
 std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, const FusedInterface& fused) const {

@@ -12,6 +12,7 @@
 
 #include "codegen/step_title.h"
 #include "passes/lowering/lower.h"
+#include "support/count_text.h"
 #include "support/list_text.h"
 #include "support/text.h"
 
@@ -139,7 +140,7 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
   for (size_t i = 0; i < program.steps.size(); ++i)
     if (const std::string why = why_of_no_node(program.steps[i], names); !why.empty())
       text += fmt::format("step {}, {}: {}\n", i, printable(step_title(program, program.steps[i])), why);
-  text += fmt::format("\n{} nodes in {} steps:", nodes.size(), program.steps.size());
+  text += fmt::format("\n{} in {}:", counted(nodes.size(), "node"), counted(program.steps.size(), "step"));
   std::string separator = " ";
   for (const auto& [became, count] : counts)
     text += std::exchange(separator, ", ") + fmt::format("{} {}", count, became);

@@ -9,6 +9,7 @@
 #include "report/node_alignment.h"
 #include "report/nodes.h"
 #include "report/shapes.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -294,7 +295,7 @@ std::string difference_table(const ShapeDifference& difference) {
   const auto& [before, after, symbols, interface, nodes, rules, alike] = difference;
   std::string text;
   for (const auto& [graph, sign] : {std::pair(&before, "---"), std::pair(&after, "+++")}) {
-    text += fmt::format("{} {}: {} nodes\n", sign, printable(graph->name), graph->graph.nodes().size());
+    text += fmt::format("{} {}: {}\n", sign, printable(graph->name), counted(graph->graph.nodes().size(), "node"));
     if (!graph->stop.empty()) text += fmt::format("    stopped: {}\n", printable_message(graph->stop));
   }
   for (const Change& symbol : symbols)
@@ -313,9 +314,9 @@ std::string difference_table(const ShapeDifference& difference) {
   }
   text += following;
   for (const Change& rule : rules) text += fmt::format("{}\n{}", rule.what, lines_of(rule, "    "));
-  if (difference.is_empty()) return text + fmt::format("no difference in {} nodes\n", alike);
-  return text + fmt::format("{} nodes alike, {} differ ({} of them by themselves), {} gone, {} new\n", alike, differing,
-                            beginning, gone, added);
+  if (difference.is_empty()) return text + fmt::format("no difference in {}\n", counted(alike, "node"));
+  return text + fmt::format("{} alike, {} differ (of which {} by themselves), {} gone, {} new\n",
+                            counted(alike, "node"), differing, beginning, gone, added);
 }
 
 std::string difference_json(const ShapeDifference& difference) {

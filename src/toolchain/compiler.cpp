@@ -177,6 +177,19 @@ std::string usable_compilers(bool for_gpu) {
   return for_gpu ? "apt-get install clang-19 lld-19" : "apt-get install clang-19 lld-19, or pip install ziglang";
 }
 
+bool compiles_libraries_first(const Compiler& compiler) {
+  if (!compiler.is_zig()) return false;
+  const auto folder = [](const char* variable, const char* below) {
+    const char* const value = std::getenv(variable);
+    return value != nullptr && *value != '\0' ? fs::path(value) / below : fs::path();
+  };
+  std::error_code error;
+  for (const fs::path& cache :
+       {folder("ZIG_GLOBAL_CACHE_DIR", ""), folder("XDG_CACHE_HOME", "zig"), folder("HOME", ".cache/zig")})
+    if (!cache.empty()) return !fs::exists(cache / "o", error);
+  return true;
+}
+
 void check_is_clang(const Compiler& compiler) {
   const std::string& command = compiler.command.front();
   if (compiler.is_zig() || fs::path(command).filename().string().starts_with("clang")) return;

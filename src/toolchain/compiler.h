@@ -37,6 +37,9 @@ Compiler find_compiler(const CompilerRequest& request = {});
 // compile HIP for a GPU are clang's.
 std::string usable_compilers(bool for_gpu);
 
+// Whether the compiler first compiles libraries of its own, which takes 20 to 30 s: zig, with an empty cache.
+bool compiles_libraries_first(const Compiler& compiler);
+
 // Before any work: UserError for a compiler that is not clang, naming those that can be taken. Clang is known by its
 // name; another is asked.
 void check_is_clang(const Compiler& compiler);

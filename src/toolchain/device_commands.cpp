@@ -65,6 +65,8 @@ std::vector<std::string> device_library_names(const std::string& architecture) {
 DeviceToolchain find_device_toolchain(const Compiler& compiler) {
   const std::string chosen = variable("ONNXC_DEVICE_LIBRARIES"), rocm_path = variable("ROCM_PATH");
   const fs::path rocm = rocm_path.empty() ? "/opt/rocm" : rocm_path;
+  user_check(rocm_path.empty() || fs::is_directory(rocm), "ROCM_PATH is {}, and there is no such folder",
+             quote(rocm_path));
   if (!chosen.empty()) {
     user_check(fs::exists(fs::path(chosen) / "ocml.bc"), "ONNXC_DEVICE_LIBRARIES is {}, and ocml.bc is not in it",
                quote(chosen));

@@ -57,7 +57,7 @@ TEST(CheckModel, CyclesAreShown) {
   model.mutable_graph()->mutable_node(0)->set_input(0, "b");
   EXPECT_EQ(import_error(model), "the graph: a cycle of 2 nodes: node 'b' (Relu) -> node 'a' (Exp) -> node 'b' (Relu)");
   model.mutable_graph()->mutable_node(0)->set_input(0, "a");
-  EXPECT_EQ(import_error(model), "the graph: a cycle of 1 nodes: node 'a' (Exp) -> node 'a' (Exp)");
+  EXPECT_EQ(import_error(model), "the graph: a cycle of 1 node: node 'a' (Exp) -> node 'a' (Exp)");
 }
 
 TEST(CheckModel, NamesMustDiffer) {

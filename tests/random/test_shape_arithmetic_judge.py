@@ -99,6 +99,7 @@ SCALE, LONGER = np.ones(1, np.float32), np.ones(2, np.float32)
         ("ReduceMin", [np.array(3)], {}, True),
         ("ReduceMin", [np.array(3)], {"axes": [0]}, False),
         ("DynamicQuantizeLinear", [FLOATS_AND_NAN], {}, False),
+        ("Split", [FLOATS], {}, True),
         ("Split", [FLOATS, ONE], {}, True),
         ("Split", [FLOATS, NONE], {}, False),
         ("OneHot", [FLOATS, np.array(4), np.array([0, 1])], {}, True),

@@ -121,7 +121,7 @@ def test_a_sparse_tensor_does_not_grow_without_bound(tmp_path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "m.onnx")
     done = run(tmp_path / "m.onnx", "-o", tmp_path / "m.so")
     assert done.returncode == 1
-    assert b"[300000000] needs 1200000000 bytes for 1 elements that are not 0" in done.stderr
+    assert b"[300000000] needs 1200000000 bytes for 1 element that are not 0" in done.stderr
 
 
 def test_limit_on_the_size_of_files(tmp_path: Path) -> None:

@@ -114,6 +114,17 @@ TEST(FindCompiler, AGlibcThatZigDoesNotKnow) {
   EXPECT_EQ(find("2.99")().glibc, "2.99");
 }
 
+TEST(CompilesLibrariesFirst, ZigWithAnEmptyCache) {
+  const TemporaryFolder cache("test");
+  const Compiler zig{Compiler::Kind::zig, {"zig", "c++"}, "", "2.28"};
+  setenv("ZIG_GLOBAL_CACHE_DIR", cache.path().c_str(), 1);
+  EXPECT_TRUE(compiles_libraries_first(zig));
+  EXPECT_FALSE(compiles_libraries_first({}));
+  make_folder(cache.path() / "o");
+  EXPECT_FALSE(compiles_libraries_first(zig));
+  unsetenv("ZIG_GLOBAL_CACHE_DIR");
+}
+
 TEST(FindCompiler, SaysWhatToDoWhereNothingFits) {
   Programs programs;
   const auto find = [](const char* compiler, const char* glibc) {

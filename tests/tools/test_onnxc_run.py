@@ -119,9 +119,9 @@ def test_expectations_decide_the_exit_code(inputs: list[str], tmp_path: Path) ->
     expected = ["--expect", f"y={tmp_path / 'y.npy'}", "--expect", f"z={tmp_path / 'z.npy'}"]
     done = run(*inputs, *expected, code=4)
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("output 'y': 1 of 12 elements differ; worst at [1, 2]: 48, expected 48.5 (")
+    assert lines[0].startswith("output 'y': 1 of 12 elements differs; worst at [1, 2]: 48, expected 48.5 (")
     assert lines[1].startswith("output 'z': equal (")
-    assert lines[2] == "FAILED: 1 of 2 outputs differ"
+    assert lines[2] == "FAILED: 1 of 2 outputs differs"
     run(*inputs, *expected, "--atol", "z:0.5", code=4)
     assert run(*inputs, *expected, "--atol", "y:0.5").stdout.endswith("PASSED: 2 outputs equal\n")
     result = json.loads(run(*inputs, *expected, "--json", code=4).stdout)
@@ -165,8 +165,27 @@ def test_onnx_test_layout(tmp_path: Path) -> None:
     ]
     assert done.stdout.endswith("PASSED: 6 outputs equal\n")
     (folder / "output_0.pb").write_bytes(numpy_helper.from_array(T).SerializeToString())
-    assert run(tmp_path, code=4).stdout.endswith("FAILED: 1 of 6 outputs differ\n")
-    assert run(folder, code=4).stdout.endswith("FAILED: 1 of 2 outputs differ\n")
+    assert run(tmp_path, code=4).stdout.endswith("FAILED: 1 of 6 outputs differs\n")
+    assert run(folder, code=4).stdout.endswith("FAILED: 1 of 2 outputs differs\n")
+
+
+def test_a_folder_without_tests_is_told_by_its_first_file(tmp_path: Path) -> None:
+    message = run(tmp_path, code=1).stderr
+    assert (
+        f"there is no '{tmp_path / 'input_0.pb'}', nor the same as .npy; a folder of tests has a file for each"
+        in message
+    )
+
+
+def test_a_model_that_a_volume_took() -> None:
+    command = [str(BINARIES / "onnxc-run"), "--volume", "ct.nii.gz", str(MODEL), "--window", "8"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert (
+        "MODEL is required; --volume takes all words that follow it, so that the model stands before it" in done.stderr
+    )
+    without = subprocess.run(command[:1], capture_output=True, text=True, timeout=60, check=False)
+    assert without.stderr == "onnxc-run: error: MODEL is required (onnxc-run --help lists the options)\n"
 
 
 def test_trace_writes_every_tensor(inputs: list[str], tmp_path: Path) -> None:
@@ -245,7 +264,7 @@ def test_memory_of_given_dims() -> None:
         ),
         (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device hip as well"),
         (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
-        (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dims are given"),
+        (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dim is given"),
         (["--no-such-option"], 2, "there is no option '--no-such-option'"),
         (["--randon", "1"], 2, "there is no option '--randon'; did you mean --random?"),
     ],

@@ -150,7 +150,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
       "NaN),\n"
       "ONNXC_MARCH (which of the model's CPUs it takes this one for), TMPDIR.");
   app.set_version_flag("--version", "onnxc-run " ONNXC_VERSION);
-  app.add_option("MODEL", options.model, "the compiled model, such as model.so")->required();
+  app.add_option("MODEL", options.model, "the compiled model, such as model.so");
   app.add_option("TESTS", options.tests,
                  "folder of test data: input_0.pb, output_0.pb, ..., or folders of these named test_data_set_N; "
                  "runs the model on each and compares the outputs");
@@ -219,6 +219,11 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   }
+  if (options.model.empty())
+    throw UsageError(
+        options.volume.volumes.empty()
+            ? "MODEL is required"
+            : "MODEL is required; --volume takes all words that follow it, so that the model stands before it");
   check_effects(app, effects);
   for (const std::string& text : dims) parse_dim(text, options.dims);
   for (const std::string& text : shapes) parse_shapes(text, options.shapes);

@@ -5,6 +5,7 @@
 #include "onnxc_run/reference.h"
 #include "onnxc_run/reports/compare.h"
 #include "onnxc_run/steps.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/hash.h"
 #include "support/safe_file.h"
@@ -92,9 +93,9 @@ class Verification {
                  compared_ == 1 ? "tensor equals that" : "tensors equal those", printable(reference_.engine),
                  differences_text(), nan_text());
     } else {
-      fmt::print("FAILED: {} of {} tensors differ from those of {}; the first, {}, is computed by {}{}\n", different_,
-                 compared_, printable(reference_.engine), quote(first_.tensor), first_.nodes,
-                 in_brackets(first_.place));
+      fmt::print("FAILED: {} of {} differ{} from those of {}; the first, {}, is computed by {}{}\n", different_,
+                 counted(compared_, "tensor"), different_ == 1 ? "s" : "", printable(reference_.engine),
+                 quote(first_.tensor), first_.nodes, in_brackets(first_.place));
     }
     return passed;
   }

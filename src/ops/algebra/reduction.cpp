@@ -5,6 +5,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/run_time_axes.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -47,7 +48,7 @@ void infer_reduced(InferContext& c) {
   if (!given || !any_unknown(*given)) return c.output(0, c.dtype(0), reduced_shape(c, reduced_axes(c)));
   const size_t rank = c.rank(0);
   guard_axes(c, *given, rank);
-  c.check(given->size() <= rank, "{} axes are named for a tensor of rank {}", given->size(), rank);
+  c.check(given->size() <= rank, "{} named for a tensor of rank {}", counted_are(given->size(), "axis"), rank);
   Shape kept;
   for (const char* part : {"kept", "folded"})
     for (size_t axis = 0; axis < rank; ++axis) {

@@ -5,6 +5,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/deciding_dims.h"
 #include "ops/families.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -51,8 +52,8 @@ Position read_position(ExpandContext& c, size_t i, int64_t count, int64_t otherw
           to_string(c.shape(i)));
   const std::optional<std::vector<Expr>> given = c.elements(i);
   if (const std::optional<int64_t> known = given ? given->at(0).constant() : std::nullopt) {
-    c.check(-count <= *known && *known < count, "position {} is out of range for a sequence of {} tensors", *known,
-            count);
+    c.check(-count <= *known && *known < count, "position {} is out of range for a sequence of {}", *known,
+            counted(count, "tensor"));
     return {.known = *known < 0 ? *known + count : *known};
   }
   Value* place = c.add("Reshape", {c.in(i), c.integers({})});
@@ -190,10 +191,10 @@ struct Parts {
 Parts equal_parts(ExpandContext& c, const Expr& extent, int64_t size) {
   const std::optional<int64_t> known = extent.constant();
   c.check(known.has_value(),
-          "the axis has {} elements: how many parts there are must be known when the model is compiled; give the "
+          "the axis has {}: how many parts there are must be known when the model is compiled; give the "
           "inputs' dims their values with --dim",
-          extent.to_string());
-  c.check(size > 0, "parts of {} elements", size);
+          counted(extent.to_string(), "element"));
+  c.check(size > 0, "parts of {}", counted(size, "element"));
   c.check(*known / size < most_parts, "it makes {} parts of an axis; at most {} are compiled",
           ceil_div(extent, size).to_string(), most_parts);
   std::vector<int64_t> sizes;
@@ -214,8 +215,8 @@ Parts parts_of_split(ExpandContext& c, const Expr& extent) {
   c.check(c.rank(1) == 1, "input 1 ('{}', split) must be a number or a vector, found shape {}", c.input(1).name,
           to_string(c.shape(1)));
   const std::optional<int64_t> count = c.shape(1)[0].constant();
-  c.check(count.has_value(), "input 1 ('{}', split) has {} elements: how many must be known when the model is compiled",
-          c.input(1).name, c.shape(1)[0].to_string());
+  c.check(count.has_value(), "input 1 ('{}', split) has {}: how many must be known when the model is compiled",
+          c.input(1).name, counted(c.shape(1)[0].to_string(), "element"));
   return {*count, c.in(1)};
 }
 
@@ -329,8 +330,8 @@ const std::vector<Value*>& tensors_of(const Value& sequence) {
 }
 
 std::string kind_of(const Value& value) {
-  if (is_sequence(&value)) return fmt::format("a sequence of {} tensors", tensors_of(value).size());
-  if (is_stack(&value)) return "a sequence whose number of tensors only a run knows";
+  if (is_sequence(&value)) return fmt::format("a sequence of {}", counted(tensors_of(value).size(), "tensor"));
+  if (is_stack(&value)) return "a sequence of which only a run knows how many tensors it holds";
   return is_no_element(&value) ? "an optional without an element" : "a tensor";
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <numeric>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -29,7 +31,8 @@ Value* activated(ExpandContext& c, Value* x, const std::vector<float>& numbers) 
   std::vector<NamedAttribute> attributes;
   if (name.empty()) return x;
   if (name == "Clip") {
-    c.check(numbers.size() == 2, "attribute 'activation_params' has {} numbers; Clip takes 2", numbers.size());
+    c.check(numbers.size() == 2, "attribute 'activation_params' has {}; Clip takes 2",
+            counted(numbers.size(), "number"));
     return c.add("Clip", {x, c.number(c.dtype(0), numbers[0]), c.number(c.dtype(0), numbers[1])});
   }
   constexpr std::array plain = {"Relu", "Tanh", "Sigmoid", "Softplus", "Softsign"};

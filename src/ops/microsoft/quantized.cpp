@@ -1,6 +1,8 @@
 // onnxruntime's operators on quantised tensors: an operator on numbers between DequantizeLinear and QuantizeLinear.
 #include "ops/families.h"
 
+#include "support/count_text.h"
+
 namespace onnxc {
 namespace {
 
@@ -59,8 +61,8 @@ void expand_softmax(ExpandContext& c) {
 
 // onnxruntime QLinearConcat: Y's scale and zero point, then each tensor with its scale and zero point.
 void expand_concat(ExpandContext& c) {
-  c.check(c.input_count() >= 5 && c.input_count() % 3 == 2,
-          "each tensor needs a scale and a zero point, found {} inputs", c.input_count());
+  c.check(c.input_count() >= 5 && c.input_count() % 3 == 2, "each tensor needs a scale and a zero point, found {}",
+          counted(c.input_count(), "input"));
   std::vector<Value*> parts;
   for (size_t i = 2; i < c.input_count(); i += 3) parts.push_back(numbers(c, i, i + 1));
   give_quantized(c, c.add("Concat", parts, {{"axis", c.integer("axis")}}), 0, 2);

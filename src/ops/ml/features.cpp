@@ -4,6 +4,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/ml/scores.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -27,8 +28,8 @@ void expand_array_feature_extractor(ExpandContext& c) {
 // ONNX-ML FeatureVectorizer 1: the features of all inputs one after another, as float32; [m] counts as [1, m].
 void expand_feature_vectorizer(ExpandContext& c) {
   const std::vector<int64_t> sizes = c.NodeReader::integers("inputdimensions");
-  c.check(sizes.empty() || sizes.size() == c.input_count(), "attribute 'inputdimensions' has {} values for {} inputs",
-          sizes.size(), c.input_count());
+  c.check(sizes.empty() || sizes.size() == c.input_count(), "attribute 'inputdimensions' has {} for {}",
+          counted(sizes.size(), "value"), counted(c.input_count(), "input"));
   std::vector<Value*> parts;
   for (size_t i = 0; i < c.input_count(); ++i) {
     expect_type(c, i, Types::numeric);
@@ -36,8 +37,8 @@ void expand_feature_vectorizer(ExpandContext& c) {
             to_string(c.shape(i)));
     const std::optional<int64_t> features = c.shape(i).back().constant();
     c.check(sizes.empty() || !features || *features == sizes[i],
-            "attribute 'inputdimensions' gives input {} {} features, and it has {}", i, sizes.empty() ? 0 : sizes[i],
-            features.value_or(0));
+            "attribute 'inputdimensions' gives input {} {}, and it has {}", i,
+            counted(sizes.empty() ? 0 : sizes[i], "feature"), features.value_or(0));
     Value* part = as_float(c, i);
     if (c.rank(i) == 1) part = c.add("Unsqueeze", {part, c.integers({0})});
     // Sizes that a run tells are held against the attribute there.
@@ -88,8 +89,8 @@ void expand_imputer(ExpandContext& c) {
 Value* linear(ExpandContext& c, int64_t targets) {
   const std::vector<float> coefficients = c.reals("coefficients");
   const int64_t count = std::ssize(coefficients);
-  c.check(targets >= 1 && count > 0 && count % targets == 0,
-          "{} coefficients are given for {} targets; as many are expected for each", count, targets);
+  c.check(targets >= 1 && count > 0 && count % targets == 0, "{} given for {}; as many are expected for each",
+          counted_are(count, "coefficient"), counted(targets, "target"));
   Value* weights = c.constant(Tensor::of(DType::float32, {targets, count / targets}, coefficients));
   std::vector<Value*> inputs{as_float(c, 0), weights};
   if (c.has_attribute("intercepts")) inputs.push_back(per_feature(c, "intercepts", DType::float32));

@@ -8,6 +8,7 @@
 #include "ops/families.h"
 #include "ops/ml/forest.h"
 #include "ops/ml/scores.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -71,11 +72,11 @@ void infer_trees(InferContext& c) {
   const Forest& forest = trees.forest;
   const Shape& x = c.shape(0);
   c.check(x.size() == 2, "rows of features, [rows, features], are expected, found {}", to_string(x));
-  c.check(forest.depth <= most_steps, "its deepest tree has {} levels; at most {} are compiled", forest.depth,
-          most_steps);
+  c.check(forest.depth <= most_steps, "its deepest tree has {}; at most {} are compiled",
+          counted(forest.depth, "level"), most_steps);
   c.check(!forest.roots.empty(), "it has no tree");
-  c.check(trees.base.empty() || std::ssize(trees.base) == forest.targets,
-          "attribute 'base_values' has {} values for {} targets", trees.base.size(), forest.targets);
+  c.check(trees.base.empty() || std::ssize(trees.base) == forest.targets, "attribute 'base_values' has {} for {}",
+          counted(trees.base.size(), "value"), counted(forest.targets, "target"));
   c.at_least(x[1], forest.features, "the trees ask for more features than a row has");
   c.output(0, trees.output, {x[0], forest.targets});
 }
@@ -217,9 +218,8 @@ void expand_tree_classifier(ExpandContext& c) {
   const size_t base = base_values(c).size();
   c.check(
       !classes.only || base == 0 || (base == 1 && *classes.only == 0),
-      "attribute 'base_values' has {} values, and of 2 classes leaves add only to number {}: the result of that is not "
-      "defined",
-      base, classes.only.value_or(0));
+      "attribute 'base_values' has {}, and of 2 classes leaves add to number {} alone: what that gives is not defined",
+      counted(base, "value"), classes.only.value_or(0));
   Value* labels = integers_or_strings(c, "classlabels_int64s", "classlabels_strings");
   Value* sums = c.add_row(internal_domain, "ClassSums", {c.in(0)}, 1, c.node().attributes)[0];
   if (!classes.only) {

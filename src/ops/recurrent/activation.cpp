@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "support/count_text.h"
+
 namespace onnxc {
 namespace {
 
@@ -52,8 +54,8 @@ std::vector<RecurrentActivation> read_activations(const NodeReader& node, const 
                                                   size_t directions) {
   const std::vector<std::string> names = names_of(node, defaults, directions);
   const size_t count = defaults.size() * directions;
-  node.check(names.size() >= count, "attribute 'activations' names {} functions; {} are expected, {} a direction",
-             names.size(), count, defaults.size());
+  node.check(names.size() >= count, "attribute 'activations' names {}; {} are expected, {} a direction",
+             counted(names.size(), "function"), count, defaults.size());
   const std::vector<float> alphas = node.reals("activation_alpha"), betas = node.reals("activation_beta");
   auto alpha = alphas.begin();
   auto beta = betas.begin();

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/families.h"
+#include "support/count_text.h"
 #include "support/list_text.h"
 
 namespace onnxc {
@@ -19,7 +20,8 @@ std::vector<size_t> permutation(const NodeReader& c) {
   std::sort(sorted.begin(), sorted.end());
   std::vector<int64_t> identity(rank);
   std::iota(identity.begin(), identity.end(), 0);
-  c.check(sorted == identity, "attribute 'perm' is [{}]; a permutation of {} axes is expected", list_text(order), rank);
+  c.check(sorted == identity, "attribute 'perm' is [{}]; a permutation of {} is expected", list_text(order),
+          counted(rank, "axis"));
   return {order.begin(), order.end()};
 }
 
@@ -80,13 +82,14 @@ std::vector<Expr> split_extents(const NodeReader& c, const Expr& extent) {
   auto given = c.integers_from(1, "split");
   size_t outputs = c.output_count();
   if (given) {
-    c.check(given->size() == outputs, "{} parts are given for {} outputs", given->size(), outputs);
+    c.check(given->size() == outputs, "{} given for {}", counted_are(given->size(), "part"),
+            counted(outputs, "output"));
     for (const Expr& part : *given) c.check(!proven_less(part, 0), "a part of {} elements", part.to_string());
     return *given;
   }
   if (c.has_attribute("num_outputs"))
-    c.check(c.integer("num_outputs") == static_cast<int64_t>(outputs), "attribute 'num_outputs' is {} for {} outputs",
-            c.integer("num_outputs"), outputs);
+    c.check(c.integer("num_outputs") == static_cast<int64_t>(outputs), "attribute 'num_outputs' is {} for {}",
+            c.integer("num_outputs"), counted(outputs, "output"));
   auto count = static_cast<int64_t>(outputs);
   Expr part = ceil_div(extent, count);
   std::vector<Expr> parts(outputs, part);

@@ -4,6 +4,8 @@
 // tensor: gathers read the nearest element, scatters leave the update out.
 #include <algorithm>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -93,7 +95,7 @@ size_t tuple_length(const NodeReader& c, size_t batch) {
   c.check(length.has_value(), "the last dim of the indices must be known when the model is compiled, found {}",
           c.shape(1).back().to_string());
   c.check(*length >= 1 && *length + static_cast<int64_t>(batch) <= static_cast<int64_t>(c.rank(0)),
-          "index tuples of {} for data of rank {} with {} batch dims", *length, c.rank(0), batch);
+          "index tuples of {} for data of rank {} with {}", *length, c.rank(0), counted(batch, "batch dim"));
   return static_cast<size_t>(*length);
 }
 

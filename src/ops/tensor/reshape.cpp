@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/run_time_axes.h"
+#include "support/count_text.h"
 #include "support/limits.h"
 
 namespace onnxc {
@@ -122,8 +123,8 @@ void infer_reshape(InferContext& c) {
       shape = with_inferred_dim(c, from, std::move(shape), *inferred);
   }
   c.same(total, product(shape),
-         fmt::format("{} elements of the input {} cannot take the shape {}", total.to_string(), to_string(from),
-                     to_string(*wanted)));
+         fmt::format("{} of the input {} cannot take the shape {}", counted(total.to_string(), "element"),
+                     to_string(from), to_string(*wanted)));
   c.output(0, c.dtype(0), shape);
 }
 
@@ -182,7 +183,8 @@ void infer_squeeze(InferContext& c) {
   std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
   std::vector<size_t> axes;
   if (given && any_unknown(*given)) {
-    c.check(given->size() <= from.size(), "{} axes are named for a tensor of rank {}", given->size(), from.size());
+    c.check(given->size() <= from.size(), "{} named for a tensor of rank {}", counted_are(given->size(), "axis"),
+            from.size());
     guard_axes(c, *given, from.size());
     guard_ones(c, *given);
     return output_of_rank(c, c.dtype(0), from.size() - given->size(), product(from));
@@ -204,7 +206,7 @@ void infer_unsqueeze(InferContext& c) {
   c.check(given.has_value(), "the axes are missing");
   const Shape& from = c.shape(0);
   const auto most_axes = static_cast<size_t>(Limits::max_rank);
-  c.check(given->size() <= most_axes, "{} axes are added; a tensor may have {}", given->size(), most_axes);
+  c.check(given->size() <= most_axes, "{} added; a tensor may have {}", counted_are(given->size(), "axis"), most_axes);
   if (any_unknown(*given)) {
     guard_axes(c, *given, from.size() + given->size());
     return output_of_rank(c, c.dtype(0), from.size() + given->size(), product(from));

@@ -5,6 +5,7 @@
 #include "ops/families.h"
 #include "ops/run_time_axes.h"
 #include "ops/tensor/run_time_slice.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -57,8 +58,8 @@ std::vector<SliceAxis> slice_axes(const NodeReader& c) {
   if (auto given = c.integers_from(3, "axes")) given_axes = *given;
   if (auto given = c.integers_from(4, "steps")) steps = *given;
   c.check(ends->size() == starts->size() && given_axes.size() == starts->size() && steps.size() == starts->size(),
-          "starts, ends, axes and steps have {}, {}, {} and {} values; as many of each are expected", starts->size(),
-          ends->size(), given_axes.size(), steps.size());
+          "starts, ends, axes and steps have {}, {}, {} and {}; as many of each are expected", starts->size(),
+          ends->size(), given_axes.size(), counted(steps.size(), "value"));
   std::vector<SliceAxis> result;
   for (const Expr& extent : from) result.push_back({0, 1, extent});
   std::vector<size_t> axes = c.axes(given_axes, from.size());
@@ -105,8 +106,8 @@ Padding padding_of(const NodeReader& c) {
   const bool are_decided_by_run = given && any_unknown(*given);
   if (given && !are_decided_by_run) axes = c.axes(*given, rank);
   const size_t count = given ? given->size() : rank;
-  c.check(pads->size() == 2 * count, "{} pads are given; {} are expected, begin and end of each axis", pads->size(),
-          2 * count);
+  c.check(pads->size() == 2 * count, "{} given; {} are expected, begin and end of each axis",
+          counted_are(pads->size(), "pad"), 2 * count);
   Padding padding{std::vector<Expr>(rank), std::vector<Expr>(rank)};
   if (are_decided_by_run) {
     for (size_t axis = 0; axis < rank; ++axis)

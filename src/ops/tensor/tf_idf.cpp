@@ -1,6 +1,8 @@
 // TfIdfVectorizer (ONNX 9): how often each n-gram of a list stands in a sequence.
 #include <algorithm>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -33,26 +35,26 @@ TfIdfSpec resolve_tf_idf(const NodeReader& c) {
                  mode == "IDF",
                  mode != "TF"};
   c.check(1 <= spec.shortest && spec.shortest <= spec.longest && spec.longest <= std::ssize(spec.starts),
-          "attributes 'min_gram_length' {} and 'max_gram_length' {} do not fit 'ngram_counts' of {} lengths",
-          spec.shortest, spec.longest, spec.starts.size());
+          "attributes 'min_gram_length' {} and 'max_gram_length' {} do not fit 'ngram_counts' of {}", spec.shortest,
+          spec.longest, counted(spec.starts.size(), "length"));
   c.check(spec.skips >= 0 && spec.skips <= INT32_MAX, "attribute 'max_skip_count' is {}", spec.skips);
   int64_t grams = 0, begin = 0;
   for (int64_t n = 1; n <= std::ssize(spec.starts); ++n) {
     c.check(spec.first(n) == begin && spec.end(n) >= begin && spec.end(n) <= std::ssize(spec.pool) &&
                 (spec.end(n) - begin) % n == 0,
-            "attribute 'ngram_counts' does not divide the pool of {} numbers into n-grams of length {}",
-            spec.pool.size(), n);
+            "attribute 'ngram_counts' does not divide the pool of {} into n-grams of length {}",
+            counted(spec.pool.size(), "number"), n);
     grams += spec.count(n);
     begin = spec.end(n);
   }
-  c.check(grams == std::ssize(spec.coordinates), "attribute 'ngram_indexes' has {} values for {} n-grams",
-          spec.coordinates.size(), grams);
+  c.check(grams == std::ssize(spec.coordinates), "attribute 'ngram_indexes' has {} for {} n-grams",
+          counted(spec.coordinates.size(), "value"), grams);
   for (int64_t coordinate : spec.coordinates) {
     c.check(coordinate >= 0 && coordinate < INT32_MAX, "attribute 'ngram_indexes' holds {}", coordinate);
     spec.size = std::max(spec.size, coordinate + 1);
   }
   c.check(spec.weights.empty() || spec.weights.size() == spec.coordinates.size(),
-          "attribute 'weights' has {} values for {} n-grams", spec.weights.size(), spec.coordinates.size());
+          "attribute 'weights' has {} for {} n-grams", counted(spec.weights.size(), "value"), spec.coordinates.size());
   return spec;
 }
 

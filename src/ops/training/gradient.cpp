@@ -8,6 +8,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -163,8 +165,8 @@ std::vector<const Node*> nodes_between(const ExpandContext& c, size_t count) {
 void expand_gradient(ExpandContext& c) {
   const std::vector<std::string> xs = c.texts("xs"), zs = c.texts("zs");
   const size_t named = xs.size() + zs.size(), given = c.input_count() - named - 1;
-  c.check(given == named && !xs.empty(), "attributes 'xs' and 'zs' name {} and {} tensors, and it has {} inputs",
-          xs.size(), zs.size(), given);
+  c.check(given == named && !xs.empty(), "attributes 'xs' and 'zs' name {} and {}, and it has {}", xs.size(),
+          counted(zs.size(), "tensor"), counted(given, "input"));
   for (size_t i = 0; i < named; ++i) {
     c.check(c.in(i) == c.in(named + i),
             "input {} must be the tensor '{}' of its attributes, found '{}'; the derivative at other values is not "

@@ -6,6 +6,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/interpolation.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -154,7 +155,7 @@ void infer_affine_grid(InferContext& c) {
   expect_type(c, 0, Types::floating);
   const std::vector<Expr> size = c.needed_elements(1, "size");
   const Shape& theta = c.shape(0);
-  c.check(size.size() >= 3, "a size [batch, channels, space] is expected, found {} values", size.size());
+  c.check(size.size() >= 3, "a size [batch, channels, space] is expected, found {}", counted(size.size(), "value"));
   c.check(theta.size() == 3, "theta must have rank 3, found {}", to_string(theta));
   const auto axes = static_cast<int64_t>(size.size()) - 2;
   c.same(theta[1], axes, "dim 1 of theta and the number of spatial axes");

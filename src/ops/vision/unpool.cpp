@@ -3,6 +3,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/window_attributes.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -34,7 +35,8 @@ void infer_max_unpool(InferContext& c) {
   for (size_t i = 2; i < shape.size(); ++i) c.at_least(shape[i], 0, "a dim that the pads leave");
   if (c.has_input(2)) {
     shape = c.needed_elements(2, "output_shape");
-    c.check(shape.size() == x.size(), "an output_shape of {} values is expected, found {}", x.size(), shape.size());
+    c.check(shape.size() == x.size(), "an output_shape of {} is expected, found {}", counted(x.size(), "value"),
+            shape.size());
     for (const Expr& dim : shape) c.at_least(dim, 0, "a dim of output_shape");
   }
   c.output(0, c.dtype(0), shape);
@@ -71,8 +73,8 @@ struct Columns {
 
 Columns resolve_columns(const NodeReader& c, const std::vector<Expr>& image, const std::vector<Expr>& block) {
   const size_t axes = image.size();
-  c.check(axes >= 1 && block.size() == axes, "image_shape has {} values and block_shape {}; as many are expected", axes,
-          block.size());
+  c.check(axes >= 1 && block.size() == axes, "image_shape has {} and block_shape {}; as many are expected",
+          counted(axes, "value"), block.size());
   const std::vector<int64_t> strides = per_axis(c, "strides", axes, 1, 1);
   const std::vector<int64_t> dilations = per_axis(c, "dilations", axes, 1, 1);
   const std::vector<int64_t> pads = begin_and_end_pads(c, axes);

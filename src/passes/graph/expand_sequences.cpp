@@ -6,6 +6,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/sequence.h"
 #include "ops/op.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -25,8 +26,8 @@ class Rounds {
   // Returns the first node that was put.
   Node* write(int64_t rounds) {
     c_.check(rounds <= most_copies / std::max<int64_t>(1, std::ssize(body_)),
-             "the loop carries a sequence through {} rounds of {} nodes each; at most {} nodes are written for them",
-             rounds, body_.size(), most_copies);
+             "the loop carries a sequence through {} of {} each; at most {} nodes are written for them",
+             counted(rounds, "round"), counted(body_.size(), "node"), most_copies);
     Node* last = std::prev(end_.place)->get();
     for (int64_t round = 0; round < rounds; ++round) write_round(round);
     give_outputs();

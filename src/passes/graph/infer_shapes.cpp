@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
 #include "passes/graph/expand_sequences.h"
+#include "support/count_text.h"
 #include "support/limits.h"
 #include "support/list_text.h"
 
@@ -160,7 +161,7 @@ void infer_node(Graph& graph, Node& node, Inference& inference) {
     internal_check(output->shape.has_value() && output->dtype != DType::undefined,
                    "a shape rule that sets every output");
     user_check(output->shape->size() <= static_cast<size_t>(Limits::max_rank),
-               "its output has {} axes; at most {} are allowed", output->shape->size(), Limits::max_rank);
+               "its output has {}; at most {} are allowed", counted(output->shape->size(), "axis"), Limits::max_rank);
     check_bytes(*output);
   }
   if (!fold_small(graph, node, inference)) infer_elements(node, inference.reals);

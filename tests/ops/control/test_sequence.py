@@ -280,7 +280,7 @@ REFUSED = {
     "branches of several lengths": (
         "(bool c, float[2] x) => (y) { s = If(c) <then_branch = a () => (t) { t = SequenceConstruct(x) }, "
         "else_branch = b () => (u) { u = SequenceConstruct(x, x) }> y = ConcatFromSequence <axis = 0> (s) }",
-        r"\(If\): output 0: the branches give a sequence of 1 tensors and a sequence of 2 tensors, and only a run",
+        r"\(If\): output 0: the branches give a sequence of 1 tensor and a sequence of 2 tensors, and only a run",
     ),
     "a position out of range": (
         "(float[2] x) => (y) <int64 p = {2}> { s = SequenceConstruct(x, x) y = SequenceAt(s, p) }",

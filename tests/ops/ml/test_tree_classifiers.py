@@ -96,7 +96,7 @@ test_strings = string_table.table_test(string_cases())
         ({"post_transform": "PROBIT"}, "is PROBIT, and there is one score for both classes"),
         ({"base_values": [0.5, 1.0]}, "has 2 values, and of 2 classes leaves add to number 0 alone"),
         ({"classlabels_strings": ["a", "b"]}, "one of the attributes 'classlabels_int64s' and 'classlabels_strings'"),
-        ({"class_weights": [1.0]}, "attribute 'class_weights' has 1 values"),
+        ({"class_weights": [1.0]}, "attribute 'class_weights' has 1 value"),
     ],
 )
 def test_refusals(tmp_path: Path, changed: dict[str, Any], message: str) -> None:

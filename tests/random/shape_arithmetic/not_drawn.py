@@ -75,12 +75,6 @@ def names_axis_twice(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return not all(-rank <= axis < rank for axis in axes) or len({axis % rank for axis in axes}) < len(axes)
 
 
-def lacks_number_of_parts(node: onnx.NodeProto, inputs: Inputs) -> bool:
-    if len(inputs) > 1:
-        return inputs[1].size == 0
-    return attribute(node, "num_outputs") is None
-
-
 def holds_nan(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return not is_integer(inputs[0]) and bool(np.isnan(inputs[0]).any())
 
@@ -165,8 +159,8 @@ RULES = [
     Rule("a float that the integer type does not hold", ["Cast", "CastLike"], does_not_fit_type),
     Rule("an axis that is named twice, or one of a scalar: onnxruntime takes both", [*REDUCTIONS, "Squeeze"],
          names_axis_twice),
-    Rule("nothing says into how many parts: onnxruntime takes an empty list for none", ["Split"],
-         lacks_number_of_parts),
+    Rule("an empty list of parts, which onnxruntime takes for no list", ["Split"],
+         lambda node, inputs: len(inputs) > 1 and inputs[1].size == 0),
     Rule("indices of no axis", ["GatherND", "ScatterND"],
          lambda node, inputs: inputs[1].ndim == 0 or inputs[1].shape[-1] == 0),
     Rule("the extreme of numbers one of which is NaN: it is NaN by numpy, PyTorch and onnxc, ONNX does not say, and "

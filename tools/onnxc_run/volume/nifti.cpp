@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -135,13 +136,14 @@ NiftiHeader::NiftiHeader(const std::filesystem::path& file) : file_(file) {
   try {
     const nifti_image& image = *image_of(image_);
     for (int64_t i = 1; i <= image.dim[0] && i < 8; ++i) dims_.push_back(image.dim[i]);
-    user_check(!dims_.empty(), "{}: the header says that the image has {} axes", name, image.dim[0]);
+    user_check(!dims_.empty(), "{}: the header says that the image has {}", name, counted(image.dim[0], "axis"));
     for (const NiftiType& type : types)
       if (type.code == image.datatype) dtype_ = type.dtype;
     user_check(dtype_ != DType::undefined,
                "{} has elements of NIfTI type {} ({}); whole numbers of up to 32 bits, float32 and float64 are read",
                name, image.datatype, nifti_datatype_string(image.datatype));
-    for (int64_t dim : dims_) user_check(dim >= 1, "{}: the header says that an axis has {} voxels", name, dim);
+    for (int64_t dim : dims_)
+      user_check(dim >= 1, "{}: the header says that an axis has {}", name, counted(dim, "voxel"));
     bytes_ = checked_multiply(checked_product(dims_), element_size(dtype_));
     is_compressed_ = nifti_is_gzfile(image.iname) != 0;
     is_swapped_ = image.byteorder != nifti_short_order();

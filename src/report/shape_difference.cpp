@@ -315,8 +315,8 @@ std::string difference_table(const ShapeDifference& difference) {
   text += following;
   for (const Change& rule : rules) text += fmt::format("{}\n{}", rule.what, lines_of(rule, "    "));
   if (difference.is_empty()) return text + fmt::format("no difference in {}\n", counted(alike, "node"));
-  return text + fmt::format("{} alike, {} differ (of which {} by themselves), {} gone, {} new\n",
-                            counted(alike, "node"), differing, beginning, gone, added);
+  return text + fmt::format("{} alike, {} differ ({} of them by themselves), {} gone, {} new\n", counted(alike, "node"),
+                            differing, beginning, gone, added);
 }
 
 std::string difference_json(const ShapeDifference& difference) {

@@ -14,19 +14,16 @@ from tests.onnxc_commands import REPOSITORY
 
 # The sentences with a mark in each room, pages together. Rooms that are not named have none.
 MARKED: dict[str, int] = {
-    "pages": 56,
     "python/onnxc": 1,
-    "src": 1,
     "src/codegen": 6,
     "src/ops": 4,
     "src/passes": 1,
-    "src/report": 2,
     "tools/onnxc_run": 1,
 }  # fmt: skip
 # The sentences of more than MOST_WORDS words: the rule says 25, and that some lists and formulas need more.
 MOST_WORDS = 40
 LONG: dict[str, int] = {
-    "pages": 86,
+    "pages": 33,
     "python/onnxc": 1,
     "runtime/host": 1,
     "runtime/include": 1,

@@ -331,7 +331,7 @@ const std::vector<Value*>& tensors_of(const Value& sequence) {
 
 std::string kind_of(const Value& value) {
   if (is_sequence(&value)) return fmt::format("a sequence of {}", counted(tensors_of(value).size(), "tensor"));
-  if (is_stack(&value)) return "a sequence of which only a run knows how many tensors it holds";
+  if (is_stack(&value)) return "a sequence whose number of tensors only a run knows";
   return is_no_element(&value) ? "an optional without an element" : "a tensor";
 }
 

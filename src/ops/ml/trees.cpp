@@ -216,10 +216,10 @@ void expand_tree_classifier(ExpandContext& c) {
   const std::string transform = post_transform(c);
   const TreeClasses classes = tree_classes(c);
   const size_t base = base_values(c).size();
-  c.check(
-      !classes.only || base == 0 || (base == 1 && *classes.only == 0),
-      "attribute 'base_values' has {}, and of 2 classes leaves add to number {} alone: what that gives is not defined",
-      counted(base, "value"), classes.only.value_or(0));
+  c.check(!classes.only || base == 0 || (base == 1 && *classes.only == 0),
+          "attribute 'base_values' has {}, and of 2 classes leaves add only to number {}: the result of that is not "
+          "defined",
+          counted(base, "value"), classes.only.value_or(0));
   Value* labels = integers_or_strings(c, "classlabels_int64s", "classlabels_strings");
   Value* sums = c.add_row(internal_domain, "ClassSums", {c.in(0)}, 1, c.node().attributes)[0];
   if (!classes.only) {

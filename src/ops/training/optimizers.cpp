@@ -14,7 +14,7 @@ constexpr size_t first_tensor = 2;
 size_t tensor_count(const NodeReader& c, size_t states) {
   const size_t given = c.input_count() - std::min(c.input_count(), first_tensor);
   c.check(given > 0 && given % (2 + states) == 0,
-          "{} given behind R and T; a tensor, its gradient and {} of its states are expected of each",
+          "{} given after R and T; a tensor, its gradient and {} of its states are expected of each",
           counted_are(given, "input"), states);
   return given / (2 + states);
 }

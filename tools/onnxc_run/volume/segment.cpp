@@ -218,7 +218,7 @@ void report(const std::filesystem::path& volume, const std::filesystem::path& ta
   double voxels = 1;
   for (int64_t dim : scan.dims) voxels *= static_cast<double>(dim);
   if (result.nan_voxels > 0)
-    spdlog::warn("{}: {} NaN; so is what the network makes of them, and such labels mean nothing",
+    spdlog::warn("{}: {} NaN; the network's results for them are NaN too, and their labels mean nothing",
                  quote(volume.string()), counted_are(result.nan_voxels, "voxel"));
   const double share = result.seconds > 0 ? result.network_seconds / result.seconds : 0;
   if (as_json) {

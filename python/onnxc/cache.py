@@ -17,6 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from onnxc import arguments
+from onnxc.errors import ArgumentError
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
@@ -26,6 +28,7 @@ _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 def folder() -> Path | None:
     """Where compiled models are kept; nothing where they are not."""
+    _most_bytes()  # which would else be told once the work is done
     chosen = os.environ.get("ONNXC_MODEL_CACHE")
     if chosen is not None:
         return Path(chosen) if chosen else None
@@ -98,9 +101,18 @@ def find(name: str) -> Path | None:
     return file
 
 
+def _most_bytes() -> int:
+    text = os.environ.get("ONNXC_MODEL_CACHE_BYTES") or str(USUAL_BYTES)
+    if not text.isdecimal():
+        raise ArgumentError(
+            f"the environment variable ONNXC_MODEL_CACHE_BYTES is {text!r}; a number of bytes is expected"
+        )
+    return int(text)
+
+
 def make_room(where: Path) -> None:
     """Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size."""
-    most = int(os.environ.get("ONNXC_MODEL_CACHE_BYTES") or USUAL_BYTES)
+    most = most_bytes()
     files = _files(where)
     total = sum(size for _, size, _ in files)
     for _, size, file in files[:-1]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onnxc import library
-from onnxc.errors import CompileError, OnnxcError
+from onnxc.errors import ArgumentError, CompileError, OnnxcError
 
 # When the package is imported: two threads that ask sysconfig first fail (AttributeError: 'userbase').
 _ENVIRONMENTS = tuple(Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user"))
@@ -97,6 +97,8 @@ def _find_command() -> str:
     for place in places:
         if (place / "onnxc").is_file():
             return str(place / "onnxc")
+    if folder:
+        raise ArgumentError(f"ONNXC_BIN is {folder!r}, and this folder has no command onnxc")
     found = shutil.which("onnxc")
     if found is None:
         raise OnnxcError("the command onnxc is not found: put it on the PATH, or set ONNXC_BIN to its folder")

@@ -51,8 +51,12 @@ std::string sha256_of(std::string_view text) { return sha256(std::as_bytes(std::
 
 uintmax_t most_bytes() {
   const std::string text = text_or_nothing(std::getenv("ONNXC_MODEL_CACHE_BYTES"));
-  uintmax_t bytes = usual_bytes;
-  std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (text.empty()) return usual_bytes;
+  uintmax_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UsageError(
+        fmt::format("ONNXC_MODEL_CACHE_BYTES is {}; give it a number of bytes, such as 4294967296", quote(text)));
   return bytes;
 }
 

@@ -17,7 +17,9 @@ PATTERNS = {
     "begins with a clause": r"^That (?:an?|the|it|they|no|each|every|its|their|there|all|both|one|what)\b",
     "begins with by": r"^By (?!default|hand|then|now|far|itself|design|\w+ing\b)",
     "where for if": r"\bwhere\b(?!$)(?! (?:possible|needed|necessary|it matters)\b)",
-    "is no for is not": r"(?<![Tt]here )\b(?:is|are|was|be) (?:no|none)\b(?! (?:longer|more|less|matter|\w+er than)\b)",
+    "is no for is not": (
+        r"(?<![Tt]here )\b(?:is|are|was|were|be) (?:no|none)\b(?! (?:longer|more|less|matter|\w+er than)\b)"
+    ),
     "none of": r"\b(?:is|are|be|of|in|has|have|at|from|for|by) none of\b",
     "alone after its noun": r"(?<!stand )(?<!stands )(?<![Ll]eft )(?<!leave )(?<!leaves )(?<!let )\balone\b",
     "behind for after": r"(?<!left )(?<!leave )(?<!leaves )\bbehind\b",

@@ -12,7 +12,7 @@ TEST(OpRowsTest, EachDefinedOperatorSaysItsStorage) {
     EXPECT_EQ(row->define != nullptr, row->infer != nullptr);
     EXPECT_FALSE(row->define != nullptr && row->expand != nullptr);
     EXPECT_EQ(row->define != nullptr, row->storage != StorageRule::unsaid)
-        << "add the operator's StorageRule behind its definition: what --precision makes of its outputs";
+        << "add the operator's StorageRule after its definition: what --precision makes of its outputs";
   }
 }
 

@@ -1,6 +1,9 @@
 // The inputs and attributes of the operator DFT, resolved once.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "ir/loops/loops.h"
 
 namespace onnxc {
@@ -33,9 +36,12 @@ struct DftSpec {
   Expr inner() const;
 };
 
-// Whether a node is the DFT that the operators of ONNX become.
+// The one number that an input gives.
+Expr given_number(const NodeReader& node, size_t input, std::string_view role);
+// The extent along an axis that only a run knows is what the function gives.
+DftSpec resolve_dft(const NodeReader& node, const std::function<Expr()>& extent_at_run_time);
+// Whether a node is the DFT that the operators of ONNX become; its spec, once the shape of its output is known.
 bool is_dft(const Node& node);
-// Of such a node, once the shape of its output is known.
 DftSpec resolve_dft(const NodeReader& node);
 // Binds the extent along an axis that only a run knows, and the dims that follow from it. To be called before anything
 // that uses them is emitted.

@@ -45,7 +45,7 @@ TEST(CpuTarget, AConvolutionTakesWhatFollows) {
     sum = Add(left, right)
     y = Conv(sum, wd)
   })"),
-              ElementsAre("conv_direct 1x3x3 3->16", "Relu", "conv_direct 1x3x3 16->16", "conv_direct 1x3x3 16->16",
+              ElementsAre("conv_stem 1x3x3 3->16", "Relu", "conv_direct 1x3x3 16->16", "conv_direct 1x3x3 16->16",
                           "conv_direct 1x1x1 16->5", "copy"));
 }
 
@@ -68,8 +68,8 @@ TEST(CpuTarget, ATransposedConvolutionStoresIntoAConcat) {
     joined = Concat <axis = 1> (up, skip)
     y = Conv(joined, wd)
   })"),
-              ElementsAre("conv_direct 1x1x1 3->24", "conv_transpose 1x2x2 24->16 stride 1x2x2",
-                          "conv_direct 1x1x1 3->16", "conv_winograd F(2,2) 1x3x3 32->16", "copy"));
+              ElementsAre("conv_stem 1x1x1 3->24", "conv_transpose 1x2x2 24->16 stride 1x2x2", "conv_stem 1x1x1 3->16",
+                          "conv_winograd F(2,2) 1x3x3 32->16", "copy"));
 }
 
 TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
@@ -81,7 +81,7 @@ TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
     mean = GlobalAveragePool(normalized)
     y = Conv(mean, wb)
   })"),
-              ElementsAre("conv_direct 1x3x3 3->20", "pool maximum 1x2x2 stride 1x1x1", "partial_moments",
+              ElementsAre("conv_stem 1x3x3 3->20", "pool maximum 1x2x2 stride 1x1x1", "partial_moments",
                           "channel_moments", "normalization_factors", "InstanceNormalization", "partial_sums",
                           "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
 }
@@ -193,7 +193,7 @@ TEST(CpuTarget, ManyChannelsBecomeFewInRows) {
     b = Conv(a, wb)
     y = Add(b, column)
   })"),
-              ElementsAre("conv_direct 1x3x3 1->24", "conv to rows 1x1x1 24->3"));
+              ElementsAre("conv_stem 1x3x3 1->24", "conv to rows 1x1x1 24->3"));
   // A reader that wants blocks decides, and with a stride there is no such kernel.
   EXPECT_THAT(steps(R"((float[1, 32, 6, 8] x) => (y) <float[32, 3, 2, 2] wa, float[6, 3, 1, 1] wb> {
     up = ConvTranspose <strides = [2, 2]> (x, wa)
@@ -201,7 +201,7 @@ TEST(CpuTarget, ManyChannelsBecomeFewInRows) {
     y = Conv(pooled, wb)
   })"),
               ElementsAre("copy", "conv_transpose_packed 1x2x2 32->3 stride 1x2x2", "pool maximum 1x2x2 stride 1x1x1",
-                          "copy", "conv_direct 1x1x1 3->6", "copy"));
+                          "copy", "conv_stem 1x1x1 3->6", "copy"));
   EXPECT_THAT(steps("(float[1, 32, 6, 18] x) => (y) <float[3, 32, 1, 1] w> { y = Conv <strides = [1, 2]> (x, w) }"),
               ElementsAre("copy", "conv_direct 1x1x1 32->3 stride 1x1x2", "copy"));
 }
@@ -213,7 +213,7 @@ TEST(CpuTarget, FewChannelsGoToBlocksForAReaderThatWantsThem) {
     pooled = MaxPool <kernel_shape = [2, 2]> (activated)
     y = Conv(pooled, wb)
   })"),
-              ElementsAre("conv_direct 1x3x3 3->4", "pool maximum 1x2x2 stride 1x1x1", "copy",
+              ElementsAre("conv_stem 1x3x3 3->4", "pool maximum 1x2x2 stride 1x1x1", "copy",
                           "conv_planar_winograd 1x3x3 4->20"));
 }
 
@@ -226,7 +226,7 @@ TEST(CpuTarget, RowsOfAConvolutionMustBeLong) {
   EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 20)),
               ElementsAre("conv_planar 1x3x3 3->4", "conv_planar_winograd 1x3x3 4->20"));
   EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 8)),
-              ElementsAre("conv_direct 1x3x3 3->4", "copy", "conv_direct 1x3x3 4->20", "copy"));
+              ElementsAre("conv_stem 1x3x3 3->4", "copy", "conv_stem 1x3x3 4->20", "copy"));
 }
 
 TEST(CpuTarget, AveragesOfRowMajorTensorsAreLeftToTheirDefinition) {

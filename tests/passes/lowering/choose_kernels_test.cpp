@@ -115,7 +115,8 @@ TEST(ChooseKernels, EachOfferIsExplained) {
   })");
   expect_text(to_string(*graph, choose_kernels(*graph, target_with(650))),
               R"(# each node: the kernels that offer to compute it, the layouts that they read and give,
-# and the cost for one image, in vector multiply-adds at the peak rate
+# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;
+# - where it is not estimated: of those the first that fits is taken
 node 'conv' (Conv)
   slow                         blocks -> blocks        500  costs more
   fast                         blocks -> blocks        300  taken

@@ -79,6 +79,7 @@ class ShapeDrawing(Drawing):
         """A node's results, which are drawn from if they hold numbers."""
         self.check_copies(op_type, inputs)
         self.check_rank(op_type, inputs, attributes)
+        self.check_parts(op_type, inputs, attributes)
         names = self.raw(op_type, inputs, outputs, **attributes)
         made = evaluate(self.nodes[-1], self.known, self.opset)
         self.known |= {each.name: each for each in made}
@@ -99,6 +100,11 @@ class ShapeDrawing(Drawing):
             return
         if any(1 in array.shape for array in self.known[inputs[0]].arrays):
             raise Unfit("a rank that sizes decide")
+
+    def check_parts(self, op_type: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> None:
+        """Since version 18 Split is told its parts or their number; onnxruntime asks for it only of some graphs."""
+        if op_type == "Split" and self.opset >= 18 and len(inputs) == 1 and "num_outputs" not in attributes:
+            raise Unfit("nothing says into how many parts")
 
     def apply(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> Value:
         return self.apply_all(op_type, inputs, **attributes)[0]

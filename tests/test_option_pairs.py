@@ -41,7 +41,7 @@ REFUSED = re.compile(r"error: (\S+) has (?:an effect only|no effect) with ")
 
 
 def options_of(command: str) -> list[str]:
-    """By their long names."""
+    """The options by their long names."""
     words = [words for line in help_text(command).splitlines() if (words := option_words(line))]
     return sorted({each[-1] for each in words} - ENDING)
 

@@ -32,7 +32,7 @@ VALUES = {
         "--normalize": "zscore", "--raw": "8x8x8:int16",
     },
 }  # fmt: skip
-# Of an option whose value may be left out, the one by which another has an effect.
+# An option whose value may be left out is given the one that another option needs.
 JOINED = {"--profile": "--profile=page.html"}
 # They end a command before anything is looked at.
 ENDING = {"--help", "--version"}

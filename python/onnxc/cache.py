@@ -27,7 +27,7 @@ _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 
 def folder() -> Path | None:
-    """Where compiled models are kept; nothing where they are not."""
+    """The folder of compiled models; nothing if they are not kept."""
     chosen = os.environ.get("ONNXC_MODEL_CACHE")
     if chosen is not None:
         return Path(chosen) if chosen else None

@@ -7,10 +7,10 @@
 namespace onnxc {
 namespace {
 
-// 1 where a is less than b, else 0.
+// 1 if a is less than b, else 0.
 Expr one_if_less(const Expr& a, const Expr& b) { return max(min(b - a, 1), 0); }
 
-// The product of the dims of which `counts` is 1.
+// The product of the dims whose `counts` is 1.
 template <class Counts>
 Expr product_of_axes(const DftSpec& spec, const Counts& counts) {
   const Expr axis = spec.axis + one_if_less(spec.axis, 0) * std::ssize(spec.input);
@@ -74,7 +74,7 @@ DftSpec resolve_dft(const NodeReader& node) {
   });
 }
 
-// The extent is -1, which the binding refuses, where there is no such axis.
+// The extent is -1, which the binding refuses, if there is no such axis.
 void bind_dft(DefineContext& c, const DftSpec& spec) {
   if (spec.has_known_axis()) return;
   const Shape &x = spec.input, &y = *c.node().outputs[0]->shape;

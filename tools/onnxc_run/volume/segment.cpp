@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 // Results up to this size are gathered in memory: the windows may then go along the axis that needs least memory for
 // their sums; larger ones are written slice by slice.
 constexpr int64_t most_gathered_bytes = int64_t{256} << 20;
-// Of a mapped scan, what windows may have read before its pages are given back.
+// The bytes of a mapped scan that windows may have read before its pages are given back.
 constexpr int64_t most_mapped_bytes = int64_t{256} << 20;
 
 // Exceptions may not pass through the runtime: they wait here until it has returned.

@@ -79,7 +79,7 @@ def profile(row: ModelRow, precision: str) -> list[dict[str, Any]]:
 
 
 def lines_of(steps: list[dict[str, Any]]) -> dict[str, Line]:
-    """By what a launch does, in the order of their times."""
+    """The rows by what a launch does, in the order of their times."""
     lines: dict[str, Line] = defaultdict(Line)
     for step in steps:
         for launch in step["launches"]:

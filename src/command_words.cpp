@@ -74,14 +74,15 @@ bool holds(const CLI::App& app, std::string_view condition) {
   const size_t equals = condition.find('=');
   const CLI::Option& option = *app.get_option(std::string(condition.substr(0, equals)));
   if (equals == std::string_view::npos) return option.count() > 0;
+  if (condition.ends_with("=FILE")) return option.count() > 0 && value_of(option) != "-";
   const std::string values = "," + value_of(option) + ",";
   return values.find(fmt::format(",{},", condition.substr(equals + 1))) != std::string::npos;
 }
 
-// "--preset monai" of "--preset=monai".
+// "--preset monai" of "--preset=monai"; a file is joined to its option.
 std::string shown(std::string_view condition) {
   std::string text(condition);
-  std::ranges::replace(text, '=', ' ');
+  if (!condition.ends_with("=FILE")) std::ranges::replace(text, '=', ' ');
   return text;
 }
 

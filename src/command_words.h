@@ -19,7 +19,8 @@ struct OptionalValue {
 };
 
 // An option that has an effect only beside others. Its condition is an option ("--volume"), or one with a value, given
-// or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words).
+// or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words), or one with any
+// file ("--profile=FILE").
 struct OptionEffect {
   std::string_view option;
   std::vector<std::string_view> with = {};     // one of these; empty: whatever is given

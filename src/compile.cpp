@@ -77,7 +77,7 @@ void warn(const MessageSink& messages, const std::vector<std::string>& warnings)
              fmt::format("and {} like these", counted(warnings.size() - most_listed, "more warning")));
 }
 
-// `bytes`: of the model, where it is no file.
+// `bytes`: the model, if it is in memory.
 ImportedModel import(const CompileRequest& request, const std::filesystem::path& file,
                      std::optional<std::string_view> bytes) {
   const Options& options = request.options;

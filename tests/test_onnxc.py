@@ -106,7 +106,7 @@ def test_help_and_version() -> None:
     assert re.fullmatch(r"onnxc \d+\.\d+\.\d+\ncompiles with clang.*\n", onnxc("--version").stdout)
 
 
-@pytest.mark.parametrize(("command", "model"), [("onnxc", "[MODEL]"), ("onnxc-run", "MODEL")])
+@pytest.mark.parametrize(("command", "model"), [("onnxc", "[MODEL]"), ("onnxc-run", "[MODEL] [TESTS]")])
 def test_help_names_the_command_and_fits_the_terminal(command: str, model: str) -> None:
     ours, theirs = pty.openpty()
     columns = 60

@@ -27,8 +27,8 @@ Written by `python -m tools.operators_page` from `onnxc --list-operators=json` a
   (`--report` says where it did); `expansion`, its row puts other operators in its place; `body`, it is compiled through
   the function that ONNX gives for it, as far as the operators in that are; `control flow` and `constant`, the importer
   builds it; `-`, it is not compiled.
-- **versions**: those of its domain in which ONNX changed the operator; struck out where they are not compiled.
-- **tests**: of the suite's node tests of the operator alone, how many pass on the CPU. The others are mostly of types
+- **versions**: those of its domain in which ONNX changed the operator; struck out if they are not compiled.
+- **tests**: how many of the suite's node tests of only this operator pass on the CPU. The others are mostly of types
   that onnxc does not compile.
 """
 

@@ -1,4 +1,4 @@
-"""Where the time of a test run goes: seconds by folder, and the longest files.
+"""The time of a test run: seconds by folder, and the longest files.
 
     python -m tools.test_times build/test-results/*.xml
 

@@ -28,7 +28,6 @@ _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 def folder() -> Path | None:
     """Where compiled models are kept; nothing where they are not."""
-    _most_bytes()  # which would else be told once the work is done
     chosen = os.environ.get("ONNXC_MODEL_CACHE")
     if chosen is not None:
         return Path(chosen) if chosen else None
@@ -40,7 +39,9 @@ def most_bytes() -> int:
     """How much is kept. Raises ArgumentError for a value that is not a number of bytes."""
     text = os.environ.get("ONNXC_MODEL_CACHE_BYTES", "")
     if text and not re.fullmatch("[0-9]+", text):
-        raise ArgumentError(f"ONNXC_MODEL_CACHE_BYTES is {text!r}; give it a number of bytes, such as {USUAL_BYTES}")
+        raise ArgumentError(
+            f"the environment variable ONNXC_MODEL_CACHE_BYTES is {text!r}; a number of bytes is expected"
+        )
     return int(text or USUAL_BYTES)
 
 
@@ -52,7 +53,7 @@ def ready_folder() -> Path | None:
         return None
     most_bytes()
     try:
-        return arguments.made_folder("ONNXC_MODEL_CACHE", where)
+        return arguments.made_folder("the environment variable ONNXC_MODEL_CACHE", where)
     except ArgumentError:
         if "ONNXC_MODEL_CACHE" in os.environ:
             raise
@@ -99,15 +100,6 @@ def find(name: str) -> Path | None:
     except OSError:
         return None
     return file
-
-
-def _most_bytes() -> int:
-    text = os.environ.get("ONNXC_MODEL_CACHE_BYTES") or str(USUAL_BYTES)
-    if not text.isdecimal():
-        raise ArgumentError(
-            f"the environment variable ONNXC_MODEL_CACHE_BYTES is {text!r}; a number of bytes is expected"
-        )
-    return int(text)
 
 
 def make_room(where: Path) -> None:

@@ -98,7 +98,7 @@ def _find_command() -> str:
         if (place / "onnxc").is_file():
             return str(place / "onnxc")
     if folder:
-        raise ArgumentError(f"ONNXC_BIN is {folder!r}, and this folder has no command onnxc")
+        raise ArgumentError(f"the environment variable ONNXC_BIN is {folder!r}, and this folder has no command onnxc")
     found = shutil.which("onnxc")
     if found is None:
         raise OnnxcError("the command onnxc is not found: put it on the PATH, or set ONNXC_BIN to its folder")

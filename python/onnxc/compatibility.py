@@ -175,7 +175,7 @@ class LikeOnnxruntime:
     """The methods of onnxruntime's InferenceSession that the others suffice for."""
 
     def get_providers(self) -> list[str]:
-        """By onnxruntime's names: "CPUExecutionProvider", for a GPU "ROCMExecutionProvider" before it."""
+        """Keyed by onnxruntime's names: "CPUExecutionProvider", for a GPU "ROCMExecutionProvider" before it."""
         return [HIP, CPU] if self._device.startswith("hip") else [CPU]
 
     def get_modelmeta(self) -> ModelMetadata:

@@ -340,7 +340,9 @@ def checked_device(device: Any) -> str:
 
 def check_graph(device: str, hip_graph: Any) -> None:
     if arguments.truth("hip_graph", hip_graph) and device.startswith("cpu"):
-        raise ArgumentError(f"hip_graph is True, and device is {device!r}: a HIP graph needs a GPU, device='hip'")
+        raise ArgumentError(
+            "hip_graph: a HIP graph is asked for, and the model is to run on the CPU; give device='hip' as well"
+        )
 
 
 def _close(api: Any, instance: ctypes.c_void_p, handle: int) -> None:

@@ -174,7 +174,7 @@ class _Call:
         return [list(place) for place in places]
 
     def _axes(self) -> dict[str, list[ResultAxis]]:
-        """By the formula of onnxc_volume.h. The formula for a window is that for a volume of its size."""
+        """Follows the formula of onnxc_volume.h. The formula for a window is that for a volume of its size."""
         image = self.volume.dims[: self._rank]
         window = [size or own for size, own in zip(self._settings.window, image, strict=True)]
         one_window = volume_abi.Volume.from_buffer_copy(self.volume)

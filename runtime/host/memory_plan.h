@@ -5,9 +5,9 @@
 // buffer goes into the tightest sufficient gap between the placed buffers whose lifetimes meet its own, else above
 // them. The order is by breadth (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020):
 // first the buffers of the step in which most bytes are alive, in which no byte may be lost, and among these the
-// largest. If that plan exceeds the lower bound, a plan only by size is made too, and the smaller one counts. By
-// breadth the networks that we compile need no more than the bound (by size up to a third more); random buffers do
-// better by size. The result depends only on the input. Limits: O(n^2) for n buffers; not optimal.
+// largest. If that plan exceeds the lower bound, a plan only by size is made too, and the smaller one counts. With the
+// order by breadth the networks that we compile need no more than the bound (by size up to a third more); random
+// buffers do better by size. The result depends only on the input. Limits: O(n^2) for n buffers; not optimal.
 //
 // It runs when an instance is bound to dims: so it is plain, takes its memory from the caller and throws nothing.
 #pragma once

@@ -22,7 +22,7 @@ inline int64_t take_number(const char*& text) {
   return is_negative ? -number : number;
 }
 
-// What the noun after a number ends in.
+// The ending of the noun after a number.
 inline const char* plural(int64_t number) { return number == 1 ? "" : "s"; }
 
 }  // namespace onnxc::runtime

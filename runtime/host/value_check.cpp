@@ -10,7 +10,7 @@ struct DType {
   int bits;  // 0: no fixed size
 };
 
-// By ONNX's number (TensorProto.DataType).
+// Indexed by ONNX's number (TensorProto.DataType).
 constexpr DType dtypes[] = {
     {"undefined", 0},      {"float32", 32},  {"uint8", 8},        {"int8", 8},           {"uint16", 16},
     {"int16", 16},         {"int32", 32},    {"int64", 64},       {"string", 128},       {"bool", 8},

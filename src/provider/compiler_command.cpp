@@ -31,8 +31,10 @@ std::string reason(const ProcessResult& result, const fs::path& model) {
 }
 
 [[noreturn]] void refuse(const ProcessResult& result, const fs::path& model) {
-  if (result.exit_code == usage_error) throw UsageError("the provider's option 'options': " + reason(result, model));
-  throw UserError(reason(result, model));
+  const std::string text = reason(result, model);
+  if (result.exit_code != usage_error) throw UserError(text);
+  // The command names a variable that has no meaning itself: "onnxc: ONNXC_CXX: there is no command ...".
+  throw UsageError(text.starts_with("onnxc: ONNXC_") ? text : "the provider's option 'options': " + text);
 }
 
 ProcessResult run(const CompilerCommand& command, const fs::path& model, const std::vector<std::string>& words) {
@@ -57,7 +59,8 @@ fs::path find_compiler_command() {
   const char* chosen = std::getenv("ONNXC_BIN");
   if (chosen != nullptr && *chosen != '\0') {
     if (!fs::exists(fs::path(chosen) / "onnxc"))
-      throw UsageError(fmt::format("ONNXC_BIN is {}, and this folder has no command onnxc", quote(chosen)));
+      throw UsageError(
+          fmt::format("the environment variable ONNXC_BIN is {}, and this folder has no command onnxc", quote(chosen)));
     return fs::path(chosen) / "onnxc";
   }
   const fs::path file = installation_prefix() / "bin" / "onnxc";

@@ -41,7 +41,7 @@ class GraphCompiler {
 
   const Api& api_;
   std::vector<std::string> options_;
-  // By the cache's name: onnxruntime may ask more than once for the same graph.
+  // Keyed by the cache's name: onnxruntime may ask more than once for the same graph.
   std::unordered_map<std::string, std::shared_ptr<const LoadedModel>> models_;
 };
 

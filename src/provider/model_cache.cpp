@@ -55,8 +55,8 @@ uintmax_t most_bytes() {
   uintmax_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UsageError(
-        fmt::format("ONNXC_MODEL_CACHE_BYTES is {}; give it a number of bytes, such as 4294967296", quote(text)));
+    throw UsageError(fmt::format(
+        "the environment variable ONNXC_MODEL_CACHE_BYTES is {}; a number of bytes is expected", quote(text)));
   return bytes;
 }
 
@@ -92,7 +92,7 @@ std::optional<ModelCache> find_cache() {
     return ModelCache{folder, bytes};
   } catch (const UserError& error) {
     if (std::getenv("ONNXC_MODEL_CACHE") != nullptr)
-      throw UsageError(fmt::format("ONNXC_MODEL_CACHE is {}: {}", quote(folder.string()), error.what()));
+      throw UsageError(fmt::format("the environment variable ONNXC_MODEL_CACHE: {}", error.what()));
     return std::nullopt;
   }
 }

@@ -43,7 +43,7 @@ class Provider : public OrtEp {
   Settings settings_;
   const OrtLogger* logger_;
   GraphCompiler compiler_;
-  // By a value that a part makes, since no other makes it.
+  // Keyed by a value that a part makes, since no other makes it.
   std::unordered_map<std::string, std::shared_ptr<const LoadedModel>> models_;
   std::set<std::string> said_;
   int context_count_ = 0;

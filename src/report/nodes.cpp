@@ -85,7 +85,7 @@ std::string why_of_no_node(const Step& step, const std::set<std::string>& names)
     if (names.contains(origin.name)) return {};
     added.push_back(fmt::format("{} {}", printable(origin.type), quote(origin.name)));
   }
-  return added.empty() ? "of no node" : fmt::format("for {}, which is no node of the file", list_text(added));
+  return added.empty() ? "of no node" : fmt::format("for {}, which is not a node of the file", list_text(added));
 }
 
 std::set<std::string> names_of(const std::vector<Origin>& nodes) {

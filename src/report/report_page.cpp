@@ -112,7 +112,7 @@ void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_jso
   for (const Json& step : steps)
     if (!step.at("why").is_null()) others.push_back({step.at("step"), step.at("description"), step.at("why")});
   if (!others.empty())
-    page.add_table("Steps of no node, on " + where, "What the compile added to what the file's nodes became.",
+    page.add_table("Steps of no node, on " + where, "Steps that the compile added to those of the file's nodes.",
                    {{.name = "step", .is_number = true}, {.name = "as"}, {.name = "why"}}, std::move(others));
 }
 

@@ -131,7 +131,7 @@ class Comparison {
   }
 
  private:
-  // By position.
+  // Compares by position.
   void compare_values(const char* what, const Values& before, const Values& after, std::vector<Change>& changes) const {
     for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
       const Value* first = i < before.size() ? before[i] : nullptr;
@@ -315,8 +315,8 @@ std::string difference_table(const ShapeDifference& difference) {
   text += following;
   for (const Change& rule : rules) text += fmt::format("{}\n{}", rule.what, lines_of(rule, "    "));
   if (difference.is_empty()) return text + fmt::format("no difference in {}\n", counted(alike, "node"));
-  return text + fmt::format("{} alike, {} differ ({} of them by themselves), {} gone, {} new\n",
-                            counted(alike, "node"), differing, beginning, gone, added);
+  return text + fmt::format("{} alike, {} differ ({} of them by themselves), {} gone, {} new\n", counted(alike, "node"),
+                            differing, beginning, gone, added);
 }
 
 std::string difference_json(const ShapeDifference& difference) {

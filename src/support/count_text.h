@@ -19,7 +19,7 @@ std::string counted(Number number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, noun.ends_with("s") || noun.ends_with("x") ? "es" : "s");
 }
 
-// Of an expression's text: "N channels", "1 channel".
+// For an expression's text: "N channels", "1 channel".
 inline std::string counted(const std::string& number, std::string_view noun) {
   return number == "1" ? counted(1, noun) : number + counted(2, noun).substr(1);
 }

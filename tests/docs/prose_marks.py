@@ -15,6 +15,7 @@ PATTERNS = {
     "begins with a fragment": r"^(?:Of|What|Behind)\b(?!.*\?)",
     "begins with where": r"^Where\b(?!$)(?![^.]*\?)(?! [\d(])",
     "begins with a clause": r"^That (?:an?|the|it|they|no|each|every|its|their|there|all|both|one|what)\b",
+    "begins with by": r"^By (?!default|hand|then|now|far|itself|design|\w+ing\b)",
     "where for if": r"\bwhere\b(?!$)(?! (?:possible|needed|necessary|it matters)\b)",
     "is no for is not": (
         r"(?<![Tt]here )\b(?:is|are|was|were|be) (?:no|none)\b(?! (?:longer|more|less|matter|\w+er than)\b)"

@@ -14,19 +14,16 @@ from tests.onnxc_commands import REPOSITORY
 
 # The sentences with a mark in each room, pages together. Rooms that are not named have none.
 MARKED: dict[str, int] = {
-    "pages": 55,
     "python/onnxc": 1,
-    "src": 1,
-    "src/codegen": 5,
-    "src/ops": 4,
+    "src/codegen": 6,
+    "src/ops": 3,
     "src/passes": 1,
-    "src/report": 2,
     "tools/onnxc_run": 1,
 }  # fmt: skip
 # The sentences of more than MOST_WORDS words: the rule says 25, and that some lists and formulas need more.
 MOST_WORDS = 40
 LONG: dict[str, int] = {
-    "pages": 86,
+    "pages": 33,
     "python/onnxc": 1,
     "runtime/host": 1,
     "runtime/include": 1,
@@ -134,6 +131,7 @@ def test_texts_of_several_literals_are_one(tmp_path: Path) -> None:
         "Of the loops the last one runs.",
         "What bounds it: memory.",
         "Where a row is short, it is copied.",
+        "By the definition: each voxel.",
         "UserError where the file is missing.",
         "Empty, and where nothing is known null.",
         "It is no number.",
@@ -162,6 +160,7 @@ def test_marks_are_found(sentence: str) -> None:
         "If, `where` and the others.",
         "The others are left alone.",
         "No file is left behind.",
+        "By default it is 4.",
         "That is why it is read twice.",
         "Rows whose length is known.",
         "Often the last of the rows is read.",

@@ -63,7 +63,7 @@ def test_environment_variables() -> None:
 
 def test_exit_codes() -> None:
     documented = set(re.findall(r"`(\d)`", " ".join(rows(REFERENCE / "environment.md"))))
-    # By the commands' own words.
+    # The codes in the commands' own words.
     told = set(re.findall(r"(?:codes:|;)\s*(\d) ", help_text("onnxc-run").replace("\n", " ")))
     assert documented == told == set("01234")
 
@@ -76,7 +76,7 @@ def test_operators() -> None:
 
 
 def message_texts() -> list[str]:
-    """The literals of the sources; one that is broken over lines is one message. Comments are none."""
+    """The literals of the sources; one that is broken over lines is one message. Comments do not count."""
     texts = []
     for file in sources():
         text = re.sub(r'"\s*\n\s*f?"', "", re.sub(r"(?m)^\s*(//|#(?!include)).*$", "", file.read_text()))
@@ -93,7 +93,7 @@ def test_messages_of_the_troubleshooting_page_are_those_of_the_source() -> None:
 
 
 def test_keys_of_the_troubleshooting_page_fit_one_and_many() -> None:
-    """Of a message that counts its nodes the key is what both numbers have."""
+    """The key of a message that counts its nodes is the part that both numbers share."""
     cells = rows(DOCS / "troubleshooting.md")
     keys = {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
     counted = [

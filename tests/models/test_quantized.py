@@ -159,7 +159,8 @@ def integer_convolution(tile_axes: int, folder: Path) -> tuple[Path, Array, Arra
     ],
 )
 def test_sums_of_bytes_are_exact(tile_axes: int, march: str, kernel: str, tmp_path: Path) -> None:
-    """By the instruction of products of pairs, if this machine has it (native), without, and by matrix tiles."""
+    """Multiplies by the instruction of products of pairs, if this machine has it (native), without, and by matrix
+    tiles."""
     model, x, weights, zero = integer_convolution(tile_axes, tmp_path)
     options = ("--march", march)
     report = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", *options]).stdout

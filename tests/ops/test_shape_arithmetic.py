@@ -373,15 +373,25 @@ def test_resize_scale_0p7_free_size(tmp_path: Path, options: Sequence[str]) -> N
     )
 
 
+# Upsample has no scale below 1.
+SCALES = {
+    "Upsample-9": (1.9, 1.1, 1.4, 1.5, 2.3, 3.3),
+    **dict.fromkeys(("Resize-10", "Resize-11", "Resize-18"), (0.9, 1.9, 1.1, 1.4, 1.5, 2.3, 3.3)),
+}
+FAST_SCALES = (0.9, 1.9)
+
+
 @pytest.mark.parametrize(
-    "scale", [0.9, 1.9, *(pytest.param(each, marks=pytest.mark.slow) for each in (1.1, 1.4, 1.5, 2.3, 3.3))]
+    ("operator", "scale"),
+    [
+        pytest.param(operator, scale, marks=[] if scale in FAST_SCALES else pytest.mark.slow)
+        for operator, scales in SCALES.items()
+        for scale in scales
+    ],
 )
-@pytest.mark.parametrize("operator", ["Upsample-9", "Resize-10", "Resize-11", "Resize-18"])
 def test_scales_of_a_free_size(tmp_path: Path, operator: str, scale: float) -> None:
     """Not to the size that it has: onnxruntime copies then whatever the scale is."""
     name, opset = operator.split("-")
-    if name == "Upsample" and scale < 1:
-        pytest.skip("Upsample has no scale below 1")
     has_modes = int(opset) >= 11
     attributes, inputs = (NEAREST, "x, region, k") if has_modes else ('<mode = "nearest">', "x, k")
     check_sizes(

@@ -44,11 +44,15 @@ def test_an_option_without_a_meaning_is_an_error(options: dict[str, str], messag
 
 
 FAULTY_VARIABLES = {
-    "ONNXC_BIN": ("/nowhere", "ONNXC_BIN is '/nowhere', and this folder has no command onnxc"),
-    "ONNXC_MODEL_CACHE": ("/proc/models", "ONNXC_MODEL_CACHE is '/proc/models': cannot make the folder"),
+    "ONNXC_BIN": ("/nowhere", "the environment variable ONNXC_BIN is '/nowhere', and this folder has no command onnxc"),
+    "ONNXC_CXX": ("/nowhere/clang++", ": onnxc: ONNXC_CXX: there is no command '/nowhere/clang++'"),
+    "ONNXC_MODEL_CACHE": (
+        "/proc/models",
+        "the environment variable ONNXC_MODEL_CACHE: cannot make the folder '/proc/models'",
+    ),
     "ONNXC_MODEL_CACHE_BYTES": (
         "4G",
-        "ONNXC_MODEL_CACHE_BYTES is '4G'; give it a number of bytes, such as 4294967296",
+        "the environment variable ONNXC_MODEL_CACHE_BYTES is '4G'; a number of bytes is expected",
     ),
 }
 

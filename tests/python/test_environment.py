@@ -12,14 +12,14 @@ pytestmark = pytest.mark.usefixtures("commands")
 
 MODEL = '<ir_version: 10, opset_import: ["" : 20]> g (float[N] x) => (y) { y = Neg(x) }'
 FAULTY = {
-    "ONNXC_BIN": ("/nowhere", "ONNXC_BIN is '/nowhere', and this folder has no command onnxc"),
+    "ONNXC_BIN": ("/nowhere", "the environment variable ONNXC_BIN is '/nowhere', and this folder has no command onnxc"),
     "ONNXC_MODEL_CACHE": (
         "/proc/models",
-        "ONNXC_MODEL_CACHE: cannot make the folder '/proc/models': No such file or directory",
+        "the environment variable ONNXC_MODEL_CACHE: cannot make the folder '/proc/models': No such file or directory",
     ),
     "ONNXC_MODEL_CACHE_BYTES": (
         "4G",
-        "ONNXC_MODEL_CACHE_BYTES is '4G'; give it a number of bytes, such as 4294967296",
+        "the environment variable ONNXC_MODEL_CACHE_BYTES is '4G'; a number of bytes is expected",
     ),
 }
 

@@ -190,7 +190,7 @@ class Builder:
         self.keep(y, bound, x.whole)
 
     def product(self, x: Tensor) -> None:
-        """By a constant matrix, or of two states."""
+        """A product by a constant matrix, or of two states."""
         if self.is_square and self.chance(0.6):
             other = self.pick()
             self.keep(self.node("MatMul", [x.name, other.name])[0], x.bound * other.bound * self.dims[-1],

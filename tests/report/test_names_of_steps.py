@@ -138,7 +138,7 @@ def test_a_step_that_the_compile_adds_says_so(tmp_path: Path) -> None:
     text = '<ir_version: 10, opset_import: ["" : 20]> g (float[12] x, int64[2] shape) => (y) { y = Reshape (x, shape) }'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
     table = onnxc(tmp_path / "model.onnx", "--report")
-    assert "\nstep 0, sizes shape_0, shape_1: for Input 'shape', which is no node of the file\n" in table, table
+    assert "\nstep 0, sizes shape_0, shape_1: for Input 'shape', which is not a node of the file\n" in table, table
 
 
 def test_what_is_not_estimated_is_unknown_and_not_zero(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_node_that_was_put_in(before: Path, tmp_path: Path) -> None:
     lines = table(after, before)
     assert "+ Relu 'new' (2)" in lines
     assert "    out c float32[N, 4, D, H]" in lines
-    assert lines[-1] == "3 nodes alike, 1 differ (of which 1 by themselves), 0 gone, 1 new"
+    assert lines[-1] == "3 nodes alike, 1 differ (1 of them by themselves), 0 gone, 1 new"
     assert "- Relu 'new' (2)" in table(before, after)
 
 

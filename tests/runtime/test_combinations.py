@@ -97,7 +97,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(file: Path) -> dict[tuple[int, int], list[Array]]:
-    """By target and run."""
+    """Keyed by target and run."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ONNXC_HIP_LIBRARY", str(onnxc_commands.SIMULATOR))

@@ -150,7 +150,7 @@ def scatter(*places: int) -> onnx.ModelProto:
 
 
 CODE = '*/ int main(){system("id");} /*\n#include "/etc/passwd"\n\\\n??/\n"; }'
-# By number and name.
+# Keyed by number and name.
 ATTACKS = {
     "01 parent folder": Attack(lambda: external("../secret.bin"), "refused"),
     "02 parent folder behind a name": Attack(lambda: external("a/../../secret.bin"), "refused"),

@@ -7,7 +7,7 @@ from tests.onnxc_commands import REPOSITORY
 
 # A placeholder, and a noun in the plural.
 COUNT = re.compile(r"\{[^{}]*\} (?:more |spatial |batch |support )?([a-z]{3,}s|axes|leaves)\b")
-# Verbs and words that a placeholder is no number of.
+# Verbs and words that a placeholder does not count.
 OTHERS = {
     *("is", "was", "has", "does", "this", "its", "needs", "holds", "gives", "refers", "waits", "follows", "knows"),
     *("demands", "begins", "appears", "across", "names", "takes", "comes", "uses", "imports", "becomes", "says"),
@@ -15,15 +15,15 @@ OTHERS = {
 }
 # Never one: what is measured in bytes, and limits.
 NEVER_ONE = re.compile(r"\{[^{}]*\} bytes|(?:at most|more than|deeper than|allowed|to|limit is) \{[^{}]*\} \w+")
-# What is checked only beyond a large number.
+# Messages that are checked only beyond a large number.
 LARGE = {
     "{} nodes are at fault:",  # of one its text stands alone
-    "the remainder of {} channels in {} groups",  # none where there is one
+    "the remainder of {} channels in {} groups",  # none if there is one
     "the padding {} and {} takes more than the {} elements there are",
     "a part of {} elements",  # a negative number
     "the number of {} channels, {}, is not divisible",  # of input or output
     "it makes {} parts of an axis; at most {} are compiled",
-    "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter where the",
+    "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter if the",
     "a dim's name has {} characters, more than the {} that are supported: `{}...`",
     "attribute 'fmod' must be 1 for {} inputs",  # the name of a type
     "Throughput: {:.2f} runs/s",  # a rate

@@ -96,7 +96,7 @@ def test_a_rocm_compiles_with_its_own_clang(model: Path, monkeypatch: pytest.Mon
 
 
 def test_a_rocm_that_is_not_there(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where Debian's libraries would do."""
+    """Also if Debian's libraries would do."""
     monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ROCM_PATH", "/none")
     with pytest.raises(onnxc_commands.CommandFailure, match="ROCM_PATH is '/none', and there is no such folder"):
         onnxc_commands.compile_model(model, model.with_name("model.so"), "--target", "hip")

@@ -16,6 +16,7 @@ WITHOUT_PRODUCTS = {
     "NonMaxSuppression",
     "PartialMoments",
     "PartialMomentsOfRows",
+    "PlanarPool",
     "Pool",
     "SeparablePool",
 }

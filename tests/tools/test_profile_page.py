@@ -181,7 +181,7 @@ def test_an_earlier_run_that_is_none(model: Path, tmp_path: Path) -> None:
         error = run(model, page, "--against", str(tmp_path / "before.json"), code=1).stderr
         assert "this is not what onnxc-run --profile --json writes" in error
     error = run(model, "--profile", "--against", "before.json", code=2).stderr
-    assert "--against compares two runs on a page; give --profile=FILE.html as well" in error
+    assert "--against has an effect only with --profile=FILE; give that as well, or leave out --against" in error
 
 
 def test_two_hundred_steps_take_less_than_a_megabyte(tmp_path: Path) -> None:

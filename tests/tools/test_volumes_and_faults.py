@@ -91,6 +91,22 @@ def test_nan_voxels_are_told(model: Path, tmp_path: Path) -> None:
     assert not np.isnan(y[:, 15:]).any()
 
 
+def test_what_means_the_volumes_own_size(model: Path, tmp_path: Path) -> None:
+    """As in Python; another negative number is refused."""
+    np.save(tmp_path / "x.npy", volume(SIZE))
+    results = []
+    for size in ("0", "-1", "x".join(map(str, SIZE))):
+        output = tmp_path / f"{size}.npy"
+        done = execute(model, "--volume", tmp_path / "x.npy", f"--window={size}", "--output", output)
+        assert done.returncode == 0, done.stderr
+        results.append(np.load(output))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+    done = execute(model, "--volume", tmp_path / "x.npy", "--window=-2", "--output", tmp_path / "y.npy")
+    assert done.returncode == 2
+    assert "--window -2: expected sizes of at least 1, or 0 or -1 for the volume's own" in done.stderr
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(model: Path, tmp_path: Path) -> None:
     ct = save_scan(tmp_path / "ct.nii.gz", volume(SIZE) * 10)
 

@@ -89,7 +89,7 @@ def go_together(engines: Sequence[str], take_turn: Callable[[str], tuple[int, in
 
 
 def measure(job: Job, engines: Sequence[str], threads: int, seconds: float, rounds: int, output: Path) -> Result:
-    """By engine: version, seconds and network_seconds of each volume, added_mib; or error.
+    """For each engine: version, seconds and network_seconds of each volume, added_mib; or error.
 
     seconds: of each turn, which ends with a window. Raises subprocess.CalledProcessError when a command fails.
     """

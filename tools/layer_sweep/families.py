@@ -36,7 +36,7 @@ SHAPES = ((512, 1024), (1024, 512), (8, 262144), (262144, 8), (64, 16, 32, 33), 
 # Inputs and outputs of each group: as many, or twice as many, or half as many and one.
 GROUP_WIDTHS = (
     *((width, width) for width in range(1, 65)),
-    *((width, 2 * width if width % 2 else width // 2 + 1) for width in range(1, 65)),
+    *((width, 2 * width if width % 2 or width == 2 else width // 2 + 1) for width in range(1, 65)),
 )
 
 FAMILIES = [

@@ -46,7 +46,7 @@ const std::array effects = {
     OptionEffect{"--equal-nan", {"--expect", "TESTS"}},
     OptionEffect{"--verify-with", {"--verify"}},
     OptionEffect{"--compare-anyway", {"--against", "--verify"}},
-    OptionEffect{"--against", {"--profile"}},
+    OptionEffect{"--against", {"--profile=FILE"}},
     OptionEffect{"--json", {"--info", "--bench", "--profile", "--trace", "--expect", "--verify", "TESTS", "--volume"}},
     OptionEffect{"--info", {}, {"--output", "--trace", "--profile", "--trace-events", "--bench", "--volume"}},
     OptionEffect{"--input", {}, {"--volume", "--info"}},
@@ -234,8 +234,6 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   options.device = parse_device(device);
   read_volume_options();
   if (options.profile == "-") options.profile = "";
-  if (!options.against.empty() && options.profile.value_or("").empty())
-    throw UsageError("--against compares two runs on a page; give --profile=FILE.html as well");
   if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device hip as well");
   return options;
 }

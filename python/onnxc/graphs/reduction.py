@@ -330,7 +330,7 @@ class Search:
         return None
 
     def least(self, part: Part) -> Part:
-        """By halves, quarters and so on; at last each node by itself, until none can be left out."""
+        """Cuts by halves, quarters and so on; at last each node by itself, until none can be left out."""
         count = max(1, len(part.nodes) // 2)
         while True:
             before = part

@@ -20,7 +20,7 @@ def _library() -> Any:
     except OSError as error:
         if not chosen:
             raise
-        raise ArgumentError(f"ONNXC_HIP_LIBRARY is {chosen!r}: {error}") from error
+        raise ArgumentError(f"the environment variable ONNXC_HIP_LIBRARY is {chosen!r}: {error}") from error
     library.hipMalloc.argtypes = [POINTER(c_void_p), c_size_t]
     library.hipFree.argtypes = [c_void_p]
     library.hipMemcpy.argtypes = [c_void_p, c_void_p, c_size_t, c_int]

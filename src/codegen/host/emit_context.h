@@ -16,7 +16,7 @@ struct EmitContext {
 
   const Program& program;
   DimSolution dims;  // how inputs' dims give the symbols
-  // By index in frame.symbols: the inputs', those that steps bind, those of random numbers.
+  // Numbered by index in frame.symbols: the inputs', those that steps bind, those of random numbers.
   std::vector<Symbol> symbols;
   std::vector<BufferId> storages;  // by index in frame.buffers: the buffers that own memory and are used
   ModelNames names;

@@ -29,7 +29,7 @@ class StepFacts {
   std::map<Symbol, size_t> bound_by_;
   std::vector<std::vector<size_t>> loops_;  // around each step, outermost first
   std::vector<std::set<Symbol>> symbols_of_guards_;
-  // By the loops around a step, its condition, and the guards that count there.
+  // Keyed by the loops around a step, its condition, and the guards that count there.
   mutable std::map<std::tuple<std::vector<size_t>, Expr, std::vector<size_t>, Branches>, Facts> facts_;
 };
 

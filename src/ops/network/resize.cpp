@@ -237,7 +237,7 @@ void infer_resize(InferContext& c) {
   for (const ResizeAxis& axis : spec.axes) {
     c.check(!proven_less(axis.output, 0), "a size of {}", axis.output.to_string());
     if (may_be_negative(axis.output)) c.at_least(axis.output, 0, "a size");
-    // By a scale, nothing becomes nothing.
+    // A scale makes nothing of nothing.
     if (!axis.scale && !axis.is_kept()) c.not_empty(axis.input, axis.output, "an empty axis cannot be resized");
     shape.push_back(axis.output);
   }

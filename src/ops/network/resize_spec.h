@@ -2,7 +2,7 @@
 // inference, the definition and every kernel read this and nothing else. Scales and a region may be known only when the
 // model runs.
 //
-// By a scale an axis gets floor(extent * scale), of the product in float32, as onnxruntime and PyTorch compute it. That
+// A scale gives an axis floor(extent * scale), of the product in float32, as onnxruntime and PyTorch compute it. That
 // is an expression of a free extent if the product is not rounded for any: the scale is an integer or a power of two,
 // or the extent is bounded (--dim). Otherwise a run computes it: 10 * 0.7 is 7 in float32, and less in exact numbers.
 #pragma once

@@ -14,7 +14,7 @@ struct SandboxRules {
   std::vector<std::filesystem::path> writable;  // read, written, made and removed
 };
 
-// By Landlock the files, by seccomp no socket, no look into other processes, and none of the calls that change the
+// Landlock limits the files; seccomp forbids sockets, looks into other processes, and the calls that change the
 // machine. For the calling thread, the threads and programs that it starts from then on; there is no way back. Also
 // sets no_new_privs. Returns what this kernel lacks for it, in words, and does the rest; empty if nothing lacks.
 // UserError if the kernel has it and refuses it.

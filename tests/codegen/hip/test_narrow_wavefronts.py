@@ -36,7 +36,7 @@ CHANGES = {
     # The registers of gfx942 are dealt out to fewer wavefronts.
     "prelude.h": ("own_gpu.waves_per_simd / 2", "2"),
 }
-# By whose plan: the first one's.
+# Each is named after the GPU whose plan counts: the first one.
 WIDE_PLAN, NARROW_PLAN = "gfx942,gfx1100", "gfx1100,gfx942"
 
 NETWORKS = [

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 
 
 def reference(row: Row, outputs: list[str]) -> list[Array]:
-    """By onnxruntime, or by ONNX's own evaluator if that lacks a type."""
+    """Expected outputs by onnxruntime, or by ONNX's own evaluator if that lacks a type."""
     try:
         session = onnxruntime.InferenceSession(row.model().SerializeToString())
     except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:

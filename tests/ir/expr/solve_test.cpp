@@ -58,8 +58,8 @@ class SolveTest : public testing::Test {
     }
   }
 
-  // By brute force: the sizes that some values of the symbols give are taken, with values that give them; no others
-  // are.
+  // Checks by brute force: the sizes that some values of the symbols give are taken, with values that give them; no
+  // others are.
   static void expect_right(const Shape& shape, int64_t most) {
     DimSolution solution = solve_dims(dims_of(shape));
     EXPECT_THAT(solution.errors, testing::IsEmpty()) << to_string(shape);

@@ -94,7 +94,7 @@ test_strings = string_table.table_test(string_cases())
         ({"classlabels_int64s": [4]}, "labels of two classes or more are expected, found 1"),
         ({"post_transform": "TANH"}, "attribute 'post_transform' is 'TANH', none of NONE, LOGISTIC, SOFTMAX"),
         ({"post_transform": "PROBIT"}, "is PROBIT, and there is one score for both classes"),
-        ({"base_values": [0.5, 1.0]}, "has 2 values, and of 2 classes leaves add to number 0 alone"),
+        ({"base_values": [0.5, 1.0]}, "has 2 values, and of 2 classes leaves add only to number 0"),
         ({"classlabels_strings": ["a", "b"]}, "one of the attributes 'classlabels_int64s' and 'classlabels_strings'"),
         ({"class_weights": [1.0]}, "attribute 'class_weights' has 1 value"),
     ],

@@ -54,7 +54,7 @@ class Forest:
         return own
 
     def sums(self, x: Array, base: Array) -> Array:
-        """By the text of TreeEnsembleRegressor, for trees whose tests are all BRANCH_LEQ."""
+        """Follows the text of TreeEnsembleRegressor, for trees whose tests are all BRANCH_LEQ."""
         node_of = {node[:2]: node for node in self.nodes}
         weight_of = {each[:2]: each[2:] for each in self.weights}
         result = np.tile(base, (len(x), 1))

@@ -69,7 +69,7 @@ def normal_distribution(x: Array) -> Array:
 
 
 def check_distribution(drawn: Array, distribution: Callable[[Array], Array], step: float = 0) -> None:
-    """By Kolmogorov and Smirnov: of good numbers, one seed in a thousand is further off."""
+    """Tests by Kolmogorov and Smirnov: of good numbers, one seed in a thousand is further off."""
     ordered = np.sort(drawn.astype(np.float64).reshape(-1))
     expected = distribution(ordered)
     count = len(ordered)

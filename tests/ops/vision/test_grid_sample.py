@@ -34,7 +34,7 @@ def by_torch(x: Array, grid: Array, mode: str, padding: str, align_corners: int)
 
 
 def by_reference(x: Array, grid: Array, mode: str, padding: str, align_corners: int) -> Array:
-    """By ONNX's evaluator, which knows only the modes' names of version 20."""
+    """Expected outputs by ONNX's evaluator, which knows only the modes' names of version 20."""
     names = ("x", "grid", "y")
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names]
     settings = {"mode": mode, "padding_mode": padding, "align_corners": align_corners}

@@ -168,7 +168,7 @@ class Consumers(ShapeDrawing):
         return self.apply_all("TopK", [data.name, count.name], 2, axis=axis, largest=self.below(2))
 
     def resize(self) -> list[Value]:
-        """By scales that are constants or computed, or by sizes."""
+        """Resizes by scales that are constants or computed, or by sizes."""
         data = self.data(floats=True)
         mode = self.one_of(["nearest", "linear", "linear"])
         # A place may lie half way between two, so that roundings decide which is nearest: then all numbers are one.

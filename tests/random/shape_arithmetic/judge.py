@@ -161,7 +161,7 @@ def limit_of(refusal: str) -> str | None:
 
 @dataclass(frozen=True)
 class Verdict:
-    """By the graphs' prefixes: what is wrong in some form, and which of the others a documented limit stops."""
+    """Keyed by the graphs' prefixes: the fault in some form, and which of the others a documented limit stops."""
 
     wrong: dict[str, list[str]]
     limited: list[str]

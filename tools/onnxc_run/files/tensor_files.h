@@ -10,7 +10,7 @@
 
 namespace onnxc {
 
-// By the file's ending. UserError naming the file.
+// Reads a file by its ending. UserError naming the file.
 Tensor read_tensor(const std::filesystem::path& file);
 
 // Whether a TensorFolder writes tensors of these names to files of this one.

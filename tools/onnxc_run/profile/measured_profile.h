@@ -56,10 +56,10 @@ struct SummedTime {
 // "conv_direct" of the step "conv_direct 3x3x3 64->64"; "loops copy" as it is.
 std::string kind_of(const std::string& step);
 
-// By kernel, "conv_direct" of "conv_direct 3x3x3 64->64", the slowest first.
+// Sums by kernel, "conv_direct" of "conv_direct 3x3x3 64->64", the slowest first.
 std::vector<SummedTime> times_by_kind(const Profile& profile);
 
-// By module of the PyTorch program: each with all that lies in it, the slowest first, its parts below it. A step
+// Sums by module of the PyTorch program: each with all that lies in it, the slowest first, its parts below it. A step
 // belongs to the module of its first node that has one. A module that is all of another is left out; empty if no module
 // is known.
 std::vector<SummedTime> times_by_module(const Profile& profile);

@@ -175,7 +175,7 @@ class VolumeCall {
     check(session_.api().volume_output_dims(session_.instance(), &volume, places.data()));
     return dims[0];
   }
-  // By the formula of onnxc_volume.h. The formula for a window is that for a volume of its size.
+  // Follows the formula of onnxc_volume.h. The formula for a window is that for a volume of its size.
   std::vector<ResultAxis> result_axes() {
     std::vector<int64_t> window = window_;
     for (size_t i = 0; i < window.size(); ++i)

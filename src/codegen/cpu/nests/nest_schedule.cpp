@@ -83,7 +83,7 @@ class Scheduler {
 
   void order_reduce() {
     if (keeps_reduce_order() || result_.reduce.size() < 2) return;
-    // By the load that varies with most of the reduce loops.
+    // Chosen by the load that varies with most of the reduce loops.
     Expr offset;
     size_t most = 0;
     for_each_load([&](const Expr& load) {

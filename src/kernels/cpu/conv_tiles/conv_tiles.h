@@ -178,7 +178,7 @@ class TilesConvolution {
     });
   }
 
-  // By the definition: flat voxels [begin, end), at most a group. The weights are put together from their digits.
+  // Sums by the definition: flat voxels [begin, end), at most a group. The weights are put together from their digits.
   [[gnu::noinline, gnu::cold]] static void sum_in_float32(const Arguments& arguments, const TilesGeometry& geometry,
                                                           const Task& task, const char* weights, int64_t begin,
                                                           int64_t end) {

@@ -9,7 +9,7 @@
 // outliers has a second set of its own, and one with infinities or NaN is summed in float32.
 //
 // Limits: b is constant and has no batch axes. Not measured: no machine with AMX was at hand. Bound by: products of
-// tiles; with few rows by reading b, half as many bytes as of float32, a quarter, or of digits three quarters. By the
+// tiles; with few rows by reading b, half as many bytes as of float32, a quarter, or of digits three quarters. With the
 // rates of the prototype's machine (16 cycles a product of tiles, two FMAs a cycle) 16 rows by 16 columns by a depth of
 // 64 take 128 cycles in digits, whose six tiles come from the second-level cache in as many. They take 512 cycles by
 // FMAs. A vector of a costs some 12 cycles to become digits, one of the output 10; so digits gain with 32 columns or
@@ -211,7 +211,7 @@ class TilesMatrixProduct {
     multiply_group<1>(packing, task, weights, start, first, tiles);
   }
 
-  // By the definition. The weights are put together from their digits.
+  // Sums by the definition. The weights are put together from their digits.
   [[gnu::noinline, gnu::cold]] static void sum_in_float32(const Arguments& arguments, const TilesPacking& packing,
                                                           const Task& task, const char* weights, int64_t row,
                                                           float* sums) {

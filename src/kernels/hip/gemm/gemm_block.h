@@ -5,7 +5,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// By the unit that the GPU has.
+// Chosen by the unit that the GPU has.
 template <bool has_mfma>
 struct TileProducts {
   template <Products products, GemmTile tile>
